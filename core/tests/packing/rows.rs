@@ -1,7 +1,7 @@
 //! Machines whose optimum is known.
 
 use roundelay_core::collective::Collective::{
-    AllGather, AllToAll, Broadcast, Reduce, ReduceScatter,
+    AllGather, AllReduce, AllToAll, Broadcast, Reduce, ReduceScatter,
 };
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::Topology;
@@ -108,4 +108,15 @@ fn other_ranks_forward_nothing() {
     assert_eq!(packing.per_byte.to_string(), "3/4");
     let apart = pack(&"torus([2, 4])".parse().unwrap(), 3, AllGather, RankId(0), None).unwrap();
     assert_eq!(apart.per_byte.to_string(), "2/3");
+}
+
+/// Trees exchange edges until they are shallow.
+#[test]
+fn trees_are_shallow() {
+    let depth =
+        |topology: &Topology, collective| packed(topology, collective, RankId(0), None).depth();
+    assert_eq!(depth(&"full_mesh(8) without (0, 1)".parse().unwrap(), AllReduce), 3);
+    assert_eq!(depth(&"spine_leaf(8, 8, 4, 2)".parse().unwrap(), AllGather), 4);
+    assert_eq!(depth(&machines::dgx1(), AllGather), 2);
+    assert_eq!(depth(&machines::a100(2), AllGather), 4);
 }

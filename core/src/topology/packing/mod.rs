@@ -4,12 +4,13 @@
 //! Each root sends its data along many trees through all ranks, each tree a part of the data by its weight. By a
 //! theorem of Edmonds, trees exist as soon as a flow of everything reaches each rank alone; that is what the bound
 //! asks. First the rate is found, and capacities become whole numbers of trees (`rate`). Then switches are taken
-//! out, which leaves edges between ranks (`switches`), trees are packed into these (`trees`), and their edges are
-//! led through the switches again (`paths`). A switch forwards and does not copy.
+//! out, which leaves edges between ranks (`switches`), trees are packed into these (`trees`) and made shallower
+//! (`depth`), and their edges are led through the switches again (`paths`). A switch forwards and does not copy.
 //!
 //! AllReduce takes trees that reduce to their root and then broadcast from it. Each root may have another share of the
 //! buffer; the best shares are found too (`shares`).
 
+mod depth;
 mod paths;
 mod rate;
 mod shares;
@@ -124,7 +125,8 @@ pub fn pack(
         Some(trees) => wires.fixed(trees)?,
     };
     let mut edges = switches::remove(&wires, &scaled)?;
-    let batches = trees::pack(&edges, nranks as usize, &wires.roots, &scaled.trees)?;
+    let mut batches = trees::pack(&edges, nranks as usize, &wires.roots, &scaled.trees)?;
+    depth::lower(&mut batches, &edges, nranks as usize);
     let mut trees = lead(batches, &mut edges);
     let load = load(&trees, &wires)?;
     let of = |root: usize| {

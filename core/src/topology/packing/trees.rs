@@ -34,9 +34,23 @@ impl Batch {
         Self { root, edge: vec![NONE; nranks], weight, order: vec![root], joined, tried: 0 }
     }
 
-    /// The ranks other than the root, with their edges, in the order in which they joined.
-    pub(super) fn edges(&self) -> impl Iterator<Item = (usize, usize)> {
+    /// The ranks other than the root, with their edges, parents first.
+    pub(super) fn edges(&self) -> impl DoubleEndedIterator<Item = (usize, usize)> {
         self.order[1..].iter().map(|rank| (*rank, self.edge[*rank]))
+    }
+
+    /// Puts parents first again, when ranks have got other edges.
+    pub(super) fn sort(&mut self, edges: &[Edge]) {
+        let mut children = vec![Vec::new(); self.edge.len()];
+        for (rank, edge) in self.edges() {
+            children[edges[edge].from].push(rank);
+        }
+        self.order.truncate(1);
+        let mut next = 0;
+        while let Some(rank) = self.order.get(next) {
+            self.order.extend_from_slice(&children[*rank]);
+            next += 1;
+        }
     }
 }
 
