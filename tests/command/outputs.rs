@@ -5,9 +5,10 @@ use super::call::{TempFile, roundelay};
 const MESH: &str = "full_mesh(4, 25GB/s, 2us)";
 
 /// Calls that write one file, and the beginning of the file. They end soon.
-const WRITERS: [(&[&str], &str); 3] = [
+const WRITERS: [(&[&str], &str); 4] = [
     (&["topo", MESH, "--svg"], "<svg "),
     (&["simulate", "RingAllReduce", "--bytes", "4K", "--topology", MESH, "--svg"], "<svg "),
+    (&["synthesize", "AllGather", "--bytes", "4K", "--topology", MESH, "--draw"], "<svg "),
     (&["bench", "RingAllReduce", "-n", "2", "-b", "1K", "-I", "1", "--svg"], "<svg "),
 ];
 

@@ -36,7 +36,7 @@ pub(crate) struct SynthesizeFlags {
     /// The rank count: the first ranks of the topology [default: all]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
     pub(super) nranks: Option<u32>,
-    /// The root of Broadcast and Reduce
+    /// The root of Broadcast and Reduce; with --draw, the rank whose trees are drawn
     #[arg(long, value_name = "RANK", default_value_t = 0)]
     pub(super) root: u32,
     /// Trees for each root: a number, or a range such as 1..=4, which is compared with the optimum [default: as many as
@@ -60,6 +60,9 @@ pub(crate) struct SynthesizeFlags {
     /// B, the bandwidth of one link, for a topology without bandwidths, such as 25GB/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub(super) bandwidth: Option<f64>,
+    /// Write a picture of the trees over the topology, each in its color, in addition to what is printed
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["matching", "exact"])]
+    pub(super) draw: Option<String>,
     /// How to print: the page, or its figures and the page as JSON
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,

@@ -1,6 +1,7 @@
 //! `roundelay synthesize`: an algorithm for a topology, found as the best trees that its links can carry, and printed as a
 //! page.
 
+mod draw;
 mod flags;
 mod rounds;
 
@@ -77,6 +78,7 @@ struct Timed {
 }
 
 pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
+    draw::reserve(flags)?;
     let given = topology::read(&flags.topology, flags.assume.as_deref())?;
     let topology = &given.topology;
     let nranks = flags.nranks.unwrap_or(topology.nranks());
@@ -134,6 +136,7 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
     if let Err(errors) = prove_source(&algorithm, nranks) {
         return Err(fault(&errors, &text));
     }
+    draw::write(&run, trees.back.unwrap_or(trees.packing), trees.back.is_some())?;
     match flags.format {
         Format::Human => print(text.trim_end()),
         Format::Json => {

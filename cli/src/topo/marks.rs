@@ -41,7 +41,7 @@ pub(super) fn marks(topology: &Topology) -> Marks {
 }
 
 /// Returns the pairs that a full mesh would join by a cable and this one does not, if it is nearly one.
-fn cut(topology: &Topology) -> Vec<(RankId, RankId)> {
+pub(crate) fn cut(topology: &Topology) -> Vec<(RankId, RankId)> {
     let n = topology.nranks() as usize;
     let full = n * n.saturating_sub(1);
     if topology.nodes().len() > n || topology.links().len() * 4 < full * 3 {

@@ -17,6 +17,7 @@ use crate::topology::{self, Given};
 use describe::Description;
 pub(crate) use flags::TopoFlags;
 use flags::TopoFormat;
+pub(crate) use marks::cut;
 use marks::marks;
 pub(crate) use tables::{aligned, count, micro, short};
 

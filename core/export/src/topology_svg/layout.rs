@@ -16,6 +16,10 @@ const PADDING: f64 = 8.0;
 const HEADING: f64 = 18.0;
 /// The distance between switches in the middle of a circle.
 const HUB: f64 = 36.0;
+/// The most switches in the middle of a circle that stay there if they are ports of one rank.
+const CROWD: usize = 4;
+/// The distance from a port to its rank on a circle.
+const PORT: f64 = 64.0;
 /// The width above which boxes are on both sides of the switches that join them.
 const WIDE: f64 = 1300.0;
 
@@ -55,9 +59,16 @@ impl DrawnLayout {
             Some(dims) => Cluster { nodes: grid::places(&dims), ..Cluster::default() },
             None => Cluster::circle(topology.ranks().map(NodeId::from).collect()),
         };
+        // A port of one rank is between its rank and the middle, if the middle would be crowded.
+        let (ports, middle) = if cluster.round && middle.len() > CROWD {
+            cluster.ports(topology, &middle)
+        } else {
+            (Vec::new(), middle)
+        };
         let top = (middle.len() as f64 - 1.0) * -HUB / 2.0;
         let at = |i: usize| PlanePoint::new(0.0, top + HUB * i as f64);
         cluster.nodes.extend(middle.iter().enumerate().map(|(i, s)| (*s, at(i))));
+        cluster.nodes.extend(ports);
         layout.put(&cluster, cluster.area(topology), PlanePoint::default(), false);
         layout
     }
@@ -148,6 +159,38 @@ impl Cluster {
         };
         let nodes = nodes.into_iter().enumerate().map(|(i, node)| (node, at(i))).collect();
         Self { nodes, round: true, ..Self::default() }
+    }
+
+    /// Takes the ports of one rank out of the middle of a circle, whose ranks move outwards. Returns the ports with
+    /// their places, and the other switches.
+    fn ports(
+        &mut self,
+        topology: &Topology,
+        middle: &[NodeId],
+    ) -> (Vec<(NodeId, PlanePoint)>, Vec<NodeId>) {
+        let rank_of = |node: &NodeId| {
+            let mut ranks =
+                topology.out(*node).iter().map(|l| l.to).filter(|n| topology.is_rank(*n));
+            let first = ranks.next()?;
+            ranks.all(|rank| rank == first).then_some(first)
+        };
+        let mut of_rank: BTreeMap<NodeId, NodeId> = BTreeMap::new();
+        for switch in middle {
+            if let Some(rank) = rank_of(switch) {
+                of_rank.entry(rank).or_insert(*switch);
+            }
+        }
+        let mut ports = Vec::new();
+        for (rank, at) in self.nodes.iter_mut().filter(|_| !of_rank.is_empty()) {
+            let long = at.x.hypot(at.y).max(1.0);
+            let along =
+                |by: f64| PlanePoint::new(at.x * (1.0 + by / long), at.y * (1.0 + by / long));
+            let (inner, outer) = (along(PORT / 4.0), along(1.25 * PORT));
+            ports.extend(of_rank.get(rank).map(|port| (*port, inner)));
+            *at = outer;
+        }
+        let others = middle.iter().filter(|switch| of_rank.values().all(|port| port != *switch));
+        (ports, others.copied().collect())
     }
 
     /// Turns the cluster upside down, except a circle.

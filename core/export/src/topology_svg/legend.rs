@@ -73,7 +73,8 @@ pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: 
     let counted = counted(topology, cables);
     let unit = topology.is_relative() && cables.count > 0;
     let unit = unit.then(|| "B: bandwidth of one link in one direction".to_owned());
-    let said = std::iter::once(&counted).chain(&unit).chain(&cables.remark).chain(&marks.caption);
+    let said = std::iter::once(&counted).chain(&unit).chain(&cables.remark);
+    let said = said.chain(marks.trees.caption()).chain(&marks.caption);
     for words in said.flat_map(|words| wrapped(words, letters)).take(LINES) {
         line("small", y, &words);
         y += LINE;
@@ -102,9 +103,10 @@ pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: 
         at.x += room;
     }
     let (wide, tall) = (px(wide + 2.0 * MARGIN), px(at.y + MARGIN));
+    let trees = if marks.trees.any() { include_str!("trees.css") } else { "" };
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {tall}\" width=\"{wide}\" height=\"{tall}\" role=\"img\">\n\
-         <title>{}</title>\n<style>\n{STYLE}</style>\n\
+         <title>{}</title>\n<style>\n{STYLE}{trees}</style>\n\
          <rect class=\"page\" width=\"{wide}\" height=\"{tall}\"/>\n{text}</svg>\n",
         escaped(topology.name())
     )
@@ -176,6 +178,11 @@ fn entries(topology: &Topology, marks: &Marks, cables: &Cables) -> Vec<(String, 
         let name =
             if marks.rings.len() == 1 { "ring".to_owned() } else { format!("ring {}", i + 1) };
         all.push((stroke(&ring_class(topology, i)), name));
+    }
+    all.extend(marks.trees.entries().map(|(class, words)| (stroke(&class), words)));
+    if marks.trees.any() {
+        let sample = r#"<circle class="root" cx="22" cy="0" r="7"/>"#.to_owned();
+        all.push((sample, if marks.trees.roots().len() > 1 { "roots" } else { "root" }.to_owned()));
     }
     if shown(&marks.binding) {
         let part = if marks.binding.len() == 2 { "side" } else { "part" };

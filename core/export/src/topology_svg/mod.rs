@@ -11,6 +11,7 @@ mod pairs;
 mod plane;
 mod router;
 mod tree;
+mod trees;
 mod ways;
 
 use std::collections::BTreeSet;
@@ -24,6 +25,7 @@ use plane::{Area, NAME, PlanePoint, RADIUS, half};
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::{NodeId, NodeKind, Topology};
 use router::Router;
+pub use trees::TreeMarks;
 use ways::{Bend, CableWay, controls};
 
 /// The most rings that are drawn; the style has this number of colors for them.
@@ -34,6 +36,9 @@ const PARTS: usize = 4;
 const CROWD: u32 = 24;
 /// The distance between lines of text in a disc.
 const SAID: f64 = 20.0;
+/// The arrow heads of cables and of trees, which point to the right.
+const CABLE_HEAD: &str = "M-6 -5L6 0L-6 5Z";
+const TREE_HEAD: &str = "M-6 -4L6 0L-6 4Z";
 /// The margin around the picture.
 const MARGIN: f64 = 20.0;
 /// Colors and widths. The hues are those of Okabe and Ito, which color-blind people tell apart.
@@ -50,6 +55,8 @@ pub struct Marks {
     pub binding: Vec<Vec<RankId>>,
     /// How busy each link is, from 0 to 1, in the order of the topology's links; empty to draw kinds of links instead.
     pub load: Vec<f64>,
+    /// Trees that are drawn over the cables.
+    pub trees: TreeMarks,
     /// Lines below the name.
     pub caption: Vec<String>,
 }
@@ -70,6 +77,7 @@ impl Marks {
             } else {
                 Vec::new()
             },
+            trees: self.trees.within(topology),
             caption: self.caption.clone(),
         }
     }
@@ -89,7 +97,7 @@ pub fn svg(topology: &Topology, marks: &Marks) -> String {
     for mesh in &cables.meshes {
         body.disc(&layout.blocks[mesh.block]);
     }
-    body.cables(&cables);
+    body.cables(&cables, marks.trees.any());
     let missing = cables.meshes.iter().flat_map(|mesh| &mesh.missing);
     for (a, b) in marks.cut.iter().chain(missing).collect::<BTreeSet<_>>() {
         body.path("cut", &[router.way((*a).into(), (*b).into(), 0)], None);
@@ -97,10 +105,15 @@ pub fn svg(topology: &Topology, marks: &Marks) -> String {
     for (i, ring) in marks.rings.iter().enumerate() {
         body.path(&ring_class(topology, i), &router.ring(ring), None);
     }
+    for line in marks.trees.lines(topology, &router) {
+        body.path(&line.class, &[line.way], Some(&line.title));
+        body.arrow(&line.class, &line.way, line.head, TREE_HEAD);
+    }
     for mesh in &cables.meshes {
         body.said(&layout.blocks[mesh.block], &mesh.words);
     }
     body.parts(&layout, &marks.binding);
+    body.roots(&layout, &marks.trees);
     body.nodes(topology, &layout);
     legend::finish(topology, marks, &cables, &body)
 }
@@ -169,8 +182,10 @@ impl Body {
         );
     }
 
-    fn cables(&mut self, cables: &Cables) {
+    /// Draws the cables; `behind` tells whether trees are drawn over them.
+    fn cables(&mut self, cables: &Cables, behind: bool) {
         let density = match cables.drawn.len() {
+            _ if behind => "behind",
             0..=60 => "few",
             61..=400 => "some",
             _ => "many",
@@ -188,7 +203,7 @@ impl Body {
             };
             self.path(&class, &[cable.way], Some(&cable.title));
             if cable.one_way {
-                self.arrow(cable);
+                self.arrow(legend::class(cable.kind), &cable.way, 0.5, CABLE_HEAD);
             }
         }
         self.text.push_str("</g>\n");
@@ -224,19 +239,28 @@ impl Body {
         };
     }
 
-    /// Draws an arrow head in the middle of a one-way line.
-    fn arrow(&mut self, cable: &Cable) {
-        let (from, to) = (cable.way.at(0.49), cable.way.at(0.51));
+    /// Draws an arrow head at a share of a line.
+    fn arrow(&mut self, class: &str, way: &CableWay, share: f64, shape: &str) {
+        let (from, to) = (way.at(share - 0.01), way.at(share + 0.01));
         let turn = (to.y - from.y).atan2(to.x - from.x).to_degrees();
-        let at = cable.way.middle();
+        let at = way.at(share);
         let _ = writeln!(
             self.text,
-            r#"<path class="arrow {}" d="M-6 -5L6 0L-6 5Z" transform="translate({} {}) rotate({})"/>"#,
-            legend::class(cable.kind),
+            r#"<path class="arrow {class}" d="{shape}" transform="translate({} {}) rotate({})"/>"#,
             px(at.x),
             px(at.y),
             px(turn)
         );
+    }
+
+    /// Marks the roots of trees.
+    fn roots(&mut self, layout: &DrawnLayout, trees: &TreeMarks) {
+        for root in trees.roots() {
+            let at = layout.places[root.index()];
+            self.include(at, RADIUS + 7.0);
+            let (x, y) = (px(at.x), px(at.y));
+            let _ = writeln!(self.text, r#"<circle class="root" cx="{x}" cy="{y}" r="20"/>"#);
+        }
     }
 
     fn parts(&mut self, layout: &DrawnLayout, binding: &[Vec<RankId>]) {

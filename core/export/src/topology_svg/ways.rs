@@ -64,6 +64,23 @@ impl CableWay {
         Self { from: self.to, bend, to: self.from }
     }
 
+    /// Returns a line beside this one: at a distance to the right of its direction, or to the left if it is negative.
+    pub(super) fn beside(self, distance: f64) -> Self {
+        let (x, y) = (self.to.x - self.from.x, self.to.y - self.from.y);
+        let long = x.hypot(y).max(1.0);
+        let by = match self.bend {
+            // Its ends are vertical, and its middle may be nearly horizontal.
+            Bend::Rows(..) => PlanePoint::new(-y.signum() * distance, x.signum() * distance),
+            _ => PlanePoint::new(-y / long * distance, x / long * distance),
+        };
+        let bend = match self.bend {
+            Bend::Straight => Bend::Straight,
+            Bend::Over(over) => Bend::Over(over.plus(by)),
+            Bend::Rows(first, second) => Bend::Rows(first + by.y, second + by.y),
+        };
+        Self { from: self.from.plus(by), bend, to: self.to.plus(by) }
+    }
+
     /// Returns an area that contains the line.
     pub(super) fn area(&self) -> Area {
         let mut area = Area::NONE;

@@ -5,4 +5,5 @@ mod passing;
 mod runs;
 mod spacetime;
 mod topologies;
+mod trees;
 mod views;

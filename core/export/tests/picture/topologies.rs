@@ -9,8 +9,9 @@ use roundelay_core::ids::RankId;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::bounds::{Binding, bound};
 use roundelay_core::topology::draft::Draft;
+use roundelay_core::topology::packing::pack;
 use roundelay_core::topology::{NodeKind, Topology};
-use roundelay_export::topology_svg::{Marks, svg};
+use roundelay_export::topology_svg::{Marks, TreeMarks, svg};
 
 const SHAPES: [&str; 14] = [
     "full_mesh(1)",
@@ -69,6 +70,16 @@ pub(crate) fn read(text: &str) -> Topology {
     check::topology::read(&source).unwrap_or_else(|e| panic!("{text}: {}", e[0].report(&source)))
 }
 
+/// The trees of the last rank, if the topology is small.
+fn trees(topology: &Topology) -> TreeMarks {
+    let (n, collective) = (topology.nranks(), Collective::AllGather);
+    if n > 16 {
+        return TreeMarks::default();
+    }
+    let packing = pack(topology, n, collective, RankId(0), None).expect("trees");
+    TreeMarks::of(&packing, collective, RankId(n - 1))
+}
+
 /// Marks of every sort.
 fn marked(topology: &Topology) -> Marks {
     let ring: Vec<_> = topology.ranks().collect();
@@ -78,6 +89,7 @@ fn marked(topology: &Topology) -> Marks {
         cut: vec![(RankId(0), RankId(topology.nranks() - 1))],
         binding: vec![halves.0.to_vec(), halves.1.to_vec()],
         load: Vec::new(),
+        trees: trees(topology),
         caption: vec!["a < b & c".into(), "long ".repeat(100)],
     }
 }
@@ -253,12 +265,14 @@ fn marks_of_ranks_that_are_not_there_are_left_out() {
         cut: vec![(RankId(0), far)],
         binding: vec![vec![far, RankId(0), RankId(2)], vec![RankId(1)]],
         load: Vec::new(),
+        trees: trees(&read("ring(10)")),
         caption: Vec::new(),
     };
     let picture = svg(&topology, &marks);
     let all = elements(&picture);
     assert_eq!(all.iter().filter(|e| e.is("circle", "part0")).count(), 3, "two, and the legend");
     assert!(!all.iter().any(|e| e.is("path", "ring0") || e.is("path", "cut")));
+    assert!(!all.iter().any(|e| e.is("path", "tree") || e.is("circle", "root")));
 }
 
 #[test]

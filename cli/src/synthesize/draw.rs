@@ -1,0 +1,26 @@
+//! `--draw`: a picture of the trees over the topology.
+
+use roundelay_core::collective::Collective;
+use roundelay_core::ids::RankId;
+use roundelay_core::topology::packing::Packing;
+use roundelay_export::topology_svg::{Marks, TreeMarks, svg};
+
+use super::{Synthesis, SynthesizeFlags};
+use crate::output;
+use crate::report::{Failure, Format};
+use crate::topo::cut;
+
+/// Checks before the search that the picture can be written.
+pub(super) fn reserve(flags: &SynthesizeFlags) -> Result<(), Failure> {
+    output::reserve(&[("--draw", flags.draw.as_deref())], flags.format == Format::Json)
+}
+
+/// Writes the picture of a packing, if it is asked for; `down` tells that the packing is that of the AllGather that ends
+/// an AllReduce.
+pub(super) fn write(run: &Synthesis<'_>, packing: &Packing, down: bool) -> Result<(), Failure> {
+    let Synthesis { flags, topology, .. } = run;
+    let Some(path) = &flags.draw else { return Ok(()) };
+    let collective = if down { Collective::AllGather } else { flags.collective };
+    let trees = TreeMarks::of(packing, collective, RankId(flags.root));
+    output::write(path, &svg(topology, &Marks { cut: cut(topology), trees, ..Marks::default() }))
+}
