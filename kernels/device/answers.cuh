@@ -73,7 +73,7 @@ ROUNDELAY_DEVICE Peer Tree::root() const { return peer(word(1)); }
 ROUNDELAY_DEVICE Peer Tree::parent() const { return peer(max(of_mine(0), 0)); }
 
 ROUNDELAY_DEVICE List Trees::weights_of(i64 rank) const {
-    const i64 ranks = 1 + 3 * word(0), n = word(ranks), root = number_of(made, rank_of(lane->at.seen, rank));
+    const i64 ranks = 2 + 3 * word(1), n = word(ranks), root = number_of(made, rank_of(lane->at.seen, rank));
     if (u64(root) >= u64(n)) return List();
     const i64 first = word(ranks + 1 + root);
     return {words + ranks + 2 + n + first, word(ranks + 2 + root) - first};

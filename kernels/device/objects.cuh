@@ -69,21 +69,25 @@ class Tree : Object {
     ROUNDELAY_DEVICE i64 depth() const { return word(2); }
 };
 
-// [k, offset of each tree, weight[k], position[k], n, first[n + 1], weights of the trees of each root…]
+// [id, k, offset of each tree, weight[k], position[k], n, first[n + 1], weights of the trees of each root…]
 class Trees : Object {
     ROUNDELAY_DEVICE i64 of_tree(i64 table, i64 tree) const {
-        return u64(tree) < u64(word(0)) ? word(1 + table * word(0) + tree) : 0;
+        return u64(tree) < u64(word(1)) ? word(2 + table * word(1) + tree) : 0;
     }
 
   public:
     using Object::Object;
 
+    ROUNDELAY_DEVICE i64 id() const { return word(0); }
+
     ROUNDELAY_DEVICE Tree operator[](i64 index) const { return {*lane, of_tree(0, index), made}; }
-    ROUNDELAY_DEVICE List weights() const { return {words + 1 + word(0), word(0)}; }
+    ROUNDELAY_DEVICE List weights() const { return {words + 2 + word(1), word(1)}; }
     ROUNDELAY_DEVICE List weights_of(i64 rank) const;
     ROUNDELAY_DEVICE i64 position_of(i64 tree) const { return of_tree(2, tree); }
-    friend ROUNDELAY_DEVICE i64 len(const Trees& trees) { return trees.word(0); }
+    friend ROUNDELAY_DEVICE i64 len(const Trees& trees) { return trees.word(1); }
 };
+
+ROUNDELAY_DEVICE void spell(Hash& hash, const Trees& trees) { hash.word(trees.id()); }
 
 // [n, k, even, index[n], position[n], first[k + 1], members…, most, first_across[most + 1], across…]
 class Groups : Object {

@@ -25,6 +25,8 @@ pub struct Record {
     pub relays: BTreeMap<(u32, i64, i64), Vec<i64>>,
     /// Topologies in the order of their first use, with the ranks that have a place in them.
     pub topologies: Vec<RankedTopology>,
+    /// Several trees each, in the order of their first use.
+    pub forests: Vec<Arc<Forest>>,
     /// The credits that each rank waits for at the end of a fifo.
     pub ends: BTreeMap<(ScratchId, RankId), Vec<Credit>>,
     /// Scratch by its declaration: the calls that lead to it, the lane, and the number of the declaration.
@@ -63,6 +65,8 @@ pub enum Argument {
     List(Vec<i64>),
     /// A topology, by its number.
     Topology(u32),
+    /// Several trees, by their number.
+    Trees(u32),
 }
 
 /// A value, with ranks numbered as the program saw them.
@@ -78,8 +82,8 @@ pub enum Answer {
     Rings(Vec<Vec<i64>>),
     /// A tree with its root.
     Tree(Arc<Rooted>),
-    /// Several trees with their weights.
-    Trees(Arc<Forest>),
+    /// Several trees with their weights, by their number.
+    Trees(u32),
     /// The ranks in groups.
     Groups(Arc<Partition>),
     /// A topology, by its number.
@@ -107,6 +111,16 @@ impl Record {
         let at = self.topologies.iter().position(known).unwrap_or_else(|| {
             self.topologies.push(ranked.clone());
             self.topologies.len() - 1
+        });
+        at as u32
+    }
+
+    /// Returns the number of several trees.
+    pub fn trees(&mut self, forest: &Arc<Forest>) -> u32 {
+        let same = |known: &Arc<Forest>| Arc::ptr_eq(known, forest) || known == forest;
+        let at = self.forests.iter().position(same).unwrap_or_else(|| {
+            self.forests.push(forest.clone());
+            self.forests.len() - 1
         });
         at as u32
     }

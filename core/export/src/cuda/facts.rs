@@ -227,7 +227,7 @@ impl Kernel {
             for arg in &asked.args {
                 match arg {
                     Argument::Int(value) => key.push(*value),
-                    Argument::Topology(id) => key.push((*id).into()),
+                    Argument::Topology(id) | Argument::Trees(id) => key.push((*id).into()),
                     Argument::List(list) => {
                         key.push(list.len() as i64);
                         key.extend(list);
@@ -342,9 +342,11 @@ fn object(words: &mut WordTable, record: &Record, answer: &Answer) -> i64 {
             words.list(&rings)
         }
         Answer::Tree(tree) => words.put(tree.words()),
-        Answer::Trees(forest) => {
+        Answer::Trees(id) => {
+            let forest = &record.forests[*id as usize];
             let trees: Vec<i64> = forest.trees().map(|tree| words.put(tree.words())).collect();
-            let at = words.list(&trees);
+            let at = words.put([(*id).into()]);
+            words.list(&trees);
             words.put(forest.words());
             at
         }

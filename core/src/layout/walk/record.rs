@@ -42,7 +42,12 @@ impl<'p> Walk<'p> {
                     note(b, |record| number = record.topology(&ranked));
                     Argument::Topology(number)
                 }
-                other => unreachable!("objects are made from numbers, not {other:?}"),
+                Value::Trees(place) => {
+                    let mut number = 0;
+                    note(b, |record| number = record.trees(&place.forest));
+                    Argument::Trees(number)
+                }
+                other => unreachable!("objects are not made from {other:?}"),
             });
         }
         let Some(answer) = self.answer(b, value)? else { return Ok(()) };
@@ -96,7 +101,11 @@ impl<'p> Walk<'p> {
                 Answer::Rings(b.settle(self.at, orders)?)
             }
             Value::Tree(place) => Answer::Tree(place.tree.clone()),
-            Value::Trees(place) => Answer::Trees(place.forest.clone()),
+            Value::Trees(place) => {
+                let mut number = 0;
+                note(b, |record| number = record.trees(&place.forest));
+                Answer::Trees(number)
+            }
             Value::Groups(place) => Answer::Groups(place.groups.clone()),
             Value::Topology(ranked) => {
                 let mut number = 0;
