@@ -44,9 +44,8 @@ pub(super) struct Plan {
 /// rank's blocks, and steps may have needless waits.
 const CLOCKS: usize = 1 << 24;
 
-/// Places the steps of `order` in blocks.
-pub(super) fn plan(ops: &GlobalOps, order: &Ordered, grid: &Grid) -> Plan {
-    let mut ends = Ends::new(ops, order, grid.nranks as usize);
+/// Places the steps of `order` in the blocks of `ends`.
+pub(super) fn plan(mut ends: Ends, ops: &GlobalOps, order: &Ordered, grid: &Grid) -> Plan {
     let of = ends.places(ops, order, grid);
     let total: usize = ends.blocks.iter().map(Vec::len).sum();
     let wide = total.saturating_mul(order.nodes.len()) <= CLOCKS;
@@ -81,14 +80,14 @@ pub(super) fn plan(ops: &GlobalOps, order: &Ordered, grid: &Grid) -> Plan {
 }
 
 /// The block of each end of a connection.
-struct Ends {
-    blocks: Vec<Vec<ThreadBlock>>,
+pub(super) struct Ends {
+    pub(super) blocks: Vec<Vec<ThreadBlock>>,
     sends: BTreeMap<PlannedLink, usize>,
     receives: BTreeMap<PlannedLink, usize>,
 }
 
 impl Ends {
-    fn new(ops: &GlobalOps, order: &Ordered, nranks: usize) -> Self {
+    pub(super) fn new(ops: &GlobalOps, order: &Ordered, nranks: usize) -> Self {
         let mut all = Self {
             blocks: vec![Vec::new(); nranks],
             sends: BTreeMap::new(),

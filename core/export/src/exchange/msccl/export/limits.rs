@@ -71,6 +71,27 @@ fn messages(own: &Schedule, rank: RankId, op: &Op) -> Vec<(bool, RankId)> {
     ends
 }
 
+/// Refuses connections whose ends need more blocks than the runtime has.
+pub(super) fn of_blocks(blocks: &[Vec<ThreadBlock>], options: Options) -> Result<(), Box<Finding>> {
+    let most = blocks.iter().map(Vec::len).max().unwrap_or(0);
+    let needs = most * options.instances as usize;
+    refuse("thread blocks of a rank", needs, options.runtime.blocks() as usize, FEWER, options)
+}
+
+fn refuse(
+    what: &str,
+    needs: usize,
+    holds: usize,
+    help: &str,
+    options: Options,
+) -> Result<(), Box<Finding>> {
+    if needs <= holds {
+        return Ok(());
+    }
+    let title = format!("it needs {needs} {what}, and {} has {holds}", options.runtime.name());
+    Err(Box::new(unfit(title).help(help)))
+}
+
 /// Refuses a program that the runtime would refuse.
 pub(super) fn check(plan: &Plan, channels: u32, options: Options) -> Result<(), Box<Finding>> {
     let Options { runtime, instances, .. } = options;
@@ -81,7 +102,7 @@ pub(super) fn check(plan: &Plan, channels: u32, options: Options) -> Result<(), 
     let per_rank = |of: &dyn Fn(&[ThreadBlock]) -> usize| {
         plan.blocks.iter().map(|blocks| of(blocks)).max().unwrap_or(0)
     };
-    let blocks = per_rank(&|blocks| blocks.len() * times);
+    of_blocks(&plan.blocks, options)?;
     let steps = most(&|block| block.steps.len());
     let nodes =
         per_rank(&|blocks| blocks.iter().map(|block| 1 + block.steps.len()).sum::<usize>() * times);
@@ -95,7 +116,6 @@ pub(super) fn check(plan: &Plan, channels: u32, options: Options) -> Result<(), 
     });
     let all = [
         ("steps of a block", steps, runtime.steps() as usize, SMALLER),
-        ("thread blocks of a rank", blocks, runtime.blocks() as usize, FEWER),
         (
             "blocks of a rank in one channel",
             of_channel,
@@ -112,10 +132,7 @@ pub(super) fn check(plan: &Plan, channels: u32, options: Options) -> Result<(), 
         ),
     ];
     for (what, needs, holds, help) in all {
-        if needs > holds {
-            let title = format!("it needs {needs} {what}, and {} has {holds}", runtime.name());
-            return Err(Box::new(unfit(title).help(help)));
-        }
+        refuse(what, needs, holds, help, options)?;
     }
     Ok(())
 }

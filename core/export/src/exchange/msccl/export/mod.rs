@@ -17,7 +17,7 @@ use std::sync::Arc;
 use super::{Connections, MscclVerdict, Protocol, Runtime, read};
 use crate::exchange::first_of_many;
 use crate::rounds_late;
-use blocks::Plan;
+use blocks::{Ends, Plan};
 use chunks::Grid;
 use fusion::FusionShape;
 use roundelay_core::collective::Collective;
@@ -97,9 +97,12 @@ fn made(form: &TwoSided, options: Options) -> Result<Exported, Box<Finding>> {
     let mut best: Result<Exported, Box<Finding>> = Err(unfit("it has no shape"));
     for shape in [FusionShape::Through, FusionShape::Apart] {
         let order = fusion::order(&ops, &grid, options, shape)?;
-        let plan = blocks::plan(&ops, &order, &grid);
-        let one = limits::check(&plan, channels, options)
-            .and_then(|()| proved(form, &grid, &plan, channels, options));
+        let places = Ends::new(&ops, &order, grid.nranks as usize);
+        let one = limits::of_blocks(&places.blocks, options).and_then(|()| {
+            let plan = blocks::plan(places, &ops, &order, &grid);
+            limits::check(&plan, channels, options)?;
+            proved(form, &grid, &plan, channels, options)
+        });
         match (one, &best) {
             (Ok(one), _) if ends(&one) => return Ok(one),
             // The first shape that ends at some size is kept, or else the error of the first shape.
