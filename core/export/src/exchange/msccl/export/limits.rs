@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::runtime::{CHANNELS, LAST_AWAITED};
 use super::blocks::{Plan, ThreadBlock};
+use super::global_ops::PlannedLink;
 use super::{Options, unfit};
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::ids::RankId;
@@ -26,23 +27,42 @@ pub(super) fn of_rank(own: &Schedule, rank: RankId, options: Options) -> Result<
             *ends.entry(end).or_default() += 1;
         }
     }
-    let Options { runtime, instances, .. } = options;
+    let instances = options.instances;
     let channels = own.lanes.len().clamp(1, (CHANNELS / instances.max(1)).max(1) as usize);
     let steps = ends.values().max().map_or(0, |most| most.div_ceil(channels));
     let peers = |sends| ends.keys().filter(|(way, _)| *way == sends).count();
     let blocks = peers(true).max(peers(false)) * instances as usize;
-    let all = [
-        ("steps of a block", steps, runtime.steps(), SMALLER),
-        ("thread blocks of a rank", blocks, runtime.blocks(), FEWER),
-    ];
-    for (what, needs, holds, help) in all {
-        if needs > holds as usize {
-            let title =
-                format!("it needs {needs} {what} or more, and {} has {holds}", runtime.name());
-            return Err(Box::new(unfit(title).help(help)));
-        }
+    at_least(steps, blocks, options)
+}
+
+/// Refuses connections that alone exceed a limit: their blocks have a step or more for each message. `links` has the
+/// connection of each message.
+pub(super) fn of_links(links: &[PlannedLink], options: Options) -> Result<(), Box<Finding>> {
+    let mut messages: BTreeMap<PlannedLink, usize> = BTreeMap::new();
+    for link in links {
+        *messages.entry(*link).or_default() += 1;
     }
-    Ok(())
+    // A block sends on one connection, and receives from one.
+    let mut ends: BTreeMap<(bool, u32), usize> = BTreeMap::new();
+    for link in messages.keys() {
+        *ends.entry((true, link.from)).or_default() += 1;
+        *ends.entry((false, link.to)).or_default() += 1;
+    }
+    let steps = messages.into_values().max().unwrap_or(0);
+    let blocks = ends.into_values().max().unwrap_or(0) * options.instances as usize;
+    at_least(steps, blocks, options)
+}
+
+/// Refuses steps of a block and blocks of a rank, of which there may be more.
+fn at_least(steps: usize, blocks: usize, options: Options) -> Result<(), Box<Finding>> {
+    let runtime = options.runtime;
+    let all = [
+        ("steps of a block or more", steps, runtime.steps(), SMALLER),
+        ("thread blocks of a rank or more", blocks, runtime.blocks(), FEWER),
+    ];
+    all.into_iter().try_for_each(|(what, needs, holds, help)| {
+        refuse(what, needs, holds as usize, help, options)
+    })
 }
 
 /// Returns the ends of messages that a move surely has at its rank: whether the rank sends, and the peer.
@@ -78,6 +98,7 @@ pub(super) fn of_blocks(blocks: &[Vec<ThreadBlock>], options: Options) -> Result
     refuse("thread blocks of a rank", needs, options.runtime.blocks() as usize, FEWER, options)
 }
 
+/// Refuses what needs more than the runtime holds.
 fn refuse(
     what: &str,
     needs: usize,

@@ -94,6 +94,7 @@ fn made(form: &TwoSided, options: Options) -> Result<Exported, Box<Finding>> {
     }
     let grid = Grid::new(form, options)?;
     let (ops, channels) = global_ops::all(form, &grid, options)?;
+    limits::of_links(&ops.links, options)?;
     let mut best: Result<Exported, Box<Finding>> = Err(unfit("it has no shape"));
     for shape in [FusionShape::Through, FusionShape::Apart] {
         let order = fusion::order(&ops, &grid, options, shape)?;
