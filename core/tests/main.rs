@@ -7,6 +7,7 @@
 
 mod bounds;
 mod cost;
+mod dice;
 mod expansion;
 mod families;
 mod fusion;

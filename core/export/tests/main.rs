@@ -4,6 +4,11 @@
 // expect-test writes its own quotes when it updates.
 #![allow(clippy::needless_raw_string_hashes)]
 
+#[path = "../../tests/dice.rs"]
+mod dice;
+#[path = "../../tests/packing/graphs.rs"]
+mod graphs;
 mod msccl;
 mod mscclpp;
+mod packed;
 mod picture;

@@ -7,15 +7,7 @@ use roundelay_core::topology::bounds::{Bounds, Fraction};
 use roundelay_core::topology::draft::Draft;
 use roundelay_core::topology::{Link, LinkKind, NodeId, NodeKind, Topology};
 
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-}
+use crate::dice::Random;
 
 /// Returns a graph of at most seven nodes, or `None` where the dice give one in parts.
 fn graph(random: &mut Random) -> Option<Topology> {

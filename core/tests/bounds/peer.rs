@@ -6,7 +6,7 @@ use petgraph::algo::{ford_fulkerson, kosaraju_scc};
 use petgraph::graph::{DiGraph, NodeIndex};
 use roundelay_core::topology::flow::{Network, UNLIMITED};
 
-use crate::bounds::brute::Random;
+use crate::dice::Random;
 
 #[test]
 fn flows_are_those_of_another_library() {

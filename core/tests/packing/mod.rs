@@ -1,8 +1,9 @@
 //! Packed trees, checked by counting what every link carries.
 
 mod all_reduce;
+pub(crate) mod graphs;
 pub(crate) mod machines;
-pub(crate) mod random;
+mod random;
 mod rows;
 
 use std::collections::BTreeMap;

@@ -11,9 +11,9 @@ use roundelay_core::topology::bounds::bound;
 use roundelay_core::topology::steps::{SendList, Spread, greedy};
 
 use super::proved;
-use crate::bounds::brute::Random;
+use crate::dice::Random;
+use crate::packing::graphs::topology;
 use crate::packing::machines;
-use crate::packing::random::topology;
 
 const ALL: [Collective; 5] = [AllGather, ReduceScatter, AllReduce, Broadcast, Reduce];
 
