@@ -55,6 +55,8 @@ mod simulate;
 mod subcommands;
 #[path = "command/synthesize.rs"]
 mod synthesize;
+#[path = "command/synthesized_forms.rs"]
+mod synthesized_forms;
 #[path = "command/topologies.rs"]
 mod topologies;
 #[path = "command/warnings.rs"]
