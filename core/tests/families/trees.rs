@@ -57,6 +57,17 @@ algorithm TurnedBack(all: Trees = Trees::turned([-1, 0, 0, 1], [3])) -> AllReduc
     copy(local.input, local.output);
 }
 
+algorithm EvenTrees() -> AllReduce {
+    let even = Trees::even(Trees::parents([-1, 0, 0, 1, 1, -1, 1, 0], [2, 3]));
+    require len(even) == 5, \"a tree for each unit of weight\";
+    require len(even.weights_of(0)) == 2 && len(even.weights_of(1)) == 3, \"of each root\";
+    require even.weights[0] == 1 && even.weights[4] == 1, \"of weight 1\";
+    require even[1].root.rank == 0 && even[2].root.rank == 1, \"in their order\";
+    let turned = Trees::even(Trees::turned([-1, 0, 0, 1], [2]));
+    require len(turned) == 8 && turned[7].root.rank == 3, \"twice the tree of each root\";
+    copy(local.input, local.output);
+}
+
 algorithm Beyond(t: int, trees: Trees = Trees::star()) -> AllReduce {
     if t < 9 {
         require trees[t].depth == 1, \"a star\";
@@ -67,7 +78,9 @@ algorithm Beyond(t: int, trees: Trees = Trees::star()) -> AllReduce {
 
 #[test]
 fn trees_answer_for_all_ranks_and_for_groups() {
-    for (name, set) in [("Asked", &[("trees", THREE)] as &[_]), ("TurnedBack", &[])] {
+    for (name, set) in
+        [("Asked", &[("trees", THREE)] as &[_]), ("TurnedBack", &[]), ("EvenTrees", &[])]
+    {
         schedule(&algorithm(ASKED, name, set), 4);
     }
     let inside = algorithm(ASKED, "Inside", &[("trees", THREE)]);
@@ -143,6 +156,41 @@ fn every_default_is_right_for_every_number_of_ranks_and_root() {
         for name in ["TreesAllGather", "TreesReduceScatter", "TreesAllReduce"] {
             assert!(proved(&algorithm(TREES, name, &[("trees", trees)]), 5).in_place);
         }
+    }
+}
+
+/// Two trees of one form are different trees.
+#[test]
+fn a_double_tree_has_two_trees() {
+    let double = algorithm(TREES, "TreesBroadcast", &[("trees", "double_binary(0)")]);
+    let differs = |streams: &Vec<Vec<Pull>>| {
+        let from = |t: usize| streams[t].iter().map(|pull| pull.from).collect::<Vec<_>>();
+        from(0) != from(1)
+    };
+    assert!(pulls(&schedule(&double, 8)).iter().any(differs));
+}
+
+#[test]
+fn wrong_lists_are_refused() {
+    for (trees, why) in [
+        ("Trees::parents([])", "there are no trees at all"),
+        ("Trees::parents([-1, 0, 0])", "the list has 3 parents, which is no multiple of the 4"),
+        ("Trees::parents([-1, 0, 0, 1], [1, 2])", "1 trees have 1 weights, and the list has 2"),
+        ("Trees::even(Trees::turned([-1, 0, 0, 1], [0]))", "the weight of tree 0 is 0"),
+        (
+            "Trees::even(Trees::parents([-1, 0, 0, 1], [16777217]))",
+            "the weights are 16777217 together, more than 16777216",
+        ),
+    ] {
+        let text = format!(
+            "algorithm Wrong() -> AllReduce {{
+    let trees = {trees};
+    require len(trees) > 0, \"they are used\";
+    copy(local.input, local.output);
+}}"
+        );
+        let refused = algorithm(&text, "Wrong", &[]).schedule(4).expect_err("a refusal");
+        assert!(refused[0].title.contains(why), "{trees}: {}", refused[0].title);
     }
 }
 

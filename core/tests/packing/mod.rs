@@ -5,6 +5,7 @@ pub(crate) mod graphs;
 pub(crate) mod machines;
 mod random;
 mod rows;
+mod uneven;
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,88 @@
+//! Bandwidths so uneven that trees can hardly be counted: a packing that is right, or a refusal.
+
+use std::collections::BTreeMap;
+
+use roundelay_core::collective::Collective::{AllGather, Broadcast, Reduce, ReduceScatter};
+use roundelay_core::ids::RankId;
+use roundelay_core::rational::Rat;
+use roundelay_core::topology::draft::Draft;
+use roundelay_core::topology::packing::pack;
+use roundelay_core::topology::{Link, LinkKind, NodeId, NodeKind, Topology};
+
+use crate::dice::Random;
+
+/// Returns a number of 1 to `most`.
+fn number(random: &mut Random, most: u64) -> u64 {
+    let high = random.below(1 << 31) << 31;
+    1 + (high | random.below(1 << 31)) % most
+}
+
+/// Returns a topology of some ranks and switches whose links are equal both ways, with bandwidths of up to
+/// 2^`bits`, which are no whole numbers; `None` where they are finer than a topology may have, or give one in parts.
+fn uneven(random: &mut Random, bits: u64) -> Option<Topology> {
+    let nranks = 2 + random.below(5);
+    let switches = random.below(3);
+    let mut draft = Draft::new("uneven", nranks, true).unwrap();
+    for s in 0..switches {
+        draft.switch(format!("switch {s}"), NodeKind::NvSwitch, None);
+    }
+    let den_bits = random.below(20);
+    let den = number(random, 1 << den_bits);
+    let most = den << bits.min(62 - den_bits);
+    for (a, b) in (0..nranks + switches).flat_map(|a| (0..a).map(move |b| (a, b))) {
+        if random.below(4) == 0 {
+            continue;
+        }
+        let num = number(random, most);
+        let capacity = Rat::new(num, den)?;
+        for (from, to) in [(a, b), (b, a)] {
+            let (from, to) = (NodeId(from as u32), NodeId(to as u32));
+            draft.link(Link { from, to, kind: LinkKind::NvLink, capacity, latency: 0 }).ok()?;
+        }
+    }
+    draft.build().ok()
+}
+
+fn run(seed: u64, times: u32) -> BTreeMap<String, u32> {
+    let mut random = Random(seed);
+    let mut answers = BTreeMap::new();
+    for _ in 0..times {
+        let bits = 1 + random.below(49);
+        let Some(topology) = uneven(&mut random, bits) else { continue };
+        let n = topology.nranks();
+        let root = RankId(random.below(n.into()) as u32);
+        let trees = [None, Some(1 + random.below(4) as u32)][random.below(2) as usize];
+        for collective in [AllGather, ReduceScatter, Broadcast, Reduce] {
+            let answer = match pack(&topology, n, collective, root, trees) {
+                Ok(packing) => {
+                    let optimum = trees.is_none();
+                    let (time, bound) = (packing.per_byte, packing.bound);
+                    let right = if optimum { time == bound } else { time >= bound };
+                    let run = || format!("seed {seed}: {collective}, {trees:?} on {topology:?}");
+                    assert!(right, "{time} for {bound}: {}", run());
+                    "packed".to_owned()
+                }
+                Err(problem) => problem.to_string(),
+            };
+            *answers.entry(answer).or_default() += 1;
+        }
+    }
+    println!("seed {seed}: {answers:?}");
+    answers
+}
+
+#[test]
+fn uneven_bandwidths_are_packed_or_refused() {
+    let answers = run(1, 300);
+    let refused = "the bandwidths are too uneven to count trees";
+    assert!(answers.contains_key("packed") && answers.keys().any(|a| a.contains(refused)));
+    assert!(answers.keys().all(|a| a == "packed" || a.contains(refused)), "{answers:?}");
+}
+
+#[test]
+#[ignore = "long"]
+fn many_uneven_bandwidths() {
+    for seed in 2..22 {
+        run(seed, 500);
+    }
+}
