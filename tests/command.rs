@@ -24,6 +24,8 @@ mod emit_coll;
 mod endless;
 #[path = "command/executor.rs"]
 mod executor;
+#[path = "command/executor_found.rs"]
+mod executor_found;
 #[path = "command/flags.rs"]
 mod flags;
 #[path = "command/json.rs"]

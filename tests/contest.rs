@@ -2,7 +2,7 @@
 //! published entry show in the entry and not in exported executors.
 
 #[path = "contest/executable.rs"]
-mod executable;
+pub(crate) mod executable;
 #[path = "contest/export.rs"]
 mod export;
 #[path = "contest/exports.rs"]

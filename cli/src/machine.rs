@@ -22,7 +22,7 @@ pub(crate) enum MachineCommand {
     Run(RunFlags),
     /// Time algorithms as nccl-tests does, and compare them with the limit of the memory
     Bench(Box<BenchFlags>),
-    /// Contest-style executors: list, check, run, bench and score them
+    /// Contest-style executors: find, list, check, run, bench and score them
     Executor(ExecutorFlags),
     /// Measure the constants of list --why on this machine
     Calibrate(CalibrateFlags),

@@ -5,10 +5,12 @@ use roundelay::{DType, ReduceOp};
 use roundelay_core::executor::Executor;
 use roundelay_core::verify::Signals;
 
-use crate::flags::EngineFlags;
+use crate::flags::{EngineFlags, topology_help};
 use crate::lints::LintFlags;
 use crate::report::Format;
-use crate::values::{RefusedValue, at_least, bytes, dtype, rate, reduce_op, signals, time};
+use crate::values::{
+    RefusedValue, at_least, bytes, dtype, rank_count, rate, reduce_op, signals, time,
+};
 
 #[derive(Args)]
 pub(crate) struct ExecutorFlags {
@@ -28,6 +30,8 @@ pub(super) enum ExecutorCommand {
     Bench(BenchFlags),
     /// Judge an executor as the contest does: the analyser's verdict, then bandwidths and their mean
     Score(ScoreFlags),
+    /// Find an executor for a mesh with dead links: a page with an algorithm for each range of sizes
+    Synthesize(SynthesisFlags),
 }
 
 #[derive(Args)]
@@ -120,6 +124,17 @@ pub(super) struct BenchFlags {
     pub(super) data: DataFlags,
 }
 
+/// The links of a simulation.
+#[derive(Args, Clone, Copy)]
+pub(super) struct LinkFlags {
+    /// Bandwidth of a link in one direction, if the topology has none
+    #[arg(long, value_name = "RATE", default_value = "25GB/s", value_parser = rate)]
+    pub(super) bandwidth: f64,
+    /// Latency of a link, if the topology has none
+    #[arg(long, value_name = "TIME", default_value = "2us", value_parser = time)]
+    pub(super) latency: f64,
+}
+
 #[derive(Args)]
 pub(super) struct ScoreFlags {
     #[command(flatten)]
@@ -127,12 +142,8 @@ pub(super) struct ScoreFlags {
     /// Sizes in bytes as nccl-tests counts them, such as 512K,512M,400MB+4
     #[arg(long, value_delimiter = ',', value_parser = size, default_value = "1K,1M,1G")]
     pub(super) sizes: Vec<u64>,
-    /// Bandwidth of a link in one direction, if the topology has none
-    #[arg(long, value_name = "RATE", default_value = "25GB/s", value_parser = rate)]
-    pub(super) bandwidth: f64,
-    /// Latency of a link, if the topology has none
-    #[arg(long, value_name = "TIME", default_value = "2us", value_parser = time)]
-    pub(super) latency: f64,
+    #[command(flatten)]
+    pub(super) links: LinkFlags,
     /// Only simulate: run nothing on this machine
     #[arg(long)]
     pub(super) simulate_only: bool,
@@ -141,6 +152,27 @@ pub(super) struct ScoreFlags {
     pub(super) iterations: u32,
     #[command(flatten)]
     pub(super) data: DataFlags,
+}
+
+#[derive(Args)]
+pub(super) struct SynthesisFlags {
+    #[arg(long, value_name = "FILE|TEXT", help = topology_help!("What the ranks run on"))]
+    pub(super) topology: String,
+    /// The GPUs to assume if a topology file has none: sm=80,nvlinks=12 or sm=70,cube or
+    /// gfx942,xgmi=1; or links alone, such as nvlinks=18, if it lists none
+    #[arg(long, value_name = "ASSUMPTION")]
+    pub(super) assume: Option<String>,
+    /// The rank count: the first ranks of the topology [default: all]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
+    pub(super) nranks: Option<u32>,
+    /// Sizes in bytes as nccl-tests counts them, at which executors are compared, such as 512K,512M,400MB+4
+    #[arg(long, value_delimiter = ',', value_parser = size, default_value = "1K,1M,1G")]
+    pub(super) sizes: Vec<u64>,
+    #[command(flatten)]
+    pub(super) links: LinkFlags,
+    /// How to print: the page, or its figures and the page as JSON
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(super) format: Format,
 }
 
 impl DataFlags {

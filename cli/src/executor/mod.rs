@@ -6,7 +6,9 @@ mod flags;
 mod list;
 mod run;
 mod score;
+mod simulated;
 mod sizes;
+mod synthesize;
 
 use roundelay::select::size;
 use roundelay_core::check::hir::CheckedSource;
@@ -30,6 +32,7 @@ pub(crate) fn main(flags: &ExecutorFlags) -> Result<bool, Failure> {
         ExecutorCommand::Run(flags) => run::main(flags),
         ExecutorCommand::Bench(flags) => run::bench(flags),
         ExecutorCommand::Score(flags) => score::main(flags),
+        ExecutorCommand::Synthesize(flags) => synthesize::main(flags),
     }
 }
 

@@ -1,19 +1,14 @@
 //! `executor score`: the contest's judgement. First the analyser's verdict, then bandwidth by size and its mean:
 //! simulated on the links of the topology, and measured on this machine, whose ranks share one memory.
 
-use roundelay_core::cost::has_latency;
-use roundelay_core::diagnostics::Code;
-use roundelay_core::dtype::DType;
-use roundelay_core::executor::{Executor, holds_no_element};
+use roundelay_core::executor::Executor;
 use roundelay_core::layout::Algorithm as _;
-use roundelay_core::simulate::{Machine, SignalCost, Streams, simulate};
-use roundelay_core::topology::bounds::{Rounds, bound};
 use roundelay_export::contest::SIGNALS;
 use serde::Serialize;
 
 use super::flags::ScoreFlags;
 use super::run::{ExecutorRow, Runner, Runs};
-use super::{check, size};
+use super::{check, simulated, size};
 use crate::built;
 use crate::progress;
 use crate::report::{Failure, Format};
@@ -75,7 +70,7 @@ const PROVED: [&str; 5] = [
 pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     let executor = flags.asked.load()?;
     for &bytes in &flags.sizes {
-        check_size(&executor, bytes, flags)?;
+        simulated::check_size(&executor, bytes, flags.data.of_ccl(&executor), flags.data.dtype)?;
     }
     let runner = Runner::new(executor.clone(), &flags.data)?;
     let measures = !flags.simulate_only;
@@ -106,8 +101,8 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
         collective: executor.collective.name(),
         topology: executor.topology.name().to_owned(),
         build: measures.then_some(built::BUILD),
-        bandwidth: flags.bandwidth,
-        latency: flags.latency,
+        bandwidth: flags.links.bandwidth,
+        latency: flags.links.latency,
         verdict,
         mean_simulated: mean(&|row| row.simulated_gbps),
         // The mean over all sizes, or none if a size has none.
@@ -123,57 +118,16 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     Ok(report.ok)
 }
 
-/// Refuses a size that no call has, before anything is printed.
-fn check_size(executor: &Executor, bytes: u64, flags: &ScoreFlags) -> Result<(), Failure> {
-    let dtype = flags.data.dtype;
-    let element = executor.units() * dtype.size() as u64;
-    if bytes < element {
-        let least = size(element);
-        let title =
-            format!("a call of {bytes} bytes holds no {dtype} of every unit: nothing to score");
-        return Err(Failure::usage(Code::BadFlag, title)
-            .with_help(format!("name sizes of at least {least}")));
-    }
-    loops(executor, bytes, flags.data.of_ccl(executor), dtype).map(drop)
-}
-
 fn scored(
     executor: &Executor,
     bytes: u64,
     runner: Option<&Runner<'_>>,
     flags: &ScoreFlags,
 ) -> Result<Scored, Failure> {
-    let class = executor.class(bytes);
-    let schedule = class.proved.schedule();
-    let machine = Machine {
-        bandwidth: flags.bandwidth,
-        latency: flags.latency,
-        signals: SignalCost::Messages,
-        streams: Streams::InOrder,
-        ..Machine::new(executor.topology.clone())
-    };
     let dtype = flags.data.dtype;
-    let seconds = loops(executor, bytes, flags.data.of_ccl(executor), dtype)?
-        .into_iter()
-        .map(|(count, times)| {
-            let simulated = simulate(schedule, &machine, count, dtype, false).map_err(|all| {
-                let found = all.into_iter().next();
-                found.map_or(Failure::Program, |f| Failure::usage(f.code, f.title))
-            })?;
-            Ok(simulated.seconds * times as f64)
-        })
-        .sum::<Result<f64, Failure>>()?;
-    let (n, collective) = (executor.nranks(), executor.collective);
-    let unit = if executor.topology.is_relative() { flags.bandwidth } else { 1.0 };
-    let by_bandwidth = bound(&executor.topology, n, collective, executor.root())
-        .map_err(Failure::from)?
-        .seconds(bytes)
-        / unit;
-    // The time of a message over the fastest link, for each message of the longest chain.
-    let given = executor.topology.links().iter().map(|link| link.latency).min().unwrap_or(0);
-    let hop = if has_latency(&executor.topology) { given as f64 * 1e-9 } else { flags.latency };
-    let by_latency = f64::from(Rounds::new(&executor.topology, n).diameter) * hop;
-    let least = by_bandwidth.max(by_latency);
+    let ccl_buffer = flags.data.of_ccl(executor);
+    let seconds = simulated::seconds(executor, bytes, ccl_buffer, dtype, &flags.links)?;
+    let least = simulated::least(executor, bytes, &flags.links)?;
     let measured = match runner {
         None => Ok(None),
         Some(runner) => {
@@ -187,32 +141,13 @@ fn scored(
     let rate = |seconds: f64| if seconds > 0.0 { bytes as f64 / seconds / 1e9 } else { 0.0 };
     Ok(Scored {
         bytes,
-        algorithm: class.algorithm.name().to_owned(),
+        algorithm: executor.class(bytes).algorithm.name().to_owned(),
         simulated_us: seconds * 1e6,
         simulated_gbps: rate(seconds),
         bound_us: least * 1e6,
         share_percent: if seconds > 0.0 { 100.0 * least / seconds } else { 100.0 },
         measured,
     })
-}
-
-/// Returns the framework's loops for a call of `bytes` bytes: elements a unit, and the number of loops with as many.
-/// Sizes that `run` refuses have no loops.
-fn loops(
-    executor: &Executor,
-    bytes: u64,
-    ccl_buffer: u64,
-    dtype: DType,
-) -> Result<Vec<(u64, u64)>, Failure> {
-    let unit = dtype.size() as u64;
-    let total = bytes / (executor.units() * unit);
-    let most = executor.loop_max_count(ccl_buffer, unit);
-    if most == 0 {
-        return Err(Failure::usage(Code::OverBudget, holds_no_element(ccl_buffer, unit)));
-    }
-    let mut loops = vec![(most, total / most), (total % most, 1)];
-    loops.retain(|(count, times)| *count > 0 && *times > 0);
-    Ok(loops)
 }
 
 impl Scored {
@@ -251,8 +186,8 @@ fn head(executor: &Executor, verdict: &ScoreVerdict, flags: &ScoreFlags) {
     print(&format!("            one-shot flags, one set a link, {links} for its signals"));
     print(&format!(
         "  simulated with links of {} GB/s and {} us, streams in order, signals as messages, reductions free",
-        short(flags.bandwidth / 1e9),
-        short(flags.latency * 1e6)
+        short(flags.links.bandwidth / 1e9),
+        short(flags.links.latency * 1e6)
     ));
     if !flags.simulate_only {
         print(&format!("  measured on this machine; {}", built::line("executor score")));

@@ -378,7 +378,7 @@ impl Synthesis<'_> {
 }
 
 /// Returns the failure of a page that is wrong: a fault of this command.
-fn fault(errors: &[Diagnostic], text: &str) -> Failure {
+pub(crate) fn fault(errors: &[Diagnostic], text: &str) -> Failure {
     print_all(errors, &Source::from_text("synthesized.coll", text));
     Failure::usage(Code::Unproved, "the page that was found is wrong")
         .with_help("this is a fault of the command, not of the topology")

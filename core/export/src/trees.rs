@@ -117,14 +117,19 @@ fn lists(packing: &Packing, which: &str) -> String {
 
 /// Returns the weights of trees in lowest terms.
 fn weights(trees: &[WeightedTree]) -> Vec<u64> {
+    lowest_terms(&trees.iter().map(|tree| tree.weight).collect::<Vec<_>>())
+}
+
+/// Returns weights in lowest terms.
+pub fn lowest_terms(weights: &[u64]) -> Vec<u64> {
     let gcd = |mut a: u64, mut b: u64| {
         while b > 0 {
             (a, b) = (b, a % b);
         }
         a
     };
-    let common = trees.iter().fold(0, |common, tree| gcd(common, tree.weight)).max(1);
-    trees.iter().map(|tree| tree.weight / common).collect()
+    let common = weights.iter().fold(0, |common, weight| gcd(common, *weight)).max(1);
+    weights.iter().map(|weight| weight / common).collect()
 }
 
 fn trees_of(packing: &Packing) -> u64 {
@@ -159,8 +164,8 @@ fn lines(items: &[String]) -> String {
     text
 }
 
-/// Returns a list, with a line for as many items as fit.
-fn list(items: &[String]) -> String {
+/// Returns a list of the language, with a line for as many items as fit.
+pub fn list(items: &[String]) -> String {
     let whole = format!("[{}]", items.join(", "));
     if whole.len() + 20 <= WIDTH {
         return whole;

@@ -1,0 +1,85 @@
+//! The machine of a synthesised executor, as a text of the language: an executor names its machine by such a text, all of
+//! whose ranks take part.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use roundelay_core::diagnostics::Code;
+use roundelay_core::topology::{Link, Topology};
+use roundelay_core::units::{rate_text, time_text};
+
+use crate::executor::flags::SynthesisFlags;
+use crate::report::Failure;
+use crate::topology;
+
+/// The most ranks of an executor that is synthesised.
+const MOST_RANKS: u32 = 32;
+
+/// Returns the text of the machine, and its topology.
+pub(super) fn of(flags: &SynthesisFlags) -> Result<(String, Arc<Topology>), Failure> {
+    let given = topology::read(&flags.topology, flags.assume.as_deref())?.topology;
+    let nranks = flags.nranks.unwrap_or(given.nranks());
+    given.holds_pairs(nranks)?;
+    if nranks > MOST_RANKS {
+        let title = format!("{nranks} ranks are too many: an executor is found for {MOST_RANKS}");
+        return Err(Failure::usage(Code::BadTopology, title).with_help(
+            "take the first ranks with --nranks, or find one algorithm by `synthesize`",
+        ));
+    }
+    let text = flags.topology.trim();
+    if nranks == given.nranks() && text.contains('(') && !Path::new(text).exists() {
+        return Ok((text.to_owned(), given));
+    }
+    let text = mesh(&given, nranks).ok_or_else(|| {
+        let title = format!("the first {nranks} ranks are no mesh of equal links");
+        Failure::usage(Code::BadTopology, title).with_help(
+            "give a text of the language whose ranks all take part, such as \"groups([4, 4])\"",
+        )
+    })?;
+    let topology = topology::read(&text, None)?.topology;
+    Ok((text, topology))
+}
+
+/// Returns the text of the first ranks of a topology as a full mesh with dead links; `None` if they have links to
+/// switches, in one direction alone, or of several kinds.
+fn mesh(topology: &Topology, nranks: u32) -> Option<String> {
+    let out = |link: &&Link| link.from.0 < nranks;
+    let mut linked = BTreeSet::new();
+    let mut kind = None;
+    for link in topology.links().iter().filter(out) {
+        if !topology.is_rank(link.to) {
+            return None;
+        }
+        let this = (link.capacity, link.latency);
+        if link.to.0 < nranks && *kind.get_or_insert(this) != this {
+            return None;
+        }
+        linked.insert((link.from.0, link.to.0));
+    }
+    let mut text = format!("full_mesh({nranks}");
+    if let Some((capacity, latency)) = kind {
+        match (topology.is_relative(), capacity.num(), capacity.den()) {
+            (true, 1, 1) => {}
+            (false, rate, 1) => {
+                let _ = write!(text, ", {}", rate_text(rate));
+            }
+            _ => return None,
+        }
+        if latency > 0 {
+            let _ = write!(text, ", {}", time_text(latency));
+        }
+    }
+    text.push(')');
+    for (a, b) in (0..nranks).flat_map(|a| (a + 1..nranks).map(move |b| (a, b))) {
+        match (linked.contains(&(a, b)), linked.contains(&(b, a))) {
+            (true, true) => {}
+            (false, false) => {
+                let _ = write!(text, " without ({a}, {b})");
+            }
+            _ => return None,
+        }
+    }
+    Some(text)
+}
