@@ -76,12 +76,14 @@ pub(crate) fn optimized(args: &[&str], usage: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Writes a table, which begins with the line `head`, to the end of a page; the lines before it stay.
+/// Writes a table, which begins with the line `head`, in its place in a page; the lines before and behind it stay.
 pub(crate) fn write_table(page: &str, head: &str, table: &str) -> Result<(), String> {
     let path = root().join(page);
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{page}: {error}"))?;
-    let before = text.split(head).next().unwrap_or_default();
-    std::fs::write(&path, format!("{before}{table}")).map_err(|error| format!("{page}: {error}"))
+    let (before, known) = text.split_once(head).unwrap_or((&text, ""));
+    let behind = known.find("\n\n").map_or("", |end| &known[end + 1..]);
+    let all = format!("{before}{table}{behind}");
+    std::fs::write(&path, all).map_err(|error| format!("{page}: {error}"))
 }
 
 /// Proves an algorithm at a rank count; `None` where it is refused, too large, or too slow.

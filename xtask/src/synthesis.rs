@@ -1,7 +1,8 @@
 //! `cargo xtask synthesis [--program FILE]`: the trees that are found for machines of which published tools tell their
-//! results, as the table of a page of the book.
+//! results, and the executors that are found for meshes with dead links, as the tables of a page of the book.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -11,8 +12,19 @@ use crate::reach::{optimized, write_table};
 
 /// The page that is written.
 const PAGE: &str = "book/src/results/synthesis.md";
-/// The line of the page before its table.
+/// The first line of the table of trees.
 const HEAD: &str = "| topology | collective | trees of a root | found in | of the bound | simulated, 1 GB | published |";
+
+/// The first line of the table of executors.
+const EXECUTORS: &str =
+    "| machine | executor | 1 KiB, us | 1 MiB, us | 1 GiB, us | of the bound at 1 GiB |";
+/// Meshes with no, one and two dead links: up to symmetry, two links share a rank or they do not.
+const MESHES: [&str; 4] = [
+    "full_mesh(8)",
+    "full_mesh(8) without (0, 1)",
+    "full_mesh(8) without (0, 1) without (1, 2)",
+    "full_mesh(8) without (0, 1) without (2, 3)",
+];
 
 /// A topology, a collective, the trees of a root (0 for the optimum), and the published result.
 type Row = (&'static str, &'static str, u32, &'static str);
@@ -40,24 +52,23 @@ const ROWS: &[Row] = &[
     ("spine_leaf(16, 8, 4, 2, 25GB/s, 1us)", "AllGather", 0, ""),
 ];
 
-/// Searches for all rows, and writes the table; the lines before it stay.
+/// Searches for all rows, and writes the tables; the lines around them stay.
 pub(crate) fn run(args: &[&str]) -> Result<(), String> {
-    let root = root();
     let program = optimized(args, "cargo xtask synthesis [--program FILE]")?;
+    write_table(PAGE, HEAD, &trees(&program)?)?;
+    write_table(PAGE, EXECUTORS, &executors(&program)?)
+}
+
+/// Returns the table of trees.
+fn trees(program: &Path) -> Result<String, String> {
     let mut table = format!("{HEAD}\n|---|---|---:|---:|---:|---:|---|\n");
     for (topology, collective, trees, published) in ROWS {
-        let mut search = Command::new(&program);
-        search.current_dir(&root).args(["--quiet", "synthesize", collective]);
-        search.args(["--topology", topology, "--bytes", "1GB", "--format", "json"]);
         let number = trees.to_string();
+        let mut call = vec!["synthesize", collective, "--topology", topology, "--bytes", "1GB"];
         if *trees > 0 {
-            search.args(["--trees", &number]);
+            call.extend(["--trees", &number]);
         }
-        let out = search.output().map_err(|error| format!("{}: {error}", program.display()))?;
-        let Ok(found) = serde_json::from_slice::<Value>(&out.stdout) else {
-            let said = String::from_utf8_lossy(&out.stderr);
-            return Err(format!("{collective} on {topology}: {said}"));
-        };
+        let found = json(program, &call)?;
         let of = &found["found"][0];
         let share = |value: &Value| value.as_f64().map(|share| format!("{:.1} %", 100.0 * share));
         let seconds = of["seconds"].as_f64().ok_or("no time")?;
@@ -70,5 +81,43 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
         println!("{row}");
         writeln!(table, "{row}").map_err(|error| error.to_string())?;
     }
-    write_table(PAGE, HEAD, &table)
+    Ok(table)
+}
+
+/// Returns the table of executors.
+fn executors(program: &Path) -> Result<String, String> {
+    let mut table = format!("{EXECUTORS}\n|---|---|---:|---:|---:|---:|\n");
+    for mesh in MESHES {
+        let found = json(program, &["executor", "synthesize", "--topology", mesh])?;
+        let times = |of: &str| -> Option<Vec<f64>> {
+            found["score"][of].as_array()?.iter().map(Value::as_f64).collect()
+        };
+        let bound = times("bound").ok_or("no bound")?;
+        for (of, name) in [
+            ("synthesized", "synthesized"),
+            ("library", "the library's classes"),
+            ("ring", "the published ring"),
+        ] {
+            let row = match times(of).as_deref() {
+                Some([small, medium, huge]) => {
+                    let share = 100.0 * bound[2] / huge;
+                    format!("{small:.1} | {medium:.1} | {huge:.1} | {share:.1} %")
+                }
+                _ => "none | none | none |".to_owned(),
+            };
+            let row = format!("| `{mesh}` | {name} | {row} |");
+            println!("{row}");
+            writeln!(table, "{row}").map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(table)
+}
+
+/// Returns the report of a call of the command.
+fn json(program: &Path, call: &[&str]) -> Result<Value, String> {
+    let mut command = Command::new(program);
+    command.current_dir(root()).arg("--quiet").args(call).args(["--format", "json"]);
+    let out = command.output().map_err(|error| format!("{}: {error}", program.display()))?;
+    let said = String::from_utf8_lossy(&out.stderr);
+    serde_json::from_slice(&out.stdout).map_err(|_| format!("{}: {said}", call.join(" ")))
 }
