@@ -1,0 +1,6 @@
+//! PTX on a CPU: the text that NVRTC makes of Roundelay's kernels, as a program of typed instructions.
+//!
+//! [`program`] has the instructions that an interpreter executes. The subset is closed: it holds the instructions that
+//! the kernels contain, and every other text is refused with its line.
+
+pub mod program;

@@ -1,0 +1,308 @@
+//! Types, memory spaces, and the operations on values.
+
+/// The type of a value: its class and its width.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Type {
+    /// A truth value, 0 or 1.
+    Pred,
+    /// Bits without a sign, of 8, 16, 32 or 64.
+    Bits(u8),
+    /// An unsigned integer of 8, 16, 32 or 64 bits.
+    Unsigned(u8),
+    /// A signed integer of 8, 16, 32 or 64 bits.
+    Signed(u8),
+    /// A float of 16 bits in IEEE 754's format, of 32 or of 64 bits.
+    Float(Float),
+}
+
+/// The format of a float.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Float {
+    /// IEEE 754 binary16.
+    F16,
+    /// bfloat16.
+    Bf16,
+    /// IEEE 754 binary32.
+    F32,
+    /// IEEE 754 binary64.
+    F64,
+}
+
+/// Two narrow floats in one register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Packed {
+    /// Two of f16 in 32 bits.
+    F16x2,
+    /// Two of bf16 in 32 bits.
+    Bf16x2,
+    /// Two of f8e4m3 in 16 bits.
+    E4m3x2,
+    /// Two of f8e5m2 in 16 bits.
+    E5m2x2,
+}
+
+impl Type {
+    /// Bits of a value; 1 for a truth value.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Self::Pred => 1,
+            Self::Bits(bits) | Self::Unsigned(bits) | Self::Signed(bits) => bits as u32,
+            Self::Float(float) => float.bits(),
+        }
+    }
+
+    /// Bytes of a value in memory.
+    pub const fn bytes(self) -> u32 {
+        self.bits().div_ceil(8)
+    }
+
+    /// Whether it is a signed integer.
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Self::Signed(_))
+    }
+}
+
+impl Float {
+    /// Bits of a value.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Self::F16 | Self::Bf16 => 16,
+            Self::F32 => 32,
+            Self::F64 => 64,
+        }
+    }
+}
+
+/// A memory space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Space {
+    /// Any of the other spaces, by the address.
+    Generic,
+    /// Memory of all threads of all ranks.
+    Global,
+    /// Constant variables of the module.
+    Const,
+    /// Memory of a block.
+    Shared,
+    /// Memory of a thread.
+    Local,
+    /// Parameters of kernels and functions.
+    Param,
+}
+
+/// The threads to which a strong access or a fence applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// The threads of the block.
+    Cta,
+    /// The threads of the device.
+    Gpu,
+    /// All threads of all devices and of the host.
+    Sys,
+}
+
+/// The order that a memory access gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Semantics {
+    /// A plain access, which may not race.
+    Weak,
+    /// A strong access without order.
+    Relaxed,
+    /// A strong load that orders the accesses behind it.
+    Acquire,
+    /// A strong store or reduction that orders the accesses before it.
+    Release,
+    /// A relaxed access of system scope that is performed as it is written.
+    Volatile,
+}
+
+/// The operation of an atomic reduction on memory, `red`, or of a barrier, `bar.red`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ReduceOp {
+    /// The sum, which wraps around.
+    Add,
+    /// The smaller one.
+    Min,
+    /// The larger one.
+    Max,
+    /// The bitwise and.
+    And,
+    /// The bitwise or.
+    Or,
+    /// The bitwise exclusive or.
+    Xor,
+    /// The number of true values, of a barrier alone.
+    Popc,
+}
+
+/// A comparison of `setp`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Comparison {
+    /// Equal; false for a NaN.
+    Eq,
+    /// Not equal; false for a NaN.
+    Ne,
+    /// Less.
+    Lt,
+    /// Less or equal.
+    Le,
+    /// Greater.
+    Gt,
+    /// Greater or equal.
+    Ge,
+    /// Equal, or one is a NaN.
+    Equ,
+    /// Not equal, or one is a NaN.
+    Neu,
+    /// Less, or one is a NaN.
+    Ltu,
+    /// Less or equal, or one is a NaN.
+    Leu,
+    /// Greater, or one is a NaN.
+    Gtu,
+    /// Greater or equal, or one is a NaN.
+    Geu,
+    /// Neither is a NaN.
+    Num,
+    /// One is a NaN.
+    Nan,
+}
+
+/// A logical operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Logic {
+    /// And.
+    And,
+    /// Or.
+    Or,
+    /// Exclusive or.
+    Xor,
+}
+
+/// The rounding of a conversion or an operation on floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rounding {
+    /// To the nearest value, ties to even.
+    Nearest,
+    /// Toward zero.
+    Zero,
+    /// Toward negative infinity.
+    Down,
+    /// Toward positive infinity.
+    Up,
+}
+
+/// An operation on values of registers. Sources are named a, b and c in the order of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ArithmeticOp {
+    /// a + b.
+    Add(Type),
+    /// a - b.
+    Sub(Type),
+    /// The low half of a * b, or the product of floats.
+    Mul(Type),
+    /// The high half of a * b.
+    MulHigh(Type),
+    /// The whole product of a and b, of twice the width of the type.
+    MulWide(Type),
+    /// The low half of a * b, plus c.
+    Mad(Type),
+    /// The whole product of a and b, plus c of twice the width of the type.
+    MadWide(Type),
+    /// a * b + c, rounded once.
+    Fma(Float),
+    /// a / b.
+    Div(Type),
+    /// The remainder of a / b.
+    Rem(Type),
+    /// The smaller one. For floats, a NaN only if both are, unless `nan` is set.
+    Min {
+        /// The type.
+        ty: Type,
+        /// Whether the result is a NaN if one source is.
+        nan: bool,
+    },
+    /// The larger one. For floats, a NaN only if both are, unless `nan` is set.
+    Max {
+        /// The type.
+        ty: Type,
+        /// Whether the result is a NaN if one source is.
+        nan: bool,
+    },
+    /// -a.
+    Neg(Type),
+    /// The absolute value of a.
+    Abs(Type),
+    /// a shifted left by b bits; 0 from the width on.
+    Shl(Type),
+    /// a shifted right by b bits, with copies of the sign of a signed type.
+    Shr(Type),
+    /// a op b, bit by bit.
+    Logic(Logic, Type),
+    /// Not a.
+    Not(Type),
+    /// The logical function of three sources that a table of 8 bits gives, on 32 bits.
+    Lop3(u8),
+    /// a's low bits inserted into b, at position c. The length is the fourth source.
+    Bfi(Type),
+    /// The position of the most significant bit of a that differs from the sign, or all ones.
+    Bfind {
+        /// The type.
+        ty: Type,
+        /// Whether the result is the shift that brings the bit to the top.
+        shift: bool,
+    },
+    /// The bits of a in reverse order.
+    Brev(Type),
+    /// The number of zeros above the most significant one of a.
+    Clz(Type),
+    /// The number of ones of a.
+    Popc(Type),
+    /// Four bytes selected from the eight of a and b by c.
+    Prmt,
+    /// The bits of c:b... shifted: the funnel shift of b (high) and a (low) by c.
+    Shf {
+        /// Whether bits move left.
+        left: bool,
+        /// Whether the distance wraps around at 32, and is not clamped to it.
+        wrap: bool,
+    },
+    /// Whether a compares with b so; combined with the truth value c if there is one.
+    Setp {
+        /// The comparison.
+        compare: Comparison,
+        /// The type of a and b.
+        ty: Type,
+        /// How c is combined, if there is a c.
+        combine: Option<Logic>,
+    },
+    /// a if c is true, else b.
+    Selp(Type),
+    /// a converted.
+    Convert {
+        /// The type of the result.
+        to: Type,
+        /// The type of a.
+        from: Type,
+        /// The rounding of the text: to an integer, or of a float.
+        rounding: Option<Rounding>,
+        /// Whether a float is rounded to an integral value: `.rni`, `.rzi` and the like.
+        integral: bool,
+        /// Whether the result is limited to the range of the type.
+        saturate: bool,
+        /// Bits of the register that takes the result: a narrower result is extended by its type.
+        width: u8,
+    },
+    /// a (the high half) and b, of f32, converted to two narrow floats.
+    Pack {
+        /// The format of the result.
+        to: Packed,
+        /// Whether a finite value beyond the range becomes the largest one, as `satfinite` says.
+        saturate: bool,
+    },
+    /// The two narrow floats of a converted to f16.
+    Widen {
+        /// The format of a.
+        from: Packed,
+    },
+}
