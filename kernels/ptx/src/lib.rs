@@ -1,6 +1,11 @@
 //! PTX on a CPU: the text that NVRTC makes of Roundelay's kernels, as a program of typed instructions.
 //!
-//! [`program`] has the instructions that an interpreter executes. The subset is closed: it holds the instructions that
-//! the kernels contain, and every other text is refused with its line.
+//! [`program`] has the instructions that an interpreter executes, and [`program::Module::parse`] reads them. The subset
+//! is closed: it holds the instructions that the kernels contain, and every other text is refused with its line.
 
+mod decode;
+mod error;
 pub mod program;
+mod text;
+
+pub use error::Error;

@@ -8,8 +8,7 @@ pub use operation::{
     Operation, Ordering, Shuffle, ShuffleMode, Slot, Special, Symbol, Vote, VoteMode,
 };
 pub use types::{
-    ArithmeticOp, Comparison, Float, Logic, Packed, ReduceOp, Rounding, Scope, Semantics, Space,
-    Type,
+    ArithmeticOp, Comparison, Float, Logic, Packed, ReduceOp, Scope, Semantics, Space, Type,
 };
 
 /// A module of PTX.

@@ -97,8 +97,6 @@ pub struct Arithmetic {
     pub op: ArithmeticOp,
     /// The register of the result.
     pub to: Slot,
-    /// The register of the second result of `setp`: the comparison's complement.
-    pub also: Option<Slot>,
     /// The sources; an absent one is the value 0.
     pub from: [Operand; 4],
     /// One bit for each source, the first at bit 0: whether a truth value is negated with `!`.
@@ -221,12 +219,8 @@ pub enum Special {
     Nctaid(u8),
     /// The index of the thread in its warp.
     LaneId,
-    /// The number of threads of a warp.
-    WarpSize,
     /// A clock in nanoseconds, of 64 bits.
     GlobalTimer,
-    /// A counter of cycles of 64 bits.
-    Clock64,
 }
 
 /// The effect of an instruction.

@@ -179,19 +179,6 @@ pub enum Logic {
     Xor,
 }
 
-/// The rounding of a conversion or an operation on floats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Rounding {
-    /// To the nearest value, ties to even.
-    Nearest,
-    /// Toward zero.
-    Zero,
-    /// Toward negative infinity.
-    Down,
-    /// Toward positive infinity.
-    Up,
-}
-
 /// An operation on values of registers. Sources are named a, b and c in the order of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ArithmeticOp {
@@ -207,28 +194,14 @@ pub enum ArithmeticOp {
     MulWide(Type),
     /// The low half of a * b, plus c.
     Mad(Type),
-    /// The whole product of a and b, plus c of twice the width of the type.
-    MadWide(Type),
-    /// a * b + c, rounded once.
-    Fma(Float),
     /// a / b.
     Div(Type),
     /// The remainder of a / b.
     Rem(Type),
-    /// The smaller one. For floats, a NaN only if both are, unless `nan` is set.
-    Min {
-        /// The type.
-        ty: Type,
-        /// Whether the result is a NaN if one source is.
-        nan: bool,
-    },
-    /// The larger one. For floats, a NaN only if both are, unless `nan` is set.
-    Max {
-        /// The type.
-        ty: Type,
-        /// Whether the result is a NaN if one source is.
-        nan: bool,
-    },
+    /// The smaller one of two integers.
+    Min(Type),
+    /// The larger one of two integers.
+    Max(Type),
     /// -a.
     Neg(Type),
     /// The absolute value of a.
@@ -256,17 +229,10 @@ pub enum ArithmeticOp {
     Brev(Type),
     /// The number of zeros above the most significant one of a.
     Clz(Type),
-    /// The number of ones of a.
-    Popc(Type),
     /// Four bytes selected from the eight of a and b by c.
     Prmt,
-    /// The bits of c:b... shifted: the funnel shift of b (high) and a (low) by c.
-    Shf {
-        /// Whether bits move left.
-        left: bool,
-        /// Whether the distance wraps around at 32, and is not clamped to it.
-        wrap: bool,
-    },
+    /// The high half of b (the high half) and a (the low half), shifted left by c modulo 32.
+    ShfLeft,
     /// Whether a compares with b so; combined with the truth value c if there is one.
     Setp {
         /// The comparison.
@@ -278,27 +244,19 @@ pub enum ArithmeticOp {
     },
     /// a if c is true, else b.
     Selp(Type),
-    /// a converted.
+    /// a converted, rounded to the nearest value, ties to even.
     Convert {
         /// The type of the result.
         to: Type,
         /// The type of a.
         from: Type,
-        /// The rounding of the text: to an integer, or of a float.
-        rounding: Option<Rounding>,
-        /// Whether a float is rounded to an integral value: `.rni`, `.rzi` and the like.
-        integral: bool,
-        /// Whether the result is limited to the range of the type.
-        saturate: bool,
-        /// Bits of the register that takes the result: a narrower result is extended by its type.
+        /// Bits of the register that takes the result: a narrower signed result is extended by its sign.
         width: u8,
     },
     /// a (the high half) and b, of f32, converted to two narrow floats.
     Pack {
-        /// The format of the result.
+        /// The format of the result. A finite value beyond the range of f8 becomes the largest one, as `satfinite` says.
         to: Packed,
-        /// Whether a finite value beyond the range becomes the largest one, as `satfinite` says.
-        saturate: bool,
     },
     /// The two narrow floats of a converted to f16.
     Widen {

@@ -1,0 +1,157 @@
+//! Branches, calls, barriers, and the exchange between lanes.
+
+use super::function::Body;
+use super::opcode::Words;
+use crate::error::Error;
+use crate::program::{
+    Barrier, Call, Operation, ReduceOp, Shuffle, ShuffleMode, Symbol, Type, Vote, VoteMode,
+};
+use crate::text::OperandText;
+
+pub(super) fn operation(
+    first: &str,
+    words: &mut Words,
+    body: &Body,
+    operands: &[OperandText],
+) -> Result<Operation, Error> {
+    match (first, operands) {
+        ("ret", []) => {
+            words.has("uni");
+            Ok(Operation::Return)
+        }
+        ("exit", []) => Ok(Operation::Exit),
+        ("trap", []) => Ok(Operation::Trap),
+        ("bra", [OperandText::Name(name)]) => {
+            let uniform = words.has("uni");
+            Ok(Operation::Branch { target: body.label(name, words.line)?, uniform })
+        }
+        ("call", _) => call(words, body, operands),
+        ("bar", _) => barrier(words, body, operands),
+        ("shfl", _) => shuffle(words, body, operands),
+        ("vote", _) => vote(words, body, operands),
+        _ => Err(words.unknown()),
+    }
+}
+
+fn call(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, Error> {
+    words.has("uni");
+    let (returns, name, arguments) = match operands {
+        [OperandText::List(returns), OperandText::Name(name), OperandText::List(arguments)] => {
+            (&returns[..], name, &arguments[..])
+        }
+        [OperandText::List(returns), OperandText::Name(name)] => (&returns[..], name, &[][..]),
+        [OperandText::Name(name), OperandText::List(arguments)] => (&[][..], name, &arguments[..]),
+        [OperandText::Name(name)] => (&[][..], name, &[][..]),
+        _ => return Err(words.error("only direct calls are in the subset")),
+    };
+    let (function, frame) = body
+        .function(name)
+        .ok_or_else(|| words.error(format_args!("`{name}` has no body in the module")))?;
+    if arguments.len() != frame.parameters.len() || returns.len() != frame.returns.len() {
+        return Err(words.error(format_args!("`{name}` has other parameters")));
+    }
+    let offsets = |names: &[String]| -> Result<Box<[u32]>, Error> {
+        let offset = |name: &String| match body.symbol(name) {
+            Some(Symbol::Param(offset)) => Ok(offset as u32),
+            _ => Err(words.error(format_args!("`{name}` is not in parameter space"))),
+        };
+        names.iter().map(offset).collect()
+    };
+    let (arguments, returns) = (offsets(arguments)?, offsets(returns)?);
+    Ok(Operation::Call(Call { function, arguments, returns }))
+}
+
+fn barrier(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, Error> {
+    let line = words.line;
+    let number = |operand| body.source(operand, Type::Bits(32), line);
+    if words.has("warp") {
+        let [mask] = operands else { return Err(words.error("it takes a mask")) };
+        let mask = body.source(mask, Type::Bits(32), words.line)?;
+        return if words.has("sync") {
+            Ok(Operation::WarpSync { mask })
+        } else {
+            Err(words.unknown())
+        };
+    }
+    let barrier = match operands {
+        [id] => Barrier { id: number(id)?, count: None, waits: true, reduction: None },
+        [id, count] => {
+            Barrier { id: number(id)?, count: Some(number(count)?), waits: true, reduction: None }
+        }
+        [to, id, rest @ .., from] => {
+            let result = body.result(to, words.line)?;
+            let to = result.ok_or_else(|| words.error("its result is not wanted"))?.slot;
+            let (from, negated) = body.truth(from, words.line)?;
+            let count = match rest {
+                [] => None,
+                [count] => Some(number(count)?),
+                _ => return Err(words.error("it takes at most four operands")),
+            };
+            let id = number(id)?;
+            let ops = [("or", ReduceOp::Or), ("and", ReduceOp::And), ("popc", ReduceOp::Popc)];
+            let op = ops.into_iter().find(|(name, _)| words.has(name));
+            let (_, op) = op.filter(|_| words.has("red")).ok_or_else(|| words.unknown())?;
+            let result = if op == ReduceOp::Popc { Type::Unsigned(32) } else { Type::Pred };
+            if words.ty()? != result {
+                return Err(words.unknown());
+            }
+            let reduction = Some((op, to, from, negated));
+            return Ok(Operation::Barrier(Barrier { id, count, waits: true, reduction }));
+        }
+        [] => return Err(words.error("the number of the barrier is missing")),
+    };
+    let waits = words.has("sync");
+    if !waits && !words.has("arrive") {
+        return Err(words.unknown());
+    }
+    Ok(Operation::Barrier(Barrier { waits, ..barrier }))
+}
+
+fn shuffle(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, Error> {
+    let modes = [
+        ("idx", ShuffleMode::Idx),
+        ("up", ShuffleMode::Up),
+        ("down", ShuffleMode::Down),
+        ("bfly", ShuffleMode::Bfly),
+    ];
+    let mode = modes.into_iter().find(|(name, _)| words.has(name));
+    let (_, mode) = mode.filter(|_| words.has("sync")).ok_or_else(|| words.unknown())?;
+    let [to, from, lane, clamp, mask] = operands else {
+        return Err(words.error("it takes five operands"));
+    };
+    if words.ty()? != Type::Bits(32) {
+        return Err(words.unknown());
+    }
+    let (to, valid) = match to {
+        OperandText::Pair(to, valid) => {
+            (body.register(to, words.line)?.slot, Some(body.register(valid, words.line)?.slot))
+        }
+        OperandText::Name(to) => (body.register(to, words.line)?.slot, None),
+        _ => return Err(words.error("a result that is not a register")),
+    };
+    let source = |operand| body.source(operand, Type::Bits(32), words.line);
+    let (from, lane, clamp, mask) = (source(from)?, source(lane)?, source(clamp)?, source(mask)?);
+    Ok(Operation::Shuffle(Shuffle { mode, to, valid, from, lane, clamp, mask }))
+}
+
+fn vote(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, Error> {
+    let modes = [
+        ("all", VoteMode::All),
+        ("any", VoteMode::Any),
+        ("uni", VoteMode::Uni),
+        ("ballot", VoteMode::Ballot),
+    ];
+    let mode = modes.into_iter().find(|(name, _)| words.has(name));
+    let (_, mode) = mode.filter(|_| words.has("sync")).ok_or_else(|| words.unknown())?;
+    let result = if mode == VoteMode::Ballot { Type::Bits(32) } else { Type::Pred };
+    if words.ty()? != result {
+        return Err(words.unknown());
+    }
+    let [OperandText::Name(to), from, mask] = operands else {
+        return Err(words.error("it takes a register, a truth value and a mask"));
+    };
+    let to = body.register(to, words.line)?.slot;
+    let (from, negated) = body.truth(from, words.line)?;
+    let mask = body.source(mask, Type::Bits(32), words.line)?;
+    Ok(Operation::Vote(Vote { mode, to, from, negated, mask }))
+}

@@ -1,0 +1,172 @@
+//! The way from a text to a program: names become slots, offsets and indices, and opcodes become operations.
+
+mod arithmetic;
+mod control;
+mod function;
+mod memory;
+mod opcode;
+
+use std::collections::HashMap;
+
+use crate::error::Error;
+use crate::program::{Module, Parameter, Place, Space, Type, Variable};
+use crate::text::{Declaration, FunctionText, PlaceText, Text};
+
+impl Module {
+    /// Reads the text of a module.
+    ///
+    /// # Errors
+    /// The line that is not PTX, or not in the subset.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let text = Text::parse(text)?;
+        let files = text.files.iter().map(|(number, _)| *number as usize + 1).max().unwrap_or(0);
+        let mut module = Self {
+            version: text.version,
+            target: text.target,
+            functions: Vec::new(),
+            variables: Vec::new(),
+            files: vec![String::new(); files],
+            places: Vec::new(),
+        };
+        for (number, name) in text.files {
+            module.files[number as usize] = name;
+        }
+        for declared in &text.variables {
+            module.variables.push(variable(declared)?);
+        }
+        let bodies: Vec<_> = text.functions.iter().filter(|text| text.body.is_some()).collect();
+        let mut names = Names::default();
+        for (number, variable) in module.variables.iter().enumerate() {
+            names.variables.insert(variable.name.clone(), number as u32);
+        }
+        for (number, text) in bodies.iter().enumerate() {
+            let frame = Frame::of(text)?;
+            names.functions.insert(text.name.clone(), (number as u32, frame));
+        }
+        let mut places = Places::default();
+        for text in bodies {
+            let function = function::function(text, &mut module, &mut names, &mut places)?;
+            module.functions.push(function);
+        }
+        module.places = places.all;
+        Ok(module)
+    }
+}
+
+/// The names of a module.
+#[derive(Default)]
+struct Names {
+    variables: HashMap<String, u32>,
+    /// Functions with a body: the index and the frame.
+    functions: HashMap<String, (u32, Frame)>,
+}
+
+/// The parameters and returned values of a function, at their places in its frame.
+#[derive(Clone, Default)]
+struct Frame {
+    parameters: Vec<Parameter>,
+    returns: Vec<Parameter>,
+    bytes: u32,
+}
+
+impl Frame {
+    fn of(text: &FunctionText) -> Result<Self, Error> {
+        let mut frame = Self::default();
+        let place = |frame: &mut Self, all: &[Declaration]| -> Result<Vec<Parameter>, Error> {
+            all.iter().map(|declared| frame.place(declared)).collect()
+        };
+        frame.parameters = place(&mut frame, &text.parameters)?;
+        frame.returns = place(&mut frame, &text.returns)?;
+        Ok(frame)
+    }
+
+    /// Adds a declaration to the frame.
+    fn place(&mut self, declared: &Declaration) -> Result<Parameter, Error> {
+        let size = size(declared)?;
+        let bytes = size.bytes.ok_or_else(|| size.open(declared))?;
+        let offset = self.bytes.next_multiple_of(size.align);
+        self.bytes = offset + bytes;
+        Ok(Parameter { name: declared.name.clone(), offset, bytes })
+    }
+}
+
+/// The size of a declaration.
+struct Size {
+    /// Bytes of an element.
+    element: u32,
+    align: u32,
+    /// Bytes of all elements, unless the launch gives their number.
+    bytes: Option<u32>,
+}
+
+impl Size {
+    fn open(&self, declared: &Declaration) -> Error {
+        let what = format!("`{}` has no size, with elements of {}", declared.name, self.element);
+        Error::new(declared.line, what)
+    }
+}
+
+fn size(declared: &Declaration) -> Result<Size, Error> {
+    let ty = opcode::ty(declared.ty.trim_start_matches('.')).filter(|ty| *ty != Type::Pred);
+    let ty = ty.ok_or_else(|| {
+        Error::new(declared.line, format!("`{}` is not a type of memory", declared.ty))
+    })?;
+    let element = ty.bytes();
+    let align = declared.align.unwrap_or(element);
+    if !align.is_power_of_two() {
+        return Err(Error::new(declared.line, format!("an alignment of {align}")));
+    }
+    Ok(Size { element, align, bytes: declared.elements.map(|many| many * element) })
+}
+
+fn variable(declared: &Declaration) -> Result<Variable, Error> {
+    let size = size(declared)?;
+    let space = match declared.space.as_str() {
+        ".global" => Space::Global,
+        ".const" => Space::Const,
+        _ => Space::Shared,
+    };
+    if space != Space::Shared && size.bytes.is_none() {
+        return Err(size.open(declared));
+    }
+    let bytes = size.bytes.unwrap_or(0);
+    let mut initial = Vec::new();
+    for value in &declared.initial {
+        initial.extend_from_slice(&value.to_le_bytes()[..size.element as usize]);
+    }
+    if initial.len() > bytes as usize || (space == Space::Shared && !initial.is_empty()) {
+        return Err(Error::new(declared.line, "an initialiser that does not fit"));
+    }
+    if space != Space::Shared {
+        initial.resize(bytes as usize, 0);
+    }
+    Ok(Variable { name: declared.name.clone(), space, align: size.align, bytes, initial })
+}
+
+/// The places of a module, each once.
+#[derive(Default)]
+struct Places {
+    all: Vec<Place>,
+    numbers: HashMap<Place, u32>,
+    /// The last place at each position: the place of the call that a later place names as its caller.
+    last: HashMap<[u32; 3], u32>,
+}
+
+impl Places {
+    /// Returns the number of the place that a `.loc` line gives.
+    fn number(&mut self, text: PlaceText) -> u32 {
+        let [file, line, column] = text.at;
+        let caller = text.inlined_at.map(|at| match self.last.get(&at) {
+            Some(number) => *number,
+            None => self.number(PlaceText { at, inlined_at: None }),
+        });
+        let place = Place { file, line, column, caller };
+        let next = self.all.len() as u32;
+        let number = *self.numbers.entry(place).or_insert(next);
+        if number == next {
+            self.all.push(place);
+        }
+        self.last.insert(text.at, number);
+        number
+    }
+}
