@@ -3,9 +3,12 @@
 //! [`program`] has the instructions that an interpreter executes, and [`program::Module::parse`] reads them. The subset
 //! is closed: it holds the instructions that the kernels contain, and every other text is refused with its line.
 
+mod arithmetic;
 mod decode;
 mod error;
+mod lint;
 pub mod program;
 mod text;
 
-pub use error::Error;
+pub use error::BadText;
+pub use lint::{Finding, Rule, lint};

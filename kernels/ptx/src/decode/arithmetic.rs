@@ -1,8 +1,8 @@
 //! Moves, special registers, and operations on registers.
 
-use super::function::Body;
+use super::body::Body;
 use super::opcode::Words;
-use crate::error::Error;
+use crate::error::BadText;
 use crate::program::{
     Arithmetic, ArithmeticOp, Comparison, Float, Logic, Operand, Operation, Packed, Special, Type,
 };
@@ -13,7 +13,7 @@ pub(super) fn operation(
     words: &mut Words,
     body: &Body,
     operands: &[OperandText],
-) -> Result<Operation, Error> {
+) -> Result<Operation, BadText> {
     if first == "mov" {
         return moved(words, body, operands);
     }
@@ -44,7 +44,7 @@ pub(super) fn operation(
     Ok(Operation::Arithmetic(Arithmetic { op, to: to.slot, from: sources, negated }))
 }
 
-fn moved(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, Error> {
+fn moved(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, BadText> {
     let ty = words.ty()?;
     let [to, from] = operands else { return Err(words.error("it takes two operands")) };
     if let OperandText::Vector(pieces) = to {
@@ -53,7 +53,7 @@ fn moved(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Ope
             let register = body.result(piece, words.line)?;
             Ok(register.map(|register| register.slot))
         });
-        let to = to.collect::<Result<Box<[_]>, Error>>()?;
+        let to = to.collect::<Result<Box<[_]>, BadText>>()?;
         return Ok(Operation::Unpack { to, from: body.source(from, ty, words.line)?, bits });
     }
     let result = body.result(to, words.line)?;
@@ -132,13 +132,13 @@ impl Class {
     }
 }
 
-fn typed(words: &mut Words, class: Class) -> Result<Type, Error> {
+fn typed(words: &mut Words, class: Class) -> Result<Type, BadText> {
     let ty = words.ty()?;
     if class.has(ty) { Ok(ty) } else { Err(words.error("it has no such type")) }
 }
 
 /// Takes the rounding of an operation on floats; integers have none.
-fn arithmetic_type(words: &mut Words) -> Result<Type, Error> {
+fn arithmetic_type(words: &mut Words) -> Result<Type, BadText> {
     let rounded = words.has("rn");
     let ty = typed(words, Class::Number)?;
     if matches!(ty, Type::Float(_)) == rounded {
@@ -147,7 +147,7 @@ fn arithmetic_type(words: &mut Words) -> Result<Type, Error> {
     Err(words.error("floats are rounded with `.rn`, and integers are not"))
 }
 
-fn plain(first: &str, words: &mut Words) -> Result<Typed, Error> {
+fn plain(first: &str, words: &mut Words) -> Result<Typed, BadText> {
     let u32 = Type::Unsigned(32);
     Ok(match first {
         "add" | "sub" | "div" => {
@@ -238,7 +238,7 @@ fn plain(first: &str, words: &mut Words) -> Result<Typed, Error> {
     })
 }
 
-fn lookup(words: &mut Words, from: &[OperandText]) -> Result<Typed, Error> {
+fn lookup(words: &mut Words, from: &[OperandText]) -> Result<Typed, BadText> {
     let [_, _, _, OperandText::Integer(table @ 0..256)] = from else {
         return Err(words.error("it takes three sources and a table of 8 bits"));
     };
@@ -248,7 +248,7 @@ fn lookup(words: &mut Words, from: &[OperandText]) -> Result<Typed, Error> {
     Ok((ArithmeticOp::Lop3(*table as u8), vec![Type::Bits(32); 3]))
 }
 
-fn comparison(words: &mut Words, has_third: bool) -> Result<Typed, Error> {
+fn comparison(words: &mut Words, has_third: bool) -> Result<Typed, BadText> {
     let compare = words.find(|word| {
         Some(match word {
             "eq" => Comparison::Eq,
@@ -300,7 +300,7 @@ fn comparison(words: &mut Words, has_third: bool) -> Result<Typed, Error> {
     Ok((ArithmeticOp::Setp { compare, ty, combine }, types))
 }
 
-fn conversion(words: &mut Words, register: Type) -> Result<Typed, Error> {
+fn conversion(words: &mut Words, register: Type) -> Result<Typed, BadText> {
     let packed = |words: &mut Words, names: &[(&str, Packed)]| {
         let mut names = names.iter();
         names.find(|(name, _)| words.has(name)).map(|(_, packed)| *packed)

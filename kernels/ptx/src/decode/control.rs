@@ -1,8 +1,8 @@
 //! Branches, calls, barriers, and the exchange between lanes.
 
-use super::function::Body;
+use super::body::Body;
 use super::opcode::Words;
-use crate::error::Error;
+use crate::error::BadText;
 use crate::program::{
     Barrier, Call, Operation, ReduceOp, Shuffle, ShuffleMode, Symbol, Type, Vote, VoteMode,
 };
@@ -13,7 +13,7 @@ pub(super) fn operation(
     words: &mut Words,
     body: &Body,
     operands: &[OperandText],
-) -> Result<Operation, Error> {
+) -> Result<Operation, BadText> {
     match (first, operands) {
         ("ret", []) => {
             words.has("uni");
@@ -33,7 +33,7 @@ pub(super) fn operation(
     }
 }
 
-fn call(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, Error> {
+fn call(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, BadText> {
     words.has("uni");
     let (returns, name, arguments) = match operands {
         [OperandText::List(returns), OperandText::Name(name), OperandText::List(arguments)] => {
@@ -50,7 +50,7 @@ fn call(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Oper
     if arguments.len() != frame.parameters.len() || returns.len() != frame.returns.len() {
         return Err(words.error(format_args!("`{name}` has other parameters")));
     }
-    let offsets = |names: &[String]| -> Result<Box<[u32]>, Error> {
+    let offsets = |names: &[String]| -> Result<Box<[u32]>, BadText> {
         let offset = |name: &String| match body.symbol(name) {
             Some(Symbol::Param(offset)) => Ok(offset as u32),
             _ => Err(words.error(format_args!("`{name}` is not in parameter space"))),
@@ -61,7 +61,7 @@ fn call(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Oper
     Ok(Operation::Call(Call { function, arguments, returns }))
 }
 
-fn barrier(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, Error> {
+fn barrier(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, BadText> {
     let line = words.line;
     let number = |operand| body.source(operand, Type::Bits(32), line);
     if words.has("warp") {
@@ -107,7 +107,7 @@ fn barrier(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<O
     Ok(Operation::Barrier(Barrier { waits, ..barrier }))
 }
 
-fn shuffle(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, Error> {
+fn shuffle(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, BadText> {
     let modes = [
         ("idx", ShuffleMode::Idx),
         ("up", ShuffleMode::Up),
@@ -134,7 +134,7 @@ fn shuffle(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<O
     Ok(Operation::Shuffle(Shuffle { mode, to, valid, from, lane, clamp, mask }))
 }
 
-fn vote(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, Error> {
+fn vote(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, BadText> {
     let modes = [
         ("all", VoteMode::All),
         ("any", VoteMode::Any),

@@ -1,8 +1,8 @@
 //! Accesses, fences, and conversions of addresses.
 
-use super::function::Body;
+use super::body::Body;
 use super::opcode::Words;
-use crate::error::Error;
+use crate::error::BadText;
 use crate::program::{
     Access, Address, Base, Fence, Operation, Ordering, ReduceOp, Scope, Semantics, Space, Symbol,
     Type,
@@ -14,7 +14,7 @@ pub(super) fn operation(
     words: &mut Words,
     body: &Body,
     operands: &[OperandText],
-) -> Result<Operation, Error> {
+) -> Result<Operation, BadText> {
     match first {
         "fence" => {
             let ordering = match (words.has("acq_rel"), words.has("sc")) {
@@ -30,7 +30,11 @@ pub(super) fn operation(
     }
 }
 
-fn converted(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, Error> {
+fn converted(
+    words: &mut Words,
+    body: &Body,
+    operands: &[OperandText],
+) -> Result<Operation, BadText> {
     let [to, from] = operands else { return Err(words.error("it takes two operands")) };
     let back = words.has("to");
     let space = words.space().ok_or_else(|| words.error("a space is missing"))?;
@@ -53,7 +57,7 @@ fn accessed(
     words: &mut Words,
     body: &Body,
     operands: &[OperandText],
-) -> Result<Operation, Error> {
+) -> Result<Operation, BadText> {
     let semantics = words.find(|word| {
         Some(match word {
             "weak" => Semantics::Weak,
@@ -130,7 +134,7 @@ fn accessed(
     })
 }
 
-fn reduction(words: &mut Words) -> Result<ReduceOp, Error> {
+fn reduction(words: &mut Words) -> Result<ReduceOp, BadText> {
     let op = words.find(|word| {
         Some(match word {
             "add" => ReduceOp::Add,
@@ -145,7 +149,7 @@ fn reduction(words: &mut Words) -> Result<ReduceOp, Error> {
     op.ok_or_else(|| words.unknown())
 }
 
-fn address(operand: &OperandText, body: &Body, words: &Words) -> Result<Address, Error> {
+fn address(operand: &OperandText, body: &Body, words: &Words) -> Result<Address, BadText> {
     let OperandText::Address(base, offset) = operand else {
         return Err(words.error("an address in brackets is missing"));
     };

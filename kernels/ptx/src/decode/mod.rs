@@ -1,6 +1,7 @@
 //! The way from a text to a program: names become slots, offsets and indices, and opcodes become operations.
 
 mod arithmetic;
+mod body;
 mod control;
 mod function;
 mod memory;
@@ -8,7 +9,7 @@ mod opcode;
 
 use std::collections::HashMap;
 
-use crate::error::Error;
+use crate::error::BadText;
 use crate::program::{Module, Parameter, Place, Space, Type, Variable};
 use crate::text::{Declaration, FunctionText, PlaceText, Text};
 
@@ -17,7 +18,7 @@ impl Module {
     ///
     /// # Errors
     /// The line that is not PTX, or not in the subset.
-    pub fn parse(text: &str) -> Result<Self, Error> {
+    pub fn parse(text: &str) -> Result<Self, BadText> {
         let text = Text::parse(text)?;
         let files = text.files.iter().map(|(number, _)| *number as usize + 1).max().unwrap_or(0);
         let mut module = Self {
@@ -40,12 +41,12 @@ impl Module {
             names.variables.insert(variable.name.clone(), number as u32);
         }
         for (number, text) in bodies.iter().enumerate() {
-            let frame = Frame::of(text)?;
+            let frame = ParamFrame::of(text)?;
             names.functions.insert(text.name.clone(), (number as u32, frame));
         }
         let mut places = Places::default();
         for text in bodies {
-            let function = function::function(text, &mut module, &mut names, &mut places)?;
+            let function = function::function(text, &mut module, &names, &mut places)?;
             module.functions.push(function);
         }
         module.places = places.all;
@@ -58,21 +59,21 @@ impl Module {
 struct Names {
     variables: HashMap<String, u32>,
     /// Functions with a body: the index and the frame.
-    functions: HashMap<String, (u32, Frame)>,
+    functions: HashMap<String, (u32, ParamFrame)>,
 }
 
 /// The parameters and returned values of a function, at their places in its frame.
 #[derive(Clone, Default)]
-struct Frame {
+struct ParamFrame {
     parameters: Vec<Parameter>,
     returns: Vec<Parameter>,
     bytes: u32,
 }
 
-impl Frame {
-    fn of(text: &FunctionText) -> Result<Self, Error> {
+impl ParamFrame {
+    fn of(text: &FunctionText) -> Result<Self, BadText> {
         let mut frame = Self::default();
-        let place = |frame: &mut Self, all: &[Declaration]| -> Result<Vec<Parameter>, Error> {
+        let place = |frame: &mut Self, all: &[Declaration]| -> Result<Vec<Parameter>, BadText> {
             all.iter().map(|declared| frame.place(declared)).collect()
         };
         frame.parameters = place(&mut frame, &text.parameters)?;
@@ -81,7 +82,7 @@ impl Frame {
     }
 
     /// Adds a declaration to the frame.
-    fn place(&mut self, declared: &Declaration) -> Result<Parameter, Error> {
+    fn place(&mut self, declared: &Declaration) -> Result<Parameter, BadText> {
         let size = size(declared)?;
         let bytes = size.bytes.ok_or_else(|| size.open(declared))?;
         let offset = self.bytes.next_multiple_of(size.align);
@@ -91,7 +92,7 @@ impl Frame {
 }
 
 /// The size of a declaration.
-struct Size {
+struct Extent {
     /// Bytes of an element.
     element: u32,
     align: u32,
@@ -99,27 +100,27 @@ struct Size {
     bytes: Option<u32>,
 }
 
-impl Size {
-    fn open(&self, declared: &Declaration) -> Error {
+impl Extent {
+    fn open(&self, declared: &Declaration) -> BadText {
         let what = format!("`{}` has no size, with elements of {}", declared.name, self.element);
-        Error::new(declared.line, what)
+        BadText::new(declared.line, what)
     }
 }
 
-fn size(declared: &Declaration) -> Result<Size, Error> {
+fn size(declared: &Declaration) -> Result<Extent, BadText> {
     let ty = opcode::ty(declared.ty.trim_start_matches('.')).filter(|ty| *ty != Type::Pred);
     let ty = ty.ok_or_else(|| {
-        Error::new(declared.line, format!("`{}` is not a type of memory", declared.ty))
+        BadText::new(declared.line, format!("`{}` is not a type of memory", declared.ty))
     })?;
     let element = ty.bytes();
     let align = declared.align.unwrap_or(element);
     if !align.is_power_of_two() {
-        return Err(Error::new(declared.line, format!("an alignment of {align}")));
+        return Err(BadText::new(declared.line, format!("an alignment of {align}")));
     }
-    Ok(Size { element, align, bytes: declared.elements.map(|many| many * element) })
+    Ok(Extent { element, align, bytes: declared.elements.map(|many| many * element) })
 }
 
-fn variable(declared: &Declaration) -> Result<Variable, Error> {
+fn variable(declared: &Declaration) -> Result<Variable, BadText> {
     let size = size(declared)?;
     let space = match declared.space.as_str() {
         ".global" => Space::Global,
@@ -135,7 +136,7 @@ fn variable(declared: &Declaration) -> Result<Variable, Error> {
         initial.extend_from_slice(&value.to_le_bytes()[..size.element as usize]);
     }
     if initial.len() > bytes as usize || (space == Space::Shared && !initial.is_empty()) {
-        return Err(Error::new(declared.line, "an initialiser that does not fit"));
+        return Err(BadText::new(declared.line, "an initialiser that does not fit"));
     }
     if space != Space::Shared {
         initial.resize(bytes as usize, 0);
@@ -170,3 +171,6 @@ impl Places {
         number
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! An opcode as its words: each is taken once, and one that is left is an error.
 
-use crate::error::Error;
+use crate::error::BadText;
 use crate::program::{Float, Scope, Space, Type};
 
 /// The words of an opcode that are not taken yet.
@@ -44,12 +44,12 @@ impl<'t> Words<'t> {
         (first, Self { line, opcode, left: words.collect() })
     }
 
-    pub(super) fn error(&self, what: impl std::fmt::Display) -> Error {
-        Error::new(self.line, format!("`{}`: {what}", self.opcode))
+    pub(super) fn error(&self, what: impl std::fmt::Display) -> BadText {
+        BadText::new(self.line, format!("`{}`: {what}", self.opcode))
     }
 
     /// The refusal of an instruction that the subset does not have.
-    pub(super) fn unknown(&self) -> Error {
+    pub(super) fn unknown(&self) -> BadText {
         self.error("the instruction is not in the subset")
     }
 
@@ -67,7 +67,7 @@ impl<'t> Words<'t> {
     }
 
     /// Takes the next type.
-    pub(super) fn ty(&mut self) -> Result<Type, Error> {
+    pub(super) fn ty(&mut self) -> Result<Type, BadText> {
         self.find(ty).ok_or_else(|| self.error("a type is missing"))
     }
 
@@ -96,7 +96,7 @@ impl<'t> Words<'t> {
     }
 
     /// Refuses a word that was not taken.
-    pub(super) fn end(&self) -> Result<(), Error> {
+    pub(super) fn end(&self) -> Result<(), BadText> {
         match self.left.first() {
             None => Ok(()),
             Some(word) => Err(self.error(format_args!("`.{word}` is not in the subset"))),

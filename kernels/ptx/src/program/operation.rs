@@ -82,7 +82,7 @@ pub struct Access {
     pub semantics: Semantics,
     /// The threads for which it does, of a strong access.
     pub scope: Option<Scope>,
-    /// Whether the load takes the path for data that nobody writes during the launch, `ld.global.nc`.
+    /// Whether the load takes the path for data that no thread writes during the launch, `ld.global.nc`.
     pub non_coherent: bool,
     /// One bit for each byte of the access, the first byte at bit 0: whether the program uses the byte.
     pub used_bytes: u32,

@@ -3,11 +3,11 @@
 use super::lexer::Token;
 use super::parser::Parser;
 use super::{InstructionText, OperandText, PlaceText, Statement};
-use crate::error::Error;
+use crate::error::BadText;
 
 impl Parser<'_> {
     /// Reads the statements of a body behind its opening brace, up to the closing one.
-    pub(super) fn statements(&mut self) -> Result<Vec<Statement>, Error> {
+    pub(super) fn statements(&mut self) -> Result<Vec<Statement>, BadText> {
         let (mut statements, mut depth) = (Vec::new(), 0);
         loop {
             match self.take() {
@@ -34,7 +34,7 @@ impl Parser<'_> {
         }
     }
 
-    fn statement(&mut self, word: &str) -> Result<Option<Statement>, Error> {
+    fn statement(&mut self, word: &str) -> Result<Option<Statement>, BadText> {
         let line = self.line();
         Ok(Some(match word {
             ".reg" => {
@@ -70,7 +70,7 @@ impl Parser<'_> {
         }))
     }
 
-    fn place(&mut self) -> Result<Statement, Error> {
+    fn place(&mut self) -> Result<Statement, BadText> {
         let at = self.position()?;
         let mut inlined_at = None;
         while self.is_mark(',') {
@@ -88,12 +88,12 @@ impl Parser<'_> {
         Ok(Statement::Place(PlaceText { at, inlined_at }))
     }
 
-    fn position(&mut self) -> Result<[u32; 3], Error> {
+    fn position(&mut self) -> Result<[u32; 3], BadText> {
         let mut next = || self.number("a file, a line and a column");
         Ok([next()?, next()?, next()?])
     }
 
-    fn pragma(&mut self) -> Result<Option<Statement>, Error> {
+    fn pragma(&mut self) -> Result<Option<Statement>, BadText> {
         let Some(Token::Quoted(text)) = self.take() else {
             return Err(self.unexpected("a text"));
         };
@@ -116,7 +116,7 @@ impl Parser<'_> {
         &mut self,
         guard: Option<(String, bool)>,
         opcode: &str,
-    ) -> Result<InstructionText, Error> {
+    ) -> Result<InstructionText, BadText> {
         let line = self.line();
         let mut operands = Vec::new();
         if !self.is_mark(';') {
@@ -131,7 +131,7 @@ impl Parser<'_> {
         Ok(InstructionText { line, guard, opcode: opcode.to_owned(), operands })
     }
 
-    fn operand(&mut self) -> Result<OperandText, Error> {
+    fn operand(&mut self) -> Result<OperandText, BadText> {
         Ok(match self.take() {
             Some(Token::Word(name)) if self.is_mark('|') => {
                 OperandText::Pair(name.to_owned(), self.word("a register")?.to_owned())

@@ -1,6 +1,6 @@
 //! Tokens of a PTX text.
 
-use crate::error::Error;
+use crate::error::BadText;
 
 /// A token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) struct Placed<'t> {
 }
 
 /// Returns the tokens of a text without its comments.
-pub(super) fn tokens(text: &str) -> Result<Vec<Placed<'_>>, Error> {
+pub(super) fn tokens(text: &str) -> Result<Vec<Placed<'_>>, BadText> {
     let mut found = Vec::with_capacity(text.len() / 5);
     let mut in_comment = None;
     let mut number = 0;
@@ -48,13 +48,13 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Placed<'_>>, Error> {
                 (in_comment, rest) = (Some(number), behind);
                 continue;
             }
-            let (token, behind) = next(rest).map_err(|what| Error::new(number, what))?;
+            let (token, behind) = next(rest).map_err(|what| BadText::new(number, what))?;
             found.push(Placed { token, line: number });
             rest = behind;
         }
     }
     match in_comment {
-        Some(line) => Err(Error::new(line, "the comment has no end")),
+        Some(line) => Err(BadText::new(line, "the comment has no end")),
         None => Ok(found),
     }
 }

@@ -4,7 +4,7 @@ mod body;
 mod lexer;
 mod parser;
 
-use crate::error::Error;
+use crate::error::BadText;
 
 /// A module as it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,7 +106,7 @@ pub(crate) enum OperandText {
 
 impl Text {
     /// Reads a text.
-    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+    pub(crate) fn parse(text: &str) -> Result<Self, BadText> {
         let tokens = lexer::tokens(text)?;
         parser::Parser::new(&tokens).module()
     }

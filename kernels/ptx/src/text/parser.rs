@@ -2,7 +2,7 @@
 
 use super::lexer::{Placed, Token};
 use super::{Declaration, FunctionText, Text};
-use crate::error::Error;
+use crate::error::BadText;
 
 /// A reader of tokens.
 pub(super) struct Parser<'t> {
@@ -16,7 +16,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads a whole module.
-    pub(super) fn module(mut self) -> Result<Text, Error> {
+    pub(super) fn module(mut self) -> Result<Text, BadText> {
         let mut module = Text::default();
         while let Some(token) = self.peek() {
             self.next += 1;
@@ -54,7 +54,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads the version, which the lexer splits at its point: a number and a word such as `.0`.
-    fn version(&mut self) -> Result<(u32, u32), Error> {
+    fn version(&mut self) -> Result<(u32, u32), BadText> {
         let major = self.number("a version")?;
         let mark = self.word("a minor version")?;
         let minor = mark.trim_start_matches('.').parse();
@@ -62,7 +62,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Skips the section of debug information behind its directive.
-    fn section(&mut self) -> Result<(), Error> {
+    fn section(&mut self) -> Result<(), BadText> {
         self.word("a section")?;
         self.mark('{')?;
         loop {
@@ -74,7 +74,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn function(&mut self, is_kernel: bool) -> Result<FunctionText, Error> {
+    fn function(&mut self, is_kernel: bool) -> Result<FunctionText, BadText> {
         let line = self.line();
         let returns = if self.is_mark('(') { self.declarations(true)? } else { Vec::new() };
         let name = self.word("a name")?.to_owned();
@@ -99,7 +99,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads up to three numbers; absent ones are 1.
-    fn three(&mut self) -> Result<[u32; 3], Error> {
+    fn three(&mut self) -> Result<[u32; 3], BadText> {
         let mut numbers = [self.number("a number of threads")?, 1, 1];
         for number in &mut numbers[1..] {
             if self.is_mark(',') {
@@ -110,7 +110,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads declarations in parentheses, behind the opening one.
-    fn declarations(&mut self, mut first: bool) -> Result<Vec<Declaration>, Error> {
+    fn declarations(&mut self, mut first: bool) -> Result<Vec<Declaration>, BadText> {
         let mut declared = Vec::new();
         while !self.is_mark(')') {
             if !first {
@@ -127,7 +127,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads a declaration behind its space.
-    pub(super) fn declaration(&mut self, space: &str) -> Result<Declaration, Error> {
+    pub(super) fn declaration(&mut self, space: &str) -> Result<Declaration, BadText> {
         let line = self.line();
         let mut align = None;
         let mut ty = self.word("a type")?;
@@ -179,14 +179,14 @@ impl<'t> Parser<'t> {
         is
     }
 
-    pub(super) fn mark(&mut self, mark: char) -> Result<(), Error> {
+    pub(super) fn mark(&mut self, mark: char) -> Result<(), BadText> {
         match self.take() {
             Some(Token::Mark(found)) if found == mark => Ok(()),
             _ => Err(self.unexpected(&format!("`{mark}`"))),
         }
     }
 
-    pub(super) fn word(&mut self, what: &str) -> Result<&'t str, Error> {
+    pub(super) fn word(&mut self, what: &str) -> Result<&'t str, BadText> {
         match self.take() {
             Some(Token::Word(word)) => Ok(word),
             _ => Err(self.unexpected(what)),
@@ -194,7 +194,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads an integer with or without a sign, as 64 bits, or the bits of a float.
-    pub(super) fn integer(&mut self, what: &str) -> Result<u64, Error> {
+    pub(super) fn integer(&mut self, what: &str) -> Result<u64, BadText> {
         let negative = self.is_mark('-');
         match self.take() {
             Some(Token::Integer(value)) if negative => Ok(value.wrapping_neg()),
@@ -204,7 +204,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    pub(super) fn number(&mut self, what: &str) -> Result<u32, Error> {
+    pub(super) fn number(&mut self, what: &str) -> Result<u32, BadText> {
         let value = self.integer(what)?;
         u32::try_from(value).map_err(|_| self.error(format!("{value} is too large for {what}")))
     }
@@ -216,12 +216,12 @@ impl<'t> Parser<'t> {
         token.map_or(1, |placed| placed.line)
     }
 
-    pub(super) fn error(&self, what: impl Into<String>) -> Error {
-        Error::new(self.line(), what)
+    pub(super) fn error(&self, what: impl Into<String>) -> BadText {
+        BadText::new(self.line(), what)
     }
 
     /// The refusal of the token that was taken last.
-    pub(super) fn unexpected(&self, expected: &str) -> Error {
+    pub(super) fn unexpected(&self, expected: &str) -> BadText {
         let taken = self.next.checked_sub(1).and_then(|last| self.tokens.get(last));
         let found = match taken.map(|placed| placed.token) {
             Some(Token::Word(word)) => format!("`{word}`"),

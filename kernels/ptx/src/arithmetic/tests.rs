@@ -1,0 +1,290 @@
+//! A table of every operation on every type that kernels have, and the conversions against other implementations.
+
+use float8::{F8E4M3, F8E5M2};
+use half::{bf16, f16};
+
+use super::*;
+use crate::program::{Module, Operand, Operation, Packed};
+
+/// Instructions, the values of their registers in order, and the result.
+const TABLE: &[(&str, &[u64], u64)] = &[
+    ("add.s32 %r0, %r1, %r2", &[0xffff_ffff, 2], 1),
+    ("add.s64 %rd0, %rd1, %rd2", &[u64::MAX, 2], 1),
+    ("add.u64 %rd0, %rd1, -1", &[5], 4),
+    ("add.rn.f32 %f0, %f1, %f2", &[0x3f80_0000, 0x4000_0000], 0x4040_0000),
+    ("add.rn.f32 %f0, %f1, %f2", &[0x7f80_0000, 0xff80_0000], 0x7fff_ffff),
+    ("add.rn.f32 %f0, %f1, %f2", &[1, 1], 2),
+    ("add.rn.f64 %fd0, %fd1, %fd2", &[0x3ff0_0000_0000_0000; 2], 0x4000_0000_0000_0000),
+    ("add.rn.f64 %fd0, %fd1, %fd2", &[0x7ff0_0000_0000_0001, 0], 0x7ff8_0000_0000_0001),
+    ("sub.s32 %r0, %r1, %r2", &[1, 2], 0xffff_ffff),
+    ("sub.s64 %rd0, %rd1, %rd2", &[1, 2], u64::MAX),
+    ("mul.lo.s32 %r0, %r1, %r2", &[0xffff_fffe, 3], 0xffff_fffa),
+    ("mul.lo.s64 %rd0, %rd1, %rd2", &[u64::MAX, 3], (-3i64) as u64),
+    ("mul.hi.u64 %rd0, %rd1, %rd2", &[u64::MAX, u64::MAX], u64::MAX - 1),
+    ("mul.wide.s32 %rd0, %r1, %r2", &[0xffff_ffff, 3], (-3i64) as u64),
+    ("mul.wide.u32 %rd0, %r1, %r2", &[0xffff_ffff, 3], 0x2_ffff_fffd),
+    ("mul.rn.f32 %f0, %f1, %f2", &[0x4040_0000, 0x4000_0000], 0x40c0_0000),
+    ("mul.rn.f64 %fd0, %fd1, %fd2", &[0x4008_0000_0000_0000, 0x4000_0000_0000_0000], 0x4018 << 48),
+    ("mad.lo.s32 %r0, %r1, %r2, -670", &[3, 5], 0xffff_fd71),
+    ("mad.lo.s64 %rd0, %rd1, %rd2, %rd3", &[3, 5, 7], 22),
+    ("div.s32 %r0, %r1, %r2", &[0xffff_fff9, 2], 0xffff_fffd),
+    ("div.s64 %rd0, %rd1, %rd2", &[(-7i64) as u64, 2], (-3i64) as u64),
+    ("div.s64 %rd0, %rd1, %rd2", &[1 << 63, u64::MAX], 1 << 63),
+    ("div.u32 %r0, %r1, %r2", &[0xffff_fff9, 2], 0x7fff_fffc),
+    ("div.u32 %r0, %r1, %r2", &[7, 0], 0xffff_ffff),
+    ("div.u64 %rd0, %rd1, %rd2", &[u64::MAX, 16], u64::MAX >> 4),
+    ("div.rn.f32 %f0, %f1, %f2", &[0x3f80_0000, 0x4040_0000], 0x3eaa_aaab),
+    ("div.rn.f64 %fd0, %fd1, %fd2", &[0x3ff0 << 48, 0x4008 << 48], 0x3fd5_5555_5555_5555),
+    ("div.rn.f64 %fd0, %fd1, %fd2", &[0, 0], 0xfff8 << 48),
+    ("rem.s64 %rd0, %rd1, %rd2", &[(-7i64) as u64, 4], (-3i64) as u64),
+    ("rem.u32 %r0, %r1, %r2", &[0xffff_fff9, 4], 1),
+    ("rem.u64 %rd0, %rd1, %rd2", &[7, 4], 3),
+    ("min.s32 %r0, %r1, %r2", &[0xffff_ffff, 2], 0xffff_ffff),
+    ("min.s64 %rd0, %rd1, %rd2", &[u64::MAX, 2], u64::MAX),
+    ("min.u32 %r0, %r1, %r2", &[0xffff_ffff, 2], 2),
+    ("min.u64 %rd0, %rd1, %rd2", &[u64::MAX, 2], 2),
+    ("max.s32 %r0, %r1, %r2", &[0xffff_ffff, 2], 2),
+    ("max.s64 %rd0, %rd1, %rd2", &[u64::MAX, 2], 2),
+    ("max.u32 %r0, %r1, %r2", &[0xffff_ffff, 2], 0xffff_ffff),
+    ("max.u64 %rd0, %rd1, %rd2", &[u64::MAX, 2], u64::MAX),
+    ("neg.s32 %r0, %r1", &[1], 0xffff_ffff),
+    ("neg.s64 %rd0, %rd1", &[1], u64::MAX),
+    ("abs.s32 %r0, %r1", &[0xffff_fffb], 5),
+    ("abs.s32 %r0, %r1", &[0x8000_0000], 0x8000_0000),
+    ("abs.s64 %rd0, %rd1", &[(-5i64) as u64], 5),
+    ("abs.f32 %f0, %f1", &[0x8000_0001], 1),
+    ("shl.b32 %r0, %r1, 31", &[3], 0x8000_0000),
+    ("shl.b32 %r0, %r1, %r2", &[3, 32], 0),
+    ("shl.b64 %rd0, %rd1, %r2", &[3, 33], 3 << 33),
+    ("shr.u32 %r0, %r1, 31", &[0x8000_0000], 1),
+    ("shr.u32 %r0, %r1, 32", &[0x8000_0000], 0),
+    ("shr.u64 %rd0, %rd1, 63", &[1 << 63], 1),
+    ("shr.s32 %r0, %r1, 31", &[0x8000_0000], 0xffff_ffff),
+    ("shr.s64 %rd0, %rd1, 99", &[1 << 63], u64::MAX),
+    ("and.b16 %rs0, %rs1, 255", &[0x1234], 0x34),
+    ("and.b32 %r0, %r1, %r2", &[0xf0f0, 0xff00], 0xf000),
+    ("and.b64 %rd0, %rd1, -4294967296", &[u64::MAX], 0xffff_ffff_0000_0000),
+    ("and.pred %p0, %p1, %p2", &[1, 0], 0),
+    ("or.b32 %r0, %r1, %r2", &[1, 2], 3),
+    ("or.b64 %rd0, %rd1, %rd2", &[1 << 40, 2], 1 << 40 | 2),
+    ("or.pred %p0, %p1, %p2", &[1, 0], 1),
+    ("xor.b32 %r0, %r1, -1", &[1], 0xffff_fffe),
+    ("xor.b64 %rd0, %rd1, %rd2", &[3, 1], 2),
+    ("xor.pred %p0, %p1, %p2", &[1, 1], 0),
+    ("not.b32 %r0, %r1", &[1], 0xffff_fffe),
+    ("not.b64 %rd0, %rd1", &[1], u64::MAX - 1),
+    ("not.pred %p0, %p1", &[1], 0),
+    ("lop3.b32 %r0, %r1, %r2, %r3, 0x8E", &[0b1111_0000, 0b1100_1100, 0b1010_1010], 0b1000_1110),
+    ("lop3.b32 %r0, %r1, %r2, %r3, 0x01", &[0, 0, 0], 0xffff_ffff),
+    ("bfi.b32 %r0, %r1, %r2, 8, 4", &[0xab, 0xffff_ffff], 0xffff_fbff),
+    ("bfi.b64 %rd0, %rd1, %rd2, 1, 63", &[7, 1], 15),
+    ("bfi.b32 %r0, %r1, %r2, 40, 4", &[0xab, 5], 5),
+    ("bfind.shiftamt.u32 %r0, %r1", &[0x10], 27),
+    ("bfind.shiftamt.u32 %r0, %r1", &[0], 0xffff_ffff),
+    ("brev.b32 %r0, %r1", &[1], 0x8000_0000),
+    ("brev.b64 %rd0, %rd1", &[1], 1 << 63),
+    ("clz.b64 %r0, %rd1", &[1], 63),
+    ("clz.b64 %r0, %rd1", &[0], 64),
+    ("prmt.b32 %r0, %r1, %r2, %r3", &[0x3322_1100, 0x7766_5544, 0x7531], 0x7755_3311),
+    ("prmt.b32 %r0, %r1, 0, 0xba98", &[0x80ff_017f], 0xffff_0000),
+    ("shf.l.wrap.b32 %r0, %r1, %r2, 36", &[0xf000_0000, 1], 0x1f),
+    ("setp.eq.b32 %p0, %r1, %r2", &[5, 5], 1),
+    ("setp.eq.s16 %p0, %rs1, 0", &[1], 0),
+    ("setp.eq.s32 %p0, %r1, -1", &[0xffff_ffff], 1),
+    ("setp.eq.s64 %p0, %rd1, -1", &[u64::MAX], 1),
+    ("setp.eq.f32 %p0, %f1, %f2", &[0x8000_0000, 0], 1),
+    ("setp.eq.f64 %p0, %fd1, %fd2", &[0x7ff8 << 48; 2], 0),
+    ("setp.ne.s16 %p0, %rs1, %rs2", &[1, 2], 1),
+    ("setp.ne.s32 %p0, %r1, %r2", &[1, 1], 0),
+    ("setp.ne.u32 %p0, %r1, %r2", &[1, 1], 0),
+    ("setp.ne.s64 %p0, %rd1, %rd2", &[1, 1 << 32 | 1], 1),
+    ("setp.neu.f32 %p0, %f1, %f2", &[0x7fc0_0000, 0], 1),
+    ("setp.nan.f32 %p0, %f1, %f2", &[0, 0x7fc0_0000], 1),
+    ("setp.nan.f64 %p0, %fd1, %fd2", &[0, 0], 0),
+    ("setp.lt.s16 %p0, %rs1, %rs2", &[0xffff, 1], 1),
+    ("setp.lt.s32 %p0, %r1, %r2", &[0xffff_ffff, 1], 1),
+    ("setp.lt.s64 %p0, %rd1, %rd2", &[u64::MAX, 1], 1),
+    ("setp.lt.u32 %p0, %r1, %r2", &[0xffff_ffff, 1], 0),
+    ("setp.lt.u64 %p0, %rd1, %rd2", &[u64::MAX, 1], 0),
+    ("setp.lt.f32 %p0, %f1, %f2", &[0xbf80_0000, 0], 1),
+    ("setp.lt.f64 %p0, %fd1, %fd2", &[0xbff0 << 48, 0], 1),
+    ("setp.le.s64 %p0, %rd1, %rd2", &[1, 1], 1),
+    ("setp.le.u64 %p0, %rd1, %rd2", &[u64::MAX, 1], 0),
+    ("setp.gt.s32 %p0, %r1, %r2", &[1, 0xffff_ffff], 1),
+    ("setp.gt.s64 %p0, %rd1, %rd2", &[1, 1], 0),
+    ("setp.gt.u32 %p0, %r1, %r2", &[1, 0xffff_ffff], 0),
+    ("setp.gt.u64 %p0, %rd1, %rd2", &[2, 1], 1),
+    ("setp.gt.f32 %p0, %f1, %f2", &[0x7fc0_0000, 0], 0),
+    ("setp.gt.f64 %p0, %fd1, %fd2", &[0x3ff0 << 48, 0], 1),
+    ("setp.ge.s32 %p0, %r1, -224", &[0xffff_ff20], 1),
+    ("setp.ge.s64 %p0, %rd1, %rd2", &[u64::MAX, 0], 0),
+    ("setp.ge.u32 %p0, %r1, %r2", &[5, 5], 1),
+    ("setp.ge.u64 %p0, %rd1, %rd2", &[4, 5], 0),
+    ("setp.lt.and.s32 %p0, %r1, %r2, !%p3", &[0, 1, 1], 0),
+    ("selp.b16 %rs0, 1, %rs1, %p2", &[7, 0], 7),
+    ("selp.u16 %rs0, %rs1, %rs2, %p3", &[1, 2, 1], 1),
+    ("selp.b32 %r0, %r1, %r2, %p3", &[1, 2, 0], 2),
+    ("selp.u32 %r0, 1, 0, %p1", &[1], 1),
+    ("selp.f32 %f0, %f1, %f2, %p3", &[0x7fa0_0000, 2, 1], 0x7fa0_0000),
+    ("selp.b64 %rd0, %rd1, %rd2, %p3", &[1, 2, 0], 2),
+    ("selp.u64 %rd0, %rd1, %rd2, %p3", &[1 << 60, 2, 1], 1 << 60),
+    ("selp.f64 %fd0, %fd1, %fd2, %p3", &[1, 2, 0], 2),
+    ("cvt.s16.s8 %rs0, %r1", &[0xff80], 0xff80),
+    ("cvt.s16.s8 %rs0, %r1", &[0xff7f], 0x007f),
+    ("cvt.s32.s8 %r0, %rs1", &[0x0080], 0xffff_ff80),
+    ("cvt.s32.s16 %r0, %rs1", &[0x8000], 0xffff_8000),
+    ("cvt.s64.s32 %rd0, %r1", &[0x8000_0000], 0xffff_ffff_8000_0000),
+    ("cvt.u16.u32 %rs0, %r1", &[0x1_2345], 0x2345),
+    ("cvt.u32.u16 %r0, %rs1", &[0x8000], 0x8000),
+    ("cvt.u32.u64 %r0, %rd1", &[1 << 32 | 5], 5),
+    ("cvt.u64.u32 %rd0, %r1", &[0xffff_ffff], 0xffff_ffff),
+    ("cvt.s8.s32 %r0, %r1", &[0x1ff], 0xffff_ffff),
+    ("cvt.rn.f32.s64 %f0, %rd1", &[u64::MAX], 0xbf80_0000),
+    ("cvt.rn.f32.s64 %f0, %rd1", &[(1 << 24) + 1], 0x4b80_0000),
+    ("cvt.rn.f64.s64 %fd0, %rd1", &[(-2i64) as u64], 0xc000 << 48),
+    ("cvt.f32.f16 %f0, %h1", &[0x3c00], 0x3f80_0000),
+    ("cvt.f32.bf16 %f0, %rs1", &[0x3f80], 0x3f80_0000),
+    ("cvt.rn.f16x2.f32 %r0, %f1, %f2", &[0x3f80_0000, 0xc000_0000], 0x3c00_c000),
+    ("cvt.rn.bf16x2.f32 %r0, %f1, %f2", &[0x3f80_0000, 0xc000_0000], 0x3f80_c000),
+    ("cvt.rn.satfinite.e4m3x2.f32 %rs0, %f1, %f2", &[0x3f80_0000, 0x7f80_0000], 0x387e),
+    ("cvt.rn.satfinite.e5m2x2.f32 %rs0, %f1, %f2", &[0x3f80_0000, 0xff80_0000], 0x3cfb),
+    ("cvt.rn.f16x2.e4m3x2 %r0, %rs1", &[0x387f], 0x3c00_7fff),
+    ("cvt.rn.f16x2.e5m2x2 %r0, %rs1", &[0x3cfc], 0x3c00_fc00),
+];
+
+/// The operation of an instruction, and its sources with the values of its registers.
+fn read(instruction: &str, values: &[u64]) -> (ArithmeticOp, [u64; 4]) {
+    let registers =
+        [".pred %p", ".b16 %rs", ".f16 %h", ".b32 %r", ".b64 %rd", ".f32 %f", ".f64 %fd"];
+    let registers = registers.map(|kind| format!(".reg {kind}<4>;\n")).concat();
+    let text = format!(
+        ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry K()\n{{\n{registers}{instruction};\nret;\n}}"
+    );
+    let module = Module::parse(&text).unwrap_or_else(|error| panic!("{instruction}: {error}"));
+    let Operation::Arithmetic(found) = &module.functions[0].instructions[0].operation else {
+        panic!("{instruction} is not arithmetic");
+    };
+    let mut values = values.iter();
+    let mut sources = found.from.map(|operand| match operand {
+        Operand::Value(value) => value,
+        Operand::Slot(_) => *values.next().expect("a value for each register"),
+    });
+    assert_eq!(values.next(), None, "{instruction}");
+    for (at, source) in sources.iter_mut().enumerate() {
+        *source ^= u64::from(found.negated >> at & 1);
+    }
+    (found.op, sources)
+}
+
+#[test]
+fn operations_give_the_results_of_the_table() {
+    for (instruction, values, expected) in TABLE {
+        let (op, sources) = read(instruction, values);
+        let found = evaluate(op, sources);
+        assert_eq!(found, *expected, "{instruction} of {values:x?}: {found:#x}");
+    }
+}
+
+/// The bits above a source's type have no meaning.
+#[test]
+fn operations_ignore_the_bits_above_a_sources_type() {
+    for (instruction, values, expected) in TABLE {
+        let wide = |register: &str| register.contains("%rd") || register.contains("%fd");
+        let names: Vec<_> = instruction.split(", ").skip(1).filter(|o| o.contains('%')).collect();
+        let noise = |name: &&str| if wide(name) || name.contains("%p") { 0 } else { 0xdead << 32 };
+        let noisy: Vec<_> = values.iter().zip(&names).map(|(v, name)| v | noise(name)).collect();
+        let (op, sources) = read(instruction, &noisy);
+        assert_eq!(evaluate(op, sources), *expected, "{instruction} of {noisy:x?}");
+    }
+}
+
+/// Every opcode of arithmetic in the list of known ones has a row.
+#[test]
+fn the_table_has_every_opcode_of_the_kernels() {
+    let in_table = |opcode: &str| TABLE.iter().any(|row| row.0.split(' ').next() == Some(opcode));
+    let missing: Vec<_> = crate::lint::OPCODES
+        .iter()
+        .filter(|opcode| {
+            let first = opcode.split('.').next().unwrap_or_default();
+            let others = [
+                "ld", "st", "red", "fence", "cvta", "bra", "call", "ret", "trap", "bar", "shfl",
+                "vote", "mov",
+            ];
+            !others.contains(&first) && !in_table(opcode)
+        })
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn floats_of_16_bits_are_those_of_half() {
+    for bits in 0..=u16::MAX {
+        let (ours, theirs) = (narrow::to_f32(Float::F16, bits), f16::from_bits(bits).to_f32());
+        assert!(same(ours, theirs), "f16 {bits:#x}: {ours:#x}");
+        let (ours, theirs) = (narrow::to_f32(Float::Bf16, bits), bf16::from_bits(bits).to_f32());
+        assert!(same(ours, theirs), "bf16 {bits:#x}: {ours:#x}");
+    }
+}
+
+fn same(ours: u32, theirs: f32) -> bool {
+    ours == theirs.to_bits() || (f32::from_bits(ours).is_nan() && theirs.is_nan())
+}
+
+#[test]
+fn floats_of_8_bits_are_those_of_float8() {
+    for byte in 0..=u8::MAX {
+        let pair = u16::from(byte) << 8 | u16::from(byte);
+        let e4m3 = narrow::widened(Packed::E4m3x2, pair);
+        let e5m2 = narrow::widened(Packed::E5m2x2, pair);
+        for (ours, theirs) in
+            [(e4m3, F8E4M3::from_bits(byte).to_f32()), (e5m2, F8E5M2::from_bits(byte).to_f32())]
+        {
+            assert_eq!(ours >> 16, ours & 0xffff);
+            let ours = narrow::to_f32(Float::F16, ours as u16);
+            assert!(same(ours, theirs), "{byte:#x}: {ours:#x}, {theirs}");
+        }
+    }
+}
+
+/// Every value of the narrow type, the values half way between two of them, and the neighbours of those.
+fn around(values: impl Iterator<Item = f32>) -> Vec<f32> {
+    let mut values: Vec<f32> = values.filter(|value| value.is_finite()).collect();
+    values.sort_by(f32::total_cmp);
+    let middles = values.windows(2).map(|pair| f32::midpoint(pair[0], pair[1]));
+    let all: Vec<f32> = values.iter().copied().chain(middles).collect();
+    let near = |value: &f32| [value.next_down(), *value, value.next_up()];
+    let ends =
+        [f32::MIN, f32::MAX, f32::INFINITY, f32::NEG_INFINITY, 1e-40, -1e-40, 70000.0, 465.0];
+    all.iter().flat_map(near).chain(ends).collect()
+}
+
+#[test]
+fn f32_is_rounded_as_half_rounds_it() {
+    for value in around((0..=u16::MAX).map(|bits| f16::from_bits(bits).to_f32())) {
+        let ours = narrow::packed(Packed::F16x2, value.to_bits(), 0) >> 16;
+        assert_eq!(ours, u64::from(f16::from_f32(value).to_bits()), "f16 {value:e}");
+    }
+    for value in around((0..=u16::MAX).map(|bits| bf16::from_bits(bits).to_f32())) {
+        let ours = narrow::packed(Packed::Bf16x2, value.to_bits(), 0) >> 16;
+        assert_eq!(ours, u64::from(bf16::from_f32(value).to_bits()), "bf16 {value:e}");
+    }
+    let nan = f32::NAN.to_bits();
+    assert_eq!(narrow::packed(Packed::F16x2, nan, nan), 0x7fff_7fff);
+    assert_eq!(narrow::packed(Packed::Bf16x2, nan, nan), 0x7fff_7fff);
+    assert_eq!(narrow::packed(Packed::E4m3x2, nan, nan), 0x7f7f);
+    assert_eq!(narrow::packed(Packed::E5m2x2, nan, nan), 0x7f7f);
+}
+
+#[test]
+fn f32_is_rounded_to_8_bits_as_float8_rounds_it_and_saturates() {
+    for value in around((0..=u8::MAX).map(|bits| F8E4M3::from_bits(bits).to_f32())) {
+        let clamped = value.clamp(-448.0, 448.0);
+        let ours = narrow::packed(Packed::E4m3x2, value.to_bits(), 0) >> 8;
+        assert_eq!(ours, u64::from(F8E4M3::from_f32(clamped).to_bits()), "e4m3 {value:e}");
+    }
+    for value in around((0..=u8::MAX).map(|bits| F8E5M2::from_bits(bits).to_f32())) {
+        let clamped = value.clamp(-57344.0, 57344.0);
+        let ours = narrow::packed(Packed::E5m2x2, value.to_bits(), 0) >> 8;
+        assert_eq!(ours, u64::from(F8E5M2::from_f32(clamped).to_bits()), "e5m2 {value:e}");
+    }
+}
