@@ -13,12 +13,13 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use roundelay_tests::{files, root};
 
 /// The crates whose graph is drawn, by the folder of their sources and the file of their root.
-const CRATES: [(&str, &str); 11] = [
+const CRATES: [(&str, &str); 12] = [
     ("core/src", "lib.rs"),
     ("core/export/src", "lib.rs"),
     ("macros/src", "lib.rs"),
     ("kernels/src", "lib.rs"),
     ("kernels/arithmetic/src", "lib.rs"),
+    ("kernels/ptx/src", "lib.rs"),
     ("stdlib", "lib.rs"),
     ("cli/src", "lib.rs"),
     ("capi/src", "lib.rs"),

@@ -1,4 +1,5 @@
-//! NVRTC takes every kernel, for the architectures that are in use, and nothing spills.
+//! NVRTC takes every kernel, for the architectures that are in use; nothing spills, and what it makes keeps the rules of
+//! the lint of PTX.
 
 use std::fmt::Write as _;
 
@@ -28,6 +29,16 @@ fn compiled(kernel: &Kernel, arch: &str, wrong: &mut String) -> Option<Fitted> {
             assert!(!compiled.usage.is_empty(), "{what}: NVRTC does not say what it takes");
             for usage in compiled.usage.iter().filter(|u| u.spill_stores + u.spill_loads > 0) {
                 let _ = writeln!(wrong, "{what}: {usage}");
+            }
+            match roundelay_ptx::lint(&compiled.ptx) {
+                Ok(findings) => {
+                    for finding in findings {
+                        let _ = writeln!(wrong, "{what}: {finding}");
+                    }
+                }
+                Err(error) => {
+                    let _ = writeln!(wrong, "{what}: {error}");
+                }
             }
             for warning in &compiled.warnings {
                 let _ = writeln!(wrong, "{what}: {warning:?}");
