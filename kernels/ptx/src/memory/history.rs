@@ -1,0 +1,299 @@
+//! The strong stores to a location, in coherence order.
+
+use std::rc::Rc;
+
+use super::clock::{Clocks, Home, NOBODY, Release, Stamp, Thread};
+use super::reads::Reads;
+use crate::choices::{Choice, Choices};
+use crate::program::Scope;
+
+/// Stores of a location that a load may still read.
+const KEPT: usize = 6;
+
+/// A store.
+#[derive(Clone, Debug)]
+struct Message {
+    stamp: Stamp,
+    /// The scope of a strong store; none of a plain one, which is the first of its history.
+    scope: Option<Scope>,
+    value: u64,
+    /// Whether it is an atomic reduction of the store before it.
+    is_reduction: bool,
+    /// Releases that a load of this store may acquire.
+    releases: Rc<[Release]>,
+    /// The first strong loads of this store.
+    readers: Reads,
+}
+
+/// The strong accesses to a location.
+#[derive(Clone, Debug)]
+pub(crate) struct History {
+    messages: Vec<Message>,
+    /// Strong stores that no load reads any more, the last one of each thread.
+    older: Vec<(Stamp, Scope)>,
+    /// The last strong loads.
+    loads: Reads,
+    /// Whether there was a strong access.
+    has_strong: bool,
+    /// The narrowest scope of the strong accesses.
+    narrowest: Scope,
+    /// The block and the rank of all strong accesses, as long as there is one.
+    block: Option<u32>,
+    rank: Option<u32>,
+}
+
+/// A strong access.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Strong {
+    /// The thread, its epoch and its instruction.
+    pub(crate) stamp: Stamp,
+    /// The scope.
+    pub(crate) scope: Scope,
+    /// Whether it acquires or releases.
+    pub(crate) orders: bool,
+}
+
+impl History {
+    /// A history that starts with a plain store.
+    pub(crate) fn new(store: Stamp, value: u64) -> Self {
+        let first = Message {
+            stamp: store,
+            scope: None,
+            value,
+            is_reduction: false,
+            releases: Rc::new([]),
+            readers: Reads::None,
+        };
+        Self {
+            messages: vec![first],
+            older: Vec::new(),
+            loads: Reads::None,
+            has_strong: false,
+            narrowest: Scope::Sys,
+            block: None,
+            rank: None,
+        }
+    }
+
+    /// The last store.
+    pub(crate) fn last(&self) -> Stamp {
+        self.messages[self.messages.len() - 1].stamp
+    }
+
+    /// The strong loads.
+    pub(crate) fn loads(&self) -> &Reads {
+        &self.loads
+    }
+
+    /// Returns a store that is not ordered before the next access of `me`. A load through a chain of reductions observes
+    /// all their stores.
+    pub(crate) fn unknown_store(&self, clocks: &Clocks, me: Thread) -> Option<Stamp> {
+        let mut observed = false;
+        let mut any_known = false;
+        let mut unknown = None;
+        for (at, message) in self.messages.iter().enumerate().rev() {
+            let chained = self.messages.get(at + 1).is_some_and(|next| next.is_reduction);
+            observed = observed && chained || message.readers.is_any_known(clocks, me);
+            if observed || clocks.knows(me, message.stamp.thread, message.stamp.epoch) {
+                any_known = true;
+            } else {
+                unknown = Some(message.stamp);
+            }
+        }
+        // A store that no load reads any more counts as observed where a later one is.
+        let older = self.older.iter().map(|(stamp, _)| *stamp);
+        let mut older = older.filter(|stamp| !clocks.knows(me, stamp.thread, stamp.epoch));
+        unknown.or_else(|| if any_known { None } else { older.next() })
+    }
+
+    /// Returns a strong access that neither is ordered before this one nor reaches it and is reached by it, and
+    /// whether it stores. A store conflicts with loads too.
+    pub(crate) fn unreached(
+        &self,
+        clocks: &Clocks,
+        access: &Strong,
+        stores: bool,
+    ) -> Option<(Stamp, bool)> {
+        let me = access.stamp.thread;
+        let Home { block, rank } = clocks.home(me);
+        let narrowest = self.narrowest.min(access.scope);
+        let reaches = match narrowest {
+            Scope::Sys => true,
+            Scope::Gpu => self.rank == Some(rank),
+            Scope::Cta => self.block == Some(block),
+        };
+        if reaches {
+            return None;
+        }
+        let misses = |other: Stamp, scope: Scope| {
+            other.thread != NOBODY
+                && !(clocks.reaches(scope, other.thread, me)
+                    && clocks.reaches(access.scope, me, other.thread))
+        };
+        let message = self.messages.iter().find(|message| {
+            message.scope.is_some_and(|scope| misses(message.stamp, scope))
+                && !message.is_known(clocks, me)
+        });
+        let any_known = self.messages.iter().any(|message| message.is_known(clocks, me));
+        let older = self.older.iter().find(|(stamp, scope)| {
+            !any_known && misses(*stamp, *scope) && !clocks.knows(me, stamp.thread, stamp.epoch)
+        });
+        let load = || {
+            self.loads.iter().find(|load| {
+                misses(*load, self.narrowest) && !clocks.knows(me, load.thread, load.epoch)
+            })
+        };
+        let store = message.map(|message| message.stamp).or(older.map(|(stamp, _)| *stamp));
+        match store {
+            Some(store) => Some((store, true)),
+            None if stores => load().map(|load| (load, false)),
+            None => None,
+        }
+    }
+
+    /// A strong load: returns the value of the store that it reads.
+    pub(crate) fn load(
+        &mut self,
+        clocks: &mut Clocks,
+        choices: &mut Choices,
+        access: &Strong,
+    ) -> u64 {
+        let me = access.stamp.thread;
+        let last = self.messages.len() - 1;
+        let back = choices.choose(Choice::Store, || last + 1 - self.floor(clocks, me));
+        let message = last - back;
+        self.has_read(clocks, access, message);
+        if access.orders {
+            for message in &self.messages[..=message] {
+                if !message.releases.is_empty() && message.readers.has(me) {
+                    clocks.acquire(me, access.scope, &message.releases);
+                }
+            }
+        }
+        clocks.read(me, &self.messages[message].releases);
+        self.messages[message].value
+    }
+
+    /// A strong store. Returns whether it is the last one in coherence order.
+    pub(crate) fn store(
+        &mut self,
+        clocks: &mut Clocks,
+        choices: &mut Choices,
+        access: &Strong,
+        value: u64,
+    ) -> bool {
+        let me = access.stamp.thread;
+        let place = self.place(clocks, choices, me);
+        let mut releases = Vec::new();
+        if let Some(own) = self.messages[..place].iter().rev().find(|m| m.stamp.thread == me) {
+            for release in own.releases.iter().filter(|release| release.is_of(me)) {
+                clocks.add_release(&mut releases, release);
+            }
+        }
+        self.insert(clocks, access, place, value, false, releases)
+    }
+
+    /// An atomic reduction of a store, as a function of its value. Returns whether it is the last one in coherence order.
+    pub(crate) fn reduce(
+        &mut self,
+        clocks: &mut Clocks,
+        choices: &mut Choices,
+        access: &Strong,
+        reduction: impl FnOnce(u64) -> u64,
+    ) -> bool {
+        let me = access.stamp.thread;
+        let place = self.place(clocks, choices, me);
+        self.has_read(clocks, access, place - 1);
+        let value = reduction(self.messages[place - 1].value);
+        let releases = Rc::clone(&self.messages[place - 1].releases);
+        clocks.read(me, &releases);
+        self.insert(clocks, access, place, value, true, releases.to_vec())
+    }
+
+    /// Returns the value of the last store in coherence order.
+    pub(crate) fn value(&self) -> u64 {
+        self.messages[self.messages.len() - 1].value
+    }
+
+    /// The first store that `me` may still read.
+    fn floor(&self, clocks: &Clocks, me: Thread) -> usize {
+        self.messages.iter().rposition(|message| message.is_known(clocks, me)).unwrap_or(0)
+    }
+
+    /// Chooses the place of a store of `me`: behind all that it may not precede, and not between a reduction and the store
+    /// that it reads.
+    fn place(&self, clocks: &Clocks, choices: &mut Choices, me: Thread) -> usize {
+        let end = self.messages.len();
+        let places = || {
+            let first = self.floor(clocks, me) + 1;
+            (first..=end).rev().filter(|&at| at == end || !self.messages[at].is_reduction)
+        };
+        match choices.choose(Choice::Place, || places().count()) {
+            0 => end,
+            chosen => places().nth(chosen).unwrap_or(end),
+        }
+    }
+
+    fn has_read(&mut self, clocks: &Clocks, access: &Strong, message: usize) {
+        self.widen(clocks, access);
+        self.loads.add_last(clocks, access.stamp);
+        self.messages[message].readers.add_first(clocks, access.stamp);
+    }
+
+    /// Takes a strong access into the summary of all of them.
+    fn widen(&mut self, clocks: &Clocks, access: &Strong) {
+        let home = clocks.home(access.stamp.thread);
+        if !std::mem::replace(&mut self.has_strong, true) {
+            (self.block, self.rank) = (Some(home.block), Some(home.rank));
+        }
+        self.block = self.block.filter(|&block| block == home.block);
+        self.rank = self.rank.filter(|&rank| rank == home.rank);
+        self.narrowest = self.narrowest.min(access.scope);
+    }
+
+    fn insert(
+        &mut self,
+        clocks: &mut Clocks,
+        access: &Strong,
+        place: usize,
+        value: u64,
+        is_reduction: bool,
+        mut releases: Vec<Release>,
+    ) -> bool {
+        self.widen(clocks, access);
+        let me = access.stamp.thread;
+        for release in clocks.fences(me) {
+            clocks.add_release(&mut releases, release);
+        }
+        if access.orders {
+            let release = clocks.release(me, access.scope);
+            clocks.add_release(&mut releases, &release);
+        }
+        let message = Message {
+            stamp: access.stamp,
+            scope: Some(access.scope),
+            value,
+            is_reduction,
+            releases: releases.into(),
+            readers: Reads::None,
+        };
+        let is_last = place == self.messages.len();
+        self.messages.insert(place, message);
+        if self.messages.len() > KEPT {
+            let Message { stamp, scope, .. } = self.messages.remove(0);
+            if let Some(scope) = scope {
+                self.older.retain(|(older, _)| older.thread != stamp.thread);
+                self.older.push((stamp, scope));
+            }
+        }
+        is_last
+    }
+}
+
+impl Message {
+    /// Whether the store, or a load of it, happened before the next access of `me`.
+    fn is_known(&self, clocks: &Clocks, me: Thread) -> bool {
+        clocks.knows(me, self.stamp.thread, self.stamp.epoch)
+            || self.readers.is_any_known(clocks, me)
+    }
+}

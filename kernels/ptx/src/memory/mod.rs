@@ -1,0 +1,410 @@
+//! The memory of a launch: address spaces, bounds and alignment, and the order of accesses by PTX's memory model.
+//!
+//! The model is an operational form of the axioms of the PTX ISA, of the chapter on the memory consistency model. Each
+//! location has its strong stores in coherence order. A strong load reads one of them that is not older than any store
+//! or load of the location that happened before it. Knowledge of what happened before travels by release and acquire
+//! patterns, whose scopes include each other's threads, and by barriers. A plain access must be ordered with all
+//! conflicting ones, so it has one value; otherwise it is a race, which is an error. A vector's elements are accesses
+//! of their own: no order of them shows, since nothing orders strong accesses of a thread to different locations.
+//!
+//! A load reads a store that was executed before it. So an outcome in which loads read later stores of the other
+//! thread, in a circle (load buffering), is allowed by the axioms but is not shown.
+
+mod cells;
+mod clock;
+mod history;
+mod private;
+mod reads;
+mod region;
+
+pub(crate) use clock::{Clocks, Home, LANES, Release, Thread};
+use private::Private;
+pub use region::Conflict;
+pub(crate) use region::{Region, Unordered};
+
+use crate::choices::Choices;
+use crate::program::{Access, ReduceOp, Scope, Semantics, Space, Type};
+use history::Strong;
+
+/// The generic address of offset 0 of shared memory, local memory, parameter space and constant memory. Windows of
+/// global memory are below them.
+const SHARED: u64 = 0x7f01_0000_0000;
+const LOCAL: u64 = 0x7f02_0000_0000;
+const PARAM: u64 = 0x7f03_0000_0000;
+const CONST: u64 = 0x7f04_0000_0000;
+/// The address of the first rank's variables in global memory, and the distance to those of the next rank.
+pub(crate) const VARIABLES: u64 = 0x7f10_0000_0000;
+pub(crate) const VARIABLES_EACH: u64 = 1 << 32;
+/// The end of the addresses that windows may have.
+pub(crate) const END_OF_WINDOWS: u64 = SHARED;
+
+/// A range of global memory, such as a buffer of a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// The name that errors give it.
+    pub name: String,
+    /// The address of its first byte.
+    pub address: u64,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A window while the launch runs.
+#[derive(Debug)]
+pub(crate) struct Global {
+    name: String,
+    address: u64,
+    end: u64,
+    region: Region,
+}
+
+/// An access that is not possible.
+#[derive(Clone, Debug)]
+pub(crate) enum Refusal {
+    /// No memory is there, or not all of the bytes.
+    Bounds,
+    /// The address is not a multiple of the size.
+    Alignment,
+    /// The memory cannot be stored to.
+    Constant,
+    /// A byte was loaded that nothing has stored, at this offset from the address.
+    NoValue(u64),
+    /// The access is not ordered with another one.
+    Unordered(Unordered),
+}
+
+/// The memory of a launch.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    /// The order of events.
+    pub(crate) clocks: Clocks,
+    /// The windows, by rising addresses.
+    globals: Vec<Global>,
+    last_global: usize,
+    /// The shared memory of each block.
+    shared: Vec<Region>,
+    /// The constant memory of each rank.
+    constants: Vec<Vec<u8>>,
+    /// The private memory: local memory, and behind it parameter space.
+    private: Private,
+    local_bytes: u64,
+    param_bytes: u64,
+}
+
+/// The sizes of what a launch needs beside its windows.
+#[derive(Debug)]
+pub(crate) struct Sizes {
+    /// The homes of the warps.
+    pub(crate) homes: Vec<Home>,
+    /// Bytes of shared memory of each block.
+    pub(crate) shared: Vec<u64>,
+    /// The constant memory of each rank.
+    pub(crate) constants: Vec<Vec<u8>>,
+    /// Bytes of local memory of a thread.
+    pub(crate) local_bytes: u64,
+    /// Bytes of parameter space of a thread.
+    pub(crate) param_bytes: u64,
+}
+
+/// The place of an access after its space is known.
+#[derive(Clone, Copy)]
+enum Target {
+    Global(usize, u64),
+    Shared(u64),
+    Private(u64),
+    Const(u64),
+}
+
+impl Memory {
+    /// Memory with windows, of which no two may overlap.
+    pub(crate) fn new(mut windows: Vec<Window>, sizes: Sizes) -> Self {
+        windows.sort_by_key(|window| window.address);
+        let global = |window: Window| Global {
+            name: window.name,
+            address: window.address,
+            end: window.address + window.bytes.len() as u64,
+            region: Region::new(window.bytes),
+        };
+        let local_bytes = sizes.local_bytes.next_multiple_of(64);
+        let threads = sizes.homes.len() * LANES as usize;
+        Self {
+            clocks: Clocks::new(sizes.homes),
+            globals: windows.into_iter().map(global).collect(),
+            last_global: 0,
+            shared: sizes.shared.into_iter().map(Region::without_values).collect(),
+            constants: sizes.constants,
+            private: Private::new(threads, local_bytes + sizes.param_bytes),
+            local_bytes,
+            param_bytes: sizes.param_bytes,
+        }
+    }
+
+    /// The windows, with their bytes of now.
+    pub(crate) fn into_windows(self) -> Vec<Window> {
+        let window = |global: Global| Window {
+            name: global.name,
+            address: global.address,
+            bytes: global.region.into_bytes(),
+        };
+        self.globals.into_iter().map(window).collect()
+    }
+
+    /// Takes the values of a range of a thread's local memory away.
+    pub(crate) fn clear_local(&mut self, thread: Thread, offset: u64, bytes: u64) {
+        self.private.clear(thread, offset, bytes);
+    }
+
+    /// Takes the values of a range of a thread's parameter space away.
+    pub(crate) fn clear_param(&mut self, thread: Thread, offset: u64, bytes: u64) {
+        self.private.clear(thread, self.local_bytes + offset, bytes);
+    }
+
+    /// Copies a range of a thread's parameter space.
+    pub(crate) fn copy_param(&mut self, thread: Thread, from: u64, to: u64, bytes: u64) {
+        self.private.copy(thread, self.local_bytes + from, self.local_bytes + to, bytes);
+    }
+
+    /// Stores bytes in a thread's parameter space.
+    pub(crate) fn set_param(&mut self, thread: Thread, offset: u64, bytes: &[u8]) {
+        self.private.store_bytes(thread, self.local_bytes + offset, bytes);
+    }
+
+    /// Whether an address is in global memory.
+    pub(crate) fn is_global(space: Space, address: u64) -> bool {
+        space == Space::Global || space == Space::Generic && space_of(address).0 == Space::Global
+    }
+
+    /// Returns the name of the window at an address, and the offset in it.
+    pub(crate) fn window(&self, address: u64) -> Option<(&str, u64)> {
+        let global = self.globals.iter().find(|g| (g.address..g.end).contains(&address))?;
+        Some((&global.name, address - global.address))
+    }
+
+    fn target(
+        &mut self,
+        thread: Thread,
+        space: Space,
+        address: u64,
+        size: u64,
+    ) -> Result<Target, Refusal> {
+        if !address.is_multiple_of(size) {
+            return Err(Refusal::Alignment);
+        }
+        let end = address.checked_add(size).ok_or(Refusal::Bounds)?;
+        let within =
+            |bytes: u64, target| if end <= bytes { Ok(target) } else { Err(Refusal::Bounds) };
+        match space {
+            Space::Generic => {
+                let (space, start) = space_of(address);
+                if space != Space::Global {
+                    return self.target(thread, space, address - start, size);
+                }
+                self.global(address, end)
+            }
+            Space::Global => self.global(address, end),
+            Space::Shared => {
+                let block = self.clocks.home(thread).block as usize;
+                within(self.shared[block].bytes().len() as u64, Target::Shared(address))
+            }
+            Space::Local => within(self.local_bytes, Target::Private(address)),
+            Space::Param => within(self.param_bytes, Target::Private(self.local_bytes + address)),
+            Space::Const => {
+                let rank = self.clocks.home(thread).rank as usize;
+                within(self.constants[rank].len() as u64, Target::Const(address))
+            }
+        }
+    }
+
+    fn global(&mut self, address: u64, end: u64) -> Result<Target, Refusal> {
+        let has = |global: &Global| global.address <= address && end <= global.end;
+        if !self.globals.get(self.last_global).is_some_and(has) {
+            self.last_global =
+                self.globals.partition_point(|g| g.address <= address).wrapping_sub(1);
+        }
+        let global =
+            self.globals.get(self.last_global).filter(|&g| has(g)).ok_or(Refusal::Bounds)?;
+        Ok(Target::Global(self.last_global, address - global.address))
+    }
+
+    /// Loads the elements of an access into `values`.
+    pub(crate) fn load(
+        &mut self,
+        choices: &mut Choices,
+        access: &Access,
+        (thread, place): (Thread, u32),
+        address: u64,
+        values: &mut [u64],
+    ) -> Result<(), Refusal> {
+        let each = u64::from(access.ty.bytes());
+        let elements = u64::from(access.elements);
+        let target = self.target(thread, access.space, address, each * elements)?;
+        let used = u64::from(access.used_bytes) & (u64::MAX >> (64 - each * elements));
+        let is_used = |element: u64| used >> (element * each) & (u64::MAX >> (64 - each)) != 0;
+        let clocks = &mut self.clocks;
+        let region = match target {
+            Target::Private(offset) => {
+                if let Some(byte) = self.private.without_value(thread, offset, used) {
+                    return Err(Refusal::NoValue(byte - offset));
+                }
+                for (element, value) in (0..elements).zip(values) {
+                    *value = self.private.load(thread, offset + element * each, each);
+                }
+                return Ok(());
+            }
+            Target::Const(offset) => {
+                let rank = clocks.home(thread).rank as usize;
+                for (element, value) in (0..elements).zip(values) {
+                    let at = (offset + element * each) as usize;
+                    let bytes = &self.constants[rank][at..at + each as usize];
+                    *value = bytes.iter().rev().fold(0, |value, &b| value << 8 | u64::from(b));
+                }
+                return Ok(());
+            }
+            Target::Global(global, _) => &mut self.globals[global].region,
+            Target::Shared(_) => &mut self.shared[clocks.home(thread).block as usize],
+        };
+        let (Target::Global(_, first) | Target::Shared(first)) = target else { return Ok(()) };
+        for (element, value) in (0..elements).zip(values) {
+            if !is_used(element) {
+                continue;
+            }
+            let offset = first + element * each;
+            if !region.has_value(offset, each) {
+                return Err(Refusal::NoValue(element * each));
+            }
+            let stamp = clocks.stamp(thread, place);
+            let loaded = match strength(access) {
+                None if access.non_coherent => region.load_constant(clocks, stamp, offset, each),
+                None => region.load(clocks, stamp, offset, each),
+                Some(scope) => {
+                    let orders = access.semantics == Semantics::Acquire;
+                    let strong = Strong { stamp, scope, orders };
+                    region.load_strong(clocks, choices, &strong, offset, each)
+                }
+            };
+            *value = loaded.map_err(Refusal::Unordered)?;
+        }
+        Ok(())
+    }
+
+    /// Stores the elements of an access.
+    pub(crate) fn store(
+        &mut self,
+        choices: &mut Choices,
+        access: &Access,
+        (thread, place): (Thread, u32),
+        address: u64,
+        values: &[u64],
+    ) -> Result<(), Refusal> {
+        let each = u64::from(access.ty.bytes());
+        let elements = u64::from(access.elements);
+        let target = self.target(thread, access.space, address, each * elements)?;
+        let clocks = &mut self.clocks;
+        let region = match target {
+            Target::Private(offset) => {
+                for (element, &value) in (0..elements).zip(values) {
+                    self.private.store(thread, offset + element * each, each, value);
+                }
+                return Ok(());
+            }
+            Target::Const(_) => return Err(Refusal::Constant),
+            Target::Global(global, _) => &mut self.globals[global].region,
+            Target::Shared(_) => &mut self.shared[clocks.home(thread).block as usize],
+        };
+        let (Target::Global(_, first) | Target::Shared(first)) = target else { return Ok(()) };
+        for (element, &value) in (0..elements).zip(values) {
+            let offset = first + element * each;
+            let stamp = clocks.stamp(thread, place);
+            let stored = match strength(access) {
+                None => region.store(clocks, stamp, offset, each, value),
+                Some(scope) => {
+                    let orders = access.semantics == Semantics::Release;
+                    let strong = Strong { stamp, scope, orders };
+                    region.store_strong(clocks, choices, &strong, (offset, each), value)
+                }
+            };
+            stored.map_err(Refusal::Unordered)?;
+        }
+        Ok(())
+    }
+
+    /// Performs an atomic reduction.
+    pub(crate) fn reduce(
+        &mut self,
+        choices: &mut Choices,
+        access: &Access,
+        (thread, place): (Thread, u32),
+        address: u64,
+        (op, value): (ReduceOp, u64),
+    ) -> Result<(), Refusal> {
+        let each = u64::from(access.ty.bytes());
+        let target = self.target(thread, access.space, address, each)?;
+        let clocks = &mut self.clocks;
+        let (region, offset) = match target {
+            Target::Global(global, offset) => (&mut self.globals[global].region, offset),
+            Target::Shared(offset) => {
+                (&mut self.shared[clocks.home(thread).block as usize], offset)
+            }
+            Target::Private(_) | Target::Const(_) => return Err(Refusal::Constant),
+        };
+        if !region.has_value(offset, each) {
+            return Err(Refusal::NoValue(0));
+        }
+        let scope = strength(access).unwrap_or(Scope::Gpu);
+        let orders = access.semantics == Semantics::Release;
+        let strong = Strong { stamp: clocks.stamp(thread, place), scope, orders };
+        let reduction = |old| reduced(op, access.ty, old, value);
+        region
+            .reduce(clocks, choices, &strong, (offset, each), reduction)
+            .map_err(Refusal::Unordered)
+    }
+}
+
+/// The scope of a strong access; none of a plain one.
+pub(crate) fn strength(access: &Access) -> Option<Scope> {
+    match access.semantics {
+        Semantics::Weak => None,
+        Semantics::Volatile => Some(Scope::Sys),
+        _ => Some(access.scope.unwrap_or(Scope::Gpu)),
+    }
+}
+
+/// The space of a generic address, and the generic address of its offset 0.
+pub(crate) fn space_of(address: u64) -> (Space, u64) {
+    match address {
+        ..SHARED | VARIABLES.. => (Space::Global, 0),
+        SHARED..LOCAL => (Space::Shared, SHARED),
+        LOCAL..PARAM => (Space::Local, LOCAL),
+        PARAM..CONST => (Space::Param, PARAM),
+        CONST..VARIABLES => (Space::Const, CONST),
+    }
+}
+
+/// The generic address of offset 0 of a space.
+pub(crate) fn generic(space: Space) -> u64 {
+    match space {
+        Space::Generic | Space::Global => 0,
+        Space::Shared => SHARED,
+        Space::Local => LOCAL,
+        Space::Param => PARAM,
+        Space::Const => CONST,
+    }
+}
+
+/// The result of a reduction of an old value.
+fn reduced(op: ReduceOp, ty: Type, old: u64, value: u64) -> u64 {
+    let bits = ty.bits();
+    let signed = |value: u64| (value << (64 - bits)) as i64 >> (64 - bits);
+    let cut = |value: u64| value & (u64::MAX >> (64 - bits));
+    let (old, value) = (cut(old), cut(value));
+    let less = if ty.is_signed() { signed(value) < signed(old) } else { value < old };
+    cut(match op {
+        ReduceOp::Add => old.wrapping_add(value),
+        ReduceOp::Min => [old, value][usize::from(less)],
+        ReduceOp::Max => [value, old][usize::from(less)],
+        ReduceOp::And => old & value,
+        ReduceOp::Or => old | value,
+        ReduceOp::Xor => old ^ value,
+        ReduceOp::Popc => old,
+    })
+}

@@ -1,0 +1,243 @@
+//! A range of bytes that several threads access, with the order of their accesses.
+
+use super::cells::{Cell, Cells};
+use super::clock::{Clocks, NOBODY, Stamp};
+use super::history::{History, Strong};
+use crate::choices::Choices;
+
+/// Bytes of shared memory or of a window of global memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Region {
+    bytes: Vec<u8>,
+    /// One bit for each byte: whether it was stored; none where all bytes have a value at the start.
+    stored: Option<Vec<u64>>,
+    cells: Cells,
+}
+
+/// The reason why an access and one before it may not be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conflict {
+    /// One of them is plain, or they are of different bytes, and nothing orders them.
+    Race,
+    /// Both are strong, nothing orders them, and the scope of one leaves the thread of the other out.
+    Scope,
+    /// One takes the bytes for constant (`ld.global.nc`), and the other stores them in the same launch.
+    Constant,
+}
+
+/// An access that is not ordered with one before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unordered {
+    /// The reason.
+    pub(crate) conflict: Conflict,
+    /// The access before it.
+    pub(crate) other: Stamp,
+    /// Whether that one stores.
+    pub(crate) other_stores: bool,
+}
+
+fn unordered(conflict: Conflict, other: Stamp, other_stores: bool) -> Unordered {
+    Unordered { conflict, other, other_stores }
+}
+
+impl Region {
+    /// A region of bytes that have values.
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+        let cells = Cells::new(bytes.len() as u64);
+        Self { bytes, stored: None, cells }
+    }
+
+    /// A region of `bytes` without values.
+    pub(crate) fn without_values(bytes: u64) -> Self {
+        let words = vec![0; bytes.div_ceil(64) as usize];
+        Self { stored: Some(words), ..Self::new(vec![0; bytes as usize]) }
+    }
+
+    /// The bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The bytes.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Whether all bytes of a range have a value.
+    pub(crate) fn has_value(&self, offset: u64, size: u64) -> bool {
+        let Some(stored) = &self.stored else { return true };
+        let mask = (u64::MAX >> (64 - size)) << (offset % 64);
+        stored[(offset / 64) as usize] & mask == mask
+    }
+
+    /// A plain load.
+    pub(crate) fn load(
+        &mut self,
+        clocks: &Clocks,
+        stamp: Stamp,
+        offset: u64,
+        size: u64,
+    ) -> Result<u64, Unordered> {
+        let me = stamp.thread;
+        let cells = self.cells.at(clocks, me, offset, size);
+        for cell in cells.map_err(|other| unordered(Conflict::Race, other, true))? {
+            if let Some(other) = cell.unknown_store(clocks, me) {
+                return Err(unordered(Conflict::Race, other, true));
+            }
+            cell.loads.add_last(clocks, stamp);
+        }
+        Ok(self.get(offset, size))
+    }
+
+    /// A load that takes the bytes for constant.
+    pub(crate) fn load_constant(
+        &mut self,
+        clocks: &Clocks,
+        stamp: Stamp,
+        offset: u64,
+        size: u64,
+    ) -> Result<u64, Unordered> {
+        let cells = self.cells.at(clocks, stamp.thread, offset, size);
+        for cell in cells.map_err(|other| unordered(Conflict::Constant, other, true))? {
+            let store = cell.history.as_ref().map_or(cell.store, |history| history.last());
+            if store.thread != NOBODY {
+                return Err(unordered(Conflict::Constant, store, true));
+            }
+            if cell.constant.is_none() {
+                cell.constant = Some(Box::new(stamp));
+            }
+        }
+        Ok(self.get(offset, size))
+    }
+
+    /// A plain store.
+    pub(crate) fn store(
+        &mut self,
+        clocks: &Clocks,
+        stamp: Stamp,
+        offset: u64,
+        size: u64,
+        value: u64,
+    ) -> Result<(), Unordered> {
+        let me = stamp.thread;
+        let cells = self.cells.at(clocks, me, offset, size);
+        for cell in cells.map_err(|other| unordered(Conflict::Race, other, true))? {
+            if let Some(other) = cell.unknown_store(clocks, me) {
+                return Err(unordered(Conflict::Race, other, true));
+            }
+            if let Some(other) = cell.unknown_load(clocks, me) {
+                return Err(unordered(Conflict::Race, other, false));
+            }
+            if let Some(constant) = &cell.constant {
+                return Err(unordered(Conflict::Constant, **constant, false));
+            }
+            *cell = Cell { store: stamp, ..Cell::NEW };
+        }
+        self.set(offset, size, value);
+        Ok(())
+    }
+
+    /// A strong load.
+    pub(crate) fn load_strong(
+        &mut self,
+        clocks: &mut Clocks,
+        choices: &mut Choices,
+        access: &Strong,
+        offset: u64,
+        size: u64,
+    ) -> Result<u64, Unordered> {
+        let history = self.history(clocks, access, offset, size, false)?;
+        Ok(history.load(clocks, choices, access))
+    }
+
+    /// A strong store.
+    pub(crate) fn store_strong(
+        &mut self,
+        clocks: &mut Clocks,
+        choices: &mut Choices,
+        access: &Strong,
+        (offset, size): (u64, u64),
+        value: u64,
+    ) -> Result<(), Unordered> {
+        let history = self.history(clocks, access, offset, size, true)?;
+        if history.store(clocks, choices, access, value) {
+            self.set(offset, size, value);
+        }
+        Ok(())
+    }
+
+    /// An atomic reduction, as a function of the value.
+    pub(crate) fn reduce(
+        &mut self,
+        clocks: &mut Clocks,
+        choices: &mut Choices,
+        access: &Strong,
+        (offset, size): (u64, u64),
+        reduction: impl Fn(u64) -> u64,
+    ) -> Result<(), Unordered> {
+        let history = self.history(clocks, access, offset, size, true)?;
+        history.reduce(clocks, choices, access, reduction);
+        let value = history.value();
+        self.set(offset, size, value);
+        Ok(())
+    }
+
+    /// The strong accesses to a range, if a further one may be.
+    fn history(
+        &mut self,
+        clocks: &Clocks,
+        access: &Strong,
+        offset: u64,
+        size: u64,
+        stores: bool,
+    ) -> Result<&mut History, Unordered> {
+        let me = access.stamp.thread;
+        let value = self.get(offset, size);
+        let race = |other| unordered(Conflict::Race, other, true);
+        let cells = self.cells.at(clocks, me, offset, size).map_err(race)?;
+        if cells.len() > 1 {
+            if let Some(other) = cells.iter().find_map(|cell| cell.unknown_store(clocks, me)) {
+                return Err(race(other));
+            }
+            self.cells.join(clocks, offset, size);
+        }
+        let cells = self.cells.at(clocks, me, offset, size).map_err(race)?;
+        let cell = &mut cells[0];
+        let Stamp { thread, epoch, .. } = cell.store;
+        if !clocks.knows(me, thread, epoch) {
+            return Err(unordered(Conflict::Race, cell.store, true));
+        }
+        if stores {
+            if let Some(other) = cell.loads.unknown(clocks, me) {
+                return Err(unordered(Conflict::Race, other, false));
+            }
+            if let Some(constant) = &cell.constant {
+                return Err(unordered(Conflict::Constant, **constant, false));
+            }
+        }
+        let store = cell.store;
+        let history = cell.history.get_or_insert_with(|| Box::new(History::new(store, value)));
+        if let Some((other, is_store)) = history.unreached(clocks, access, stores) {
+            return Err(unordered(Conflict::Scope, other, is_store));
+        }
+        Ok(history)
+    }
+
+    fn get(&self, offset: u64, size: u64) -> u64 {
+        let at = offset as usize;
+        match size {
+            8 => u64::from_le_bytes(self.bytes[at..at + 8].try_into().unwrap_or_default()),
+            4 => u32::from_le_bytes(self.bytes[at..at + 4].try_into().unwrap_or_default()).into(),
+            2 => u16::from_le_bytes(self.bytes[at..at + 2].try_into().unwrap_or_default()).into(),
+            _ => self.bytes[at].into(),
+        }
+    }
+
+    fn set(&mut self, offset: u64, size: u64, value: u64) {
+        let at = offset as usize;
+        self.bytes[at..at + size as usize].copy_from_slice(&value.to_le_bytes()[..size as usize]);
+        if let Some(stored) = &mut self.stored {
+            stored[at / 64] |= (u64::MAX >> (64 - size)) << (offset % 64);
+        }
+    }
+}
