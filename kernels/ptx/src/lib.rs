@@ -2,11 +2,15 @@
 //!
 //! [`program`] has the instructions that an interpreter executes, and [`program::Module::parse`] reads them. The subset
 //! is closed: it holds the instructions that the kernels contain, and every other text is refused with its line.
+//! [`machine`] executes them for all ranks at once, by the memory model of PTX.
 
 mod arithmetic;
+mod choices;
 mod decode;
 mod error;
 mod lint;
+pub mod machine;
+mod memory;
 pub mod program;
 mod text;
 

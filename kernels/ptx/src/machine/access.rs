@@ -1,0 +1,192 @@
+//! Accesses to memory of the lanes of a group.
+
+use super::fault::FaultKind;
+use super::image::lanes;
+use super::{Failed, Machine};
+use crate::memory::{LANES, Memory, Refusal, space_of, strength};
+use crate::program::{Access, Base, Fence, Operand, Ordering, ReduceOp, Slot, Space};
+
+/// The lanes of an access: the first register of their function, the mask, and the instruction.
+type Lanes = (u32, u32, u32);
+
+/// Bytes of a sector, the unit of a warp's access to global memory.
+const SECTOR: u64 = 32;
+
+/// The elements of a vector at most.
+const ELEMENTS: usize = 4;
+
+impl Machine<'_> {
+    pub(super) fn load(
+        &mut self,
+        warp: usize,
+        (base, mask, place): Lanes,
+        access: &Access,
+        to: &[Option<(Slot, u8)>],
+    ) -> Result<(), Failed> {
+        let addresses = self.addresses(warp, base, place, access);
+        self.count(warp, mask, access, &addresses, false);
+        let bits = access.ty.bits();
+        for lane in lanes(mask) {
+            let address = addresses[lane as usize];
+            let mut values = [0; ELEMENTS];
+            let thread = self.warps[warp].first + lane;
+            let loaded =
+                self.memory.load(&mut self.choices, access, (thread, place), address, &mut values);
+            loaded.map_err(|refusal| self.refusal(&refusal, access, address, (thread, false)))?;
+            for (slot, value) in to.iter().zip(values) {
+                let Some((slot, width)) = *slot else { continue };
+                let extended = if access.ty.is_signed() {
+                    let signed = (value << (64 - bits)) as i64 >> (64 - bits);
+                    signed as u64 & (u64::MAX >> (64 - u32::from(width)))
+                } else {
+                    value
+                };
+                self.warps[warp].set(base, slot, lane, extended);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn store(
+        &mut self,
+        warp: usize,
+        (base, mask, place): Lanes,
+        access: &Access,
+        from: &[Operand],
+    ) -> Result<(), Failed> {
+        let addresses = self.addresses(warp, base, place, access);
+        self.count(warp, mask, access, &addresses, true);
+        for lane in lanes(mask) {
+            let address = addresses[lane as usize];
+            let mut values = [0; ELEMENTS];
+            for (value, &source) in values.iter_mut().zip(from) {
+                *value = self.warps[warp].value(base, source, lane);
+            }
+            let thread = self.warps[warp].first + lane;
+            let stored =
+                self.memory.store(&mut self.choices, access, (thread, place), address, &values);
+            stored.map_err(|refusal| self.refusal(&refusal, access, address, (thread, true)))?;
+        }
+        if !matches!(access.space, Space::Local | Space::Param) {
+            self.progress();
+        }
+        Ok(())
+    }
+
+    pub(super) fn reduce(
+        &mut self,
+        warp: usize,
+        (base, mask, place): Lanes,
+        access: &Access,
+        (op, from): (ReduceOp, Operand),
+    ) -> Result<(), Failed> {
+        let addresses = self.addresses(warp, base, place, access);
+        self.counters_of(warp).reductions += 1;
+        for lane in lanes(mask) {
+            let address = addresses[lane as usize];
+            let value = self.warps[warp].value(base, from, lane);
+            let thread = self.warps[warp].first + lane;
+            let at = (thread, place);
+            let reduced = self.memory.reduce(&mut self.choices, access, at, address, (op, value));
+            reduced.map_err(|refusal| self.refusal(&refusal, access, address, (thread, true)))?;
+        }
+        self.progress();
+        Ok(())
+    }
+
+    pub(super) fn fence(&mut self, warp: usize, mask: u32, fence: Fence) {
+        self.counters_of(warp).fences += 1;
+        let sequential = fence.ordering == Ordering::SeqCst;
+        for lane in lanes(mask) {
+            let thread = self.warps[warp].first + lane;
+            self.memory.clocks.fence(thread, fence.scope, sequential);
+        }
+    }
+
+    /// The addresses of all lanes in the space of the access.
+    fn addresses(
+        &self,
+        warp: usize,
+        base: u32,
+        place: u32,
+        access: &Access,
+    ) -> [u64; LANES as usize] {
+        let offset = access.address.offset;
+        match access.address.base {
+            Base::Slot(slot) => self.warps[warp]
+                .values(base, Operand::Slot(slot))
+                .map(|address| address.wrapping_add_signed(offset)),
+            Base::Value(value) => [value.wrapping_add_signed(offset); LANES as usize],
+            Base::Symbol(symbol) => {
+                let frame = self.image.frame_number(place);
+                let address = self.image.address(frame, symbol, self.rank(warp) as u32);
+                [address.wrapping_add_signed(offset); LANES as usize]
+            }
+        }
+    }
+
+    fn count(&mut self, warp: usize, mask: u32, access: &Access, addresses: &[u64], stores: bool) {
+        let counters = self.counters_of(warp);
+        let Some(first) = lanes(mask).next().map(|lane| addresses[lane as usize]) else { return };
+        let space = match access.space {
+            Space::Generic => space_of(first).0,
+            space => space,
+        };
+        if strength(access).is_some() {
+            *(if stores { &mut counters.strong_stores } else { &mut counters.strong_loads }) += 1;
+            return;
+        }
+        match space {
+            Space::Global | Space::Generic => {}
+            Space::Shared => return counters.shared_accesses += 1,
+            Space::Local | Space::Param | Space::Const => return counters.private_accesses += 1,
+        }
+        let mut sectors = [u64::MAX; LANES as usize];
+        let mut count = 0;
+        let global = lanes(mask).map(|lane| addresses[lane as usize]);
+        for address in global.filter(|&address| Memory::is_global(access.space, address)) {
+            let sector = address / SECTOR;
+            let known =
+                count > 0 && sectors[count - 1] == sector || sectors[..count].contains(&sector);
+            if !known {
+                sectors[count] = sector;
+                count += 1;
+            }
+        }
+        let (accesses, of_sectors) = if stores {
+            (&mut counters.global_stores, &mut counters.store_sectors)
+        } else {
+            (&mut counters.global_loads, &mut counters.load_sectors)
+        };
+        *accesses += 1;
+        *of_sectors += count as u64;
+    }
+
+    fn refusal(
+        &self,
+        refusal: &Refusal,
+        access: &Access,
+        address: u64,
+        (thread, stores): (u32, bool),
+    ) -> Failed {
+        let bytes = access.ty.bytes() * u32::from(access.elements);
+        let space = access.space;
+        let kind = match refusal {
+            Refusal::Bounds => FaultKind::Bounds { space, address, bytes },
+            Refusal::Alignment => FaultKind::Alignment { address, bytes },
+            Refusal::Constant => FaultKind::ReadOnly { space, address },
+            Refusal::NoValue(offset) => FaultKind::NoValue { space, address: address + *offset },
+            Refusal::Unordered(unordered) => FaultKind::Unordered {
+                conflict: unordered.conflict,
+                memory: match self.memory.window(address) {
+                    Some((name, offset)) => format!("{name} at byte {offset}"),
+                    None => format!("shared memory at {:#x}", address & 0xffff_ffff),
+                },
+                stores,
+                other: Box::new(self.place_of(unordered.other.thread, unordered.other.place)),
+                other_stores: unordered.other_stores,
+            },
+        };
+        (kind, 1 << (thread % LANES))
+    }
+}

@@ -1,0 +1,232 @@
+//! The execution of instructions.
+
+use super::fault::FaultKind;
+use super::image::lanes;
+use super::warp::State;
+use super::{Failed, Machine};
+use crate::arithmetic;
+use crate::memory::{LANES, generic};
+use crate::program::{Arithmetic, Call, Instruction, Operation, Special};
+
+impl Machine<'_> {
+    /// Executes the instruction at which a group stands. Returns whether the groups of the warp, or their states, are
+    /// others now.
+    pub(super) fn execute(
+        &mut self,
+        warp: usize,
+        group: usize,
+        instruction: &Instruction,
+    ) -> Result<bool, Failed> {
+        let at = &self.warps[warp].groups[group];
+        let (all, place, frame) = (at.lanes, at.place, at.frame);
+        let base = self.image.frames[frame].registers;
+        let mask = self.warps[warp].guarded(base, all, instruction.guard);
+        self.counters_of(warp).instructions += 1;
+        self.counters_of(warp).lane_instructions += u64::from(mask.count_ones());
+        let operation = &instruction.operation;
+        let parts = matches!(
+            operation,
+            Operation::Call(_)
+                | Operation::Return
+                | Operation::Exit
+                | Operation::Barrier(_)
+                | Operation::Shuffle(_)
+                | Operation::Vote(_)
+                | Operation::WarpSync { .. }
+        );
+        if mask == 0 || parts && mask != all {
+            self.warps[warp].split(group, all & !mask, place + 1);
+            if mask == 0 {
+                return Ok(false);
+            }
+        }
+        match operation {
+            Operation::Branch { target, .. } => {
+                self.counters_of(warp).control += 1;
+                let target = self.image.frames[frame].first + target;
+                self.warps[warp].groups[group].place = place + 1;
+                self.warps[warp].split(group, mask, target);
+                return Ok(mask != all);
+            }
+            Operation::Call(call) => {
+                self.call(warp, group, call);
+                return Ok(mask != all);
+            }
+            Operation::Return | Operation::Exit => {
+                self.counters_of(warp).control += 1;
+                let calls = &self.warps[warp].groups[group].calls;
+                if let (Operation::Return, false) = (operation, calls.is_empty()) {
+                    self.end_call(warp, group);
+                    return Ok(true);
+                }
+                self.end(warp, group)?;
+                return Ok(true);
+            }
+            Operation::Barrier(barrier) => return self.barrier(warp, group, barrier),
+            Operation::Shuffle(_) | Operation::Vote(_) | Operation::WarpSync { .. } => {
+                return self.exchange(warp, group);
+            }
+            Operation::Trap => return Err((FaultKind::Trap, mask)),
+            Operation::Load { access, to } => self.load(warp, (base, mask, place), access, to)?,
+            Operation::Store { access, from } => {
+                self.store(warp, (base, mask, place), access, from)?;
+            }
+            Operation::Reduce { access, op, from } => {
+                self.reduce(warp, (base, mask, place), access, (*op, *from))?;
+            }
+            Operation::Fence(fence) => self.fence(warp, mask, *fence),
+            _ => self.compute(warp, (base, mask, frame), operation),
+        }
+        self.warps[warp].groups[group].place = place + 1;
+        Ok(false)
+    }
+
+    /// Executes an instruction that only reads and writes registers.
+    fn compute(
+        &mut self,
+        number: usize,
+        (base, mask, frame): (u32, u32, usize),
+        operation: &Operation,
+    ) {
+        let rank = self.rank(number);
+        self.counters_of(number).arithmetic += 1;
+        let warp = &mut self.warps[number];
+        match operation {
+            Operation::Arithmetic(arithmetic) => {
+                let Arithmetic { op, to, from, negated } = arithmetic;
+                let mut sources = from.map(|source| warp.values(base, source));
+                for (source, values) in sources.iter_mut().enumerate() {
+                    if negated >> source & 1 == 1 {
+                        *values = values.map(|value| value ^ 1);
+                    }
+                }
+                let [a, b, c, d] = &sources;
+                let mut results = [0; LANES as usize];
+                for lane in lanes(mask).map(|lane| lane as usize) {
+                    results[lane] = arithmetic::evaluate(*op, [a[lane], b[lane], c[lane], d[lane]]);
+                }
+                warp.set_all(base, *to, mask, &results);
+            }
+            Operation::Move { to, from } => {
+                let values = warp.values(base, *from);
+                warp.set_all(base, *to, mask, &values);
+            }
+            Operation::AddressOf { to, symbol } => {
+                let address = self.image.address(frame, *symbol, rank as u32);
+                warp.set_all(base, *to, mask, &[address; LANES as usize]);
+            }
+            Operation::ToGeneric { to, from, space } => {
+                let values = warp.values(base, *from).map(|at| at.wrapping_add(generic(*space)));
+                warp.set_all(base, *to, mask, &values);
+            }
+            Operation::FromGeneric { to, from, space } => {
+                let values = warp.values(base, *from).map(|at| at.wrapping_sub(generic(*space)));
+                warp.set_all(base, *to, mask, &values);
+            }
+            Operation::Unpack { to, from, bits } => {
+                let values = warp.values(base, *from);
+                let low = u64::MAX >> (64 - bits);
+                for (piece, slot) in (0..).zip(to) {
+                    let Some(slot) = slot else { continue };
+                    warp.set_all(
+                        base,
+                        *slot,
+                        mask,
+                        &values.map(|value| value >> (piece * bits) & low),
+                    );
+                }
+            }
+            Operation::Join { to, from, bits } => {
+                let low = u64::MAX >> (64 - bits);
+                let mut values = [0; LANES as usize];
+                for (piece, &source) in (0..).zip(from) {
+                    let part = warp.values(base, source);
+                    let both = values.iter_mut().zip(part);
+                    both.for_each(|(value, part)| *value |= (part & low) << (piece * bits));
+                }
+                warp.set_all(base, *to, mask, &values);
+            }
+            Operation::Special { to, register } => {
+                let mut values = [0; LANES as usize];
+                for lane in lanes(mask) {
+                    values[lane as usize] = self.special(number, lane, *register);
+                }
+                self.warps[number].set_all(base, *to, mask, &values);
+            }
+            _ => {}
+        }
+    }
+
+    fn special(&self, warp: usize, lane: u32, register: Special) -> u64 {
+        let block = &self.blocks[self.warps[warp].block];
+        let launch = &self.shapes[block.rank as usize];
+        let axis = |index: u32, [x, y, _]: [u32; 3], axis: u8| match axis {
+            0 => index % x,
+            1 => index / x % y,
+            _ => index / x / y,
+        };
+        match register {
+            Special::Tid(a) => {
+                axis(self.warps[warp].in_block * LANES + lane, launch.block, a).into()
+            }
+            Special::Ntid(a) => launch.block[a as usize].into(),
+            Special::Ctaid(a) => axis(block.in_rank, launch.grid, a).into(),
+            Special::Nctaid(a) => launch.grid[a as usize].into(),
+            Special::LaneId => lane.into(),
+            Special::GlobalTimer => self.limits.start_ns + self.turns * self.limits.turn_ns,
+        }
+    }
+
+    fn call(&mut self, warp: usize, group: usize, call: &Call) {
+        self.counters_of(warp).control += 1;
+        let first = self.warps[warp].first;
+        let group = &mut self.warps[warp].groups[group];
+        let called = self.image.called(group.frame, call.function);
+        let (from, to) = (&self.image.frames[group.frame], &self.image.frames[called]);
+        for thread in lanes(group.lanes).map(|lane| first + lane) {
+            self.memory.clear_local(thread, to.local, to.function.local_bytes.into());
+            self.memory.clear_param(thread, to.param, to.function.parameter_bytes.into());
+            for (parameter, &argument) in to.function.parameters.iter().zip(&call.arguments) {
+                let source = from.param + u64::from(argument);
+                let target = to.param + u64::from(parameter.offset);
+                self.memory.copy_param(thread, source, target, parameter.bytes.into());
+            }
+        }
+        group.calls.push((group.frame, group.place));
+        (group.frame, group.place) = (called, to.first);
+    }
+
+    fn end_call(&mut self, warp: usize, group: usize) {
+        let first = self.warps[warp].first;
+        let group = &mut self.warps[warp].groups[group];
+        let Some((caller, place)) = group.calls.pop() else { return };
+        let (from, to) = (&self.image.frames[group.frame], &self.image.frames[caller]);
+        if let Operation::Call(call) = &self.image.code[place as usize].operation {
+            for thread in lanes(group.lanes).map(|lane| first + lane) {
+                for (returned, &result) in from.function.returns.iter().zip(&call.returns) {
+                    let source = from.param + u64::from(returned.offset);
+                    let target = to.param + u64::from(result);
+                    self.memory.copy_param(thread, source, target, returned.bytes.into());
+                }
+            }
+        }
+        (group.frame, group.place) = (caller, place + 1);
+    }
+
+    /// Ends the threads of a group.
+    fn end(&mut self, warp: usize, group: usize) -> Result<(), Failed> {
+        let ended = self.warps[warp].groups.remove(group).lanes;
+        let block = self.warps[warp].block;
+        self.warps[warp].live &= !ended;
+        self.progress();
+        for waiting in &self.warps[warp].groups {
+            if let State::Lanes(mask) = waiting.state
+                && mask & ended != 0
+            {
+                return Err((FaultKind::Lanes { mask, missing: mask & ended }, waiting.lanes));
+            }
+        }
+        self.complete_barriers(block);
+        Ok(())
+    }
+}

@@ -1,0 +1,230 @@
+//! Errors of launches and of runs.
+
+use std::fmt;
+
+use crate::memory::Conflict;
+use crate::program::Space;
+
+/// The reason why a launch cannot begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LaunchError {
+    /// The module has no kernel of this name.
+    Kernel(String),
+    /// The function calls itself, perhaps through others.
+    Recursion(String),
+    /// The kernel takes as many bytes of parameters as the first number says, and has got the second.
+    Parameters(u32, usize),
+    /// The block has no thread, more than 1024 of them, or more than `.maxntid` allows.
+    Block([u32; 3]),
+    /// The window overlaps another one, or is at addresses that the machine needs.
+    Window(String),
+}
+
+impl fmt::Display for LaunchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kernel(name) => write!(f, "the module has no kernel {name}"),
+            Self::Recursion(name) => write!(f, "the function {name} calls itself"),
+            Self::Parameters(takes, given) => {
+                write!(f, "the kernel takes {takes} bytes of parameters, not {given}")
+            }
+            Self::Block([x, y, z]) => write!(f, "a block of {x} x {y} x {z} threads cannot run"),
+            Self::Window(name) => write!(f, "the addresses of {name} are not free"),
+        }
+    }
+}
+
+impl std::error::Error for LaunchError {}
+
+/// A thread at an instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Where {
+    /// The rank.
+    pub rank: u32,
+    /// The number of the block in the rank's grid.
+    pub block: u32,
+    /// The number of the warp in the block.
+    pub warp: u32,
+    /// The lanes, of which a single thread has one.
+    pub lanes: u32,
+    /// The function.
+    pub function: String,
+    /// The source's file and line, where the text has them.
+    pub source: Option<(String, u32)>,
+    /// The line of the PTX text.
+    pub line: u32,
+}
+
+impl fmt::Display for Where {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rank, block, warp, function, line, .. } = self;
+        write!(f, "rank {rank}, block {block}, warp {warp}, {}, ", Lanes(self.lanes))?;
+        if let Some((file, line)) = &self.source {
+            write!(f, "{file}:{line}, ")?;
+        }
+        write!(f, "{function}, line {line} of the PTX")
+    }
+}
+
+/// Lanes of a warp in words.
+struct Lanes(u32);
+
+impl fmt::Display for Lanes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut left = self.0;
+        write!(f, "{}", if left.is_power_of_two() { "lane" } else { "lanes" })?;
+        let mut before = " ";
+        while left != 0 {
+            let first = left.trailing_zeros();
+            let count = (left >> first).trailing_ones();
+            write!(f, "{before}{first}")?;
+            if count > 1 {
+                write!(f, "-{}", first + count - 1)?;
+            }
+            left &= !((u32::MAX >> (32 - count)) << first);
+            before = ", ";
+        }
+        Ok(())
+    }
+}
+
+/// An error of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The kind.
+    pub kind: FaultKind,
+    /// The threads that ran into it; none where no thread can go on.
+    pub at: Option<Where>,
+}
+
+/// The kind of an error of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// An access to bytes that no memory has.
+    Bounds {
+        /// The space of the instruction.
+        space: Space,
+        /// The address in it.
+        address: u64,
+        /// Bytes of the access.
+        bytes: u32,
+    },
+    /// An access whose address is not a multiple of its size.
+    Alignment {
+        /// The address.
+        address: u64,
+        /// Bytes of the access.
+        bytes: u32,
+    },
+    /// A store to memory that is constant.
+    ReadOnly {
+        /// The space of the instruction.
+        space: Space,
+        /// The address in it.
+        address: u64,
+    },
+    /// A load of a byte of shared or local memory that nothing has stored.
+    NoValue {
+        /// The space of the instruction.
+        space: Space,
+        /// The address of the byte.
+        address: u64,
+    },
+    /// An access that is not ordered with one before it.
+    Unordered {
+        /// The reason.
+        conflict: Conflict,
+        /// The name of the window and the offset in it, or the address in shared memory.
+        memory: String,
+        /// Whether the access stores.
+        stores: bool,
+        /// The thread of the access before it.
+        other: Box<Where>,
+        /// Whether that one stores.
+        other_stores: bool,
+    },
+    /// A shuffle, vote or barrier of a warp that names lanes that have ended, or leaves its own lane out.
+    Lanes {
+        /// The lanes that it names.
+        mask: u32,
+        /// The lanes that cannot take part.
+        missing: u32,
+    },
+    /// A barrier whose threads do not agree on their number, or whose number is not one of whole warps.
+    BarrierCount {
+        /// The number of the barrier.
+        barrier: u64,
+        /// The number of threads that this one names; none for all of the block.
+        count: Option<u64>,
+        /// The number that those before it named.
+        before: Option<u64>,
+    },
+    /// The instruction `trap`.
+    Trap,
+    /// No thread can go on, or all repeat loads whose values nobody changes: each with what it waits for.
+    Stuck(Vec<(Where, String)>),
+    /// The limit of instructions.
+    Limit(u64),
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            FaultKind::Bounds { space, address, bytes } => {
+                write!(f, "an access of {bytes} bytes at {address:#x} ({space:?}) is out of bounds")
+            }
+            FaultKind::Alignment { address, bytes } => {
+                write!(f, "an access of {bytes} bytes at {address:#x} is not aligned")
+            }
+            FaultKind::ReadOnly { space, address } => {
+                write!(f, "a store to {address:#x} ({space:?}), which cannot be stored to")
+            }
+            FaultKind::NoValue { space, address } => {
+                write!(f, "a load of the byte {address:#x} ({space:?}), which nothing has stored")
+            }
+            FaultKind::Unordered { conflict, memory, stores, other, other_stores } => {
+                let access = |stores: bool| if stores { "store" } else { "load" };
+                let (now, before) = (access(*stores), access(*other_stores));
+                match conflict {
+                    Conflict::Race => write!(f, "a race: a {now} and a {before} of {memory}")?,
+                    Conflict::Scope => {
+                        write!(
+                            f,
+                            "a race: a scope is too narrow for a {now} and a {before} of {memory}"
+                        )?;
+                    }
+                    Conflict::Constant => {
+                        write!(
+                            f,
+                            "a {now} and a {before} of {memory}, of which one takes it for constant"
+                        )?;
+                    }
+                }
+                write!(f, "; the {before}: {other}; the {now}")
+            }
+            FaultKind::Lanes { mask, missing } => {
+                let (mask, missing) = (Lanes(*mask), Lanes(*missing));
+                write!(f, "an exchange of {mask}, where {missing} cannot take part")
+            }
+            FaultKind::BarrierCount { barrier, count, before } => {
+                let threads = |count: &Option<u64>| {
+                    count.map_or("all threads".to_owned(), |count| format!("{count} threads"))
+                };
+                let (count, before) = (threads(count), threads(before));
+                write!(f, "barrier {barrier} of {count}, where others wait for {before}")
+            }
+            FaultKind::Trap => f.write_str("a trap"),
+            FaultKind::Stuck(waiting) => {
+                f.write_str("no thread can go on")?;
+                waiting.iter().try_for_each(|(at, what)| write!(f, "\n  {at}: {what}"))
+            }
+            FaultKind::Limit(limit) => write!(f, "more than {limit} instructions"),
+        }?;
+        match &self.at {
+            Some(at) => write!(f, ": {at}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}

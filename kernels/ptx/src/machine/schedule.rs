@@ -1,0 +1,151 @@
+//! The order in which warps go on.
+
+use super::fault::{Fault, FaultKind, Where};
+use super::image::lanes;
+use super::warp::State;
+use super::{Failed, Machine};
+use crate::choices::Choice;
+use crate::memory::strength;
+use crate::program::{Fence, Instruction, Operation, Ordering};
+
+/// Instructions of a turn at most, so that a loop without a strong access does not keep others from going on.
+const TURN: u32 = 20_000;
+
+/// Turns of a warp in a row, without a choice to the contrary.
+const IN_A_ROW: u32 = 16;
+
+/// Groups of lanes that a report of waiting threads lists at most.
+const REPORTED: usize = 64;
+
+impl Machine<'_> {
+    /// Runs all warps to their end.
+    pub(super) fn run(&mut self) -> Result<(), Box<Fault>> {
+        let count = self.warps.len();
+        let mut current = 0;
+        let mut in_a_row = 0;
+        loop {
+            let next = if self.choices.is_path() {
+                let ready = (0..count).map(|step| (current + step) % count);
+                let ready: Vec<usize> = ready.filter(|&w| self.warps[w].is_ready()).collect();
+                let chosen = self.choices.choose(Choice::Threads, || ready.len().max(1));
+                ready.get(chosen).copied()
+            } else {
+                let chosen = self.choices.choose(Choice::Threads, || count);
+                let first = current + usize::from(in_a_row >= IN_A_ROW) + chosen;
+                let from = (0..count).map(|step| (first + step) % count);
+                { from }.find(|&warp| self.warps[warp].is_ready())
+            };
+            let Some(warp) = next else {
+                let ended = self.warps.iter().all(|warp| warp.groups.is_empty());
+                return if ended { Ok(()) } else { Err(Box::new(self.stuck())) };
+            };
+            in_a_row = if warp == current { in_a_row + 1 } else { 0 };
+            current = warp;
+            self.turns += 1;
+            self.idle += 1;
+            if self.idle > self.limits.idle_turns * count as u64 {
+                return Err(Box::new(self.stuck()));
+            }
+            if self.turn(warp)? {
+                in_a_row = IN_A_ROW;
+            }
+        }
+    }
+
+    /// Runs a warp until a group of its lanes comes to its second strong access, or none can go on. Returns whether the
+    /// strong access was a load, perhaps that of a poll.
+    fn turn(&mut self, warp: usize) -> Result<bool, Box<Fault>> {
+        self.warps[warp].turns = self.warps[warp].turns.wrapping_add(1);
+        let mut strong = None;
+        let mut left = TURN;
+        'groups: while let Some(group) = self.warps[warp].pick() {
+            loop {
+                let place = self.warps[warp].groups[group].place;
+                let instruction = self.image.code[place as usize];
+                if is_strong(instruction) {
+                    if strong.is_some() || left == 0 {
+                        return Ok(strong == Some(true));
+                    }
+                    self.take_apart(warp, group);
+                    strong = Some(matches!(instruction.operation, Operation::Load { .. }));
+                }
+                if left == 0 {
+                    return Ok(true);
+                }
+                left -= 1;
+                self.executed += 1;
+                if self.executed > self.limits.instructions {
+                    let lanes = self.warps[warp].groups[group].lanes;
+                    let limit = (FaultKind::Limit(self.limits.instructions), lanes);
+                    return Err(Box::new(self.fault(warp, place, limit)));
+                }
+                let executed = self.execute(warp, group, instruction);
+                let regroup =
+                    executed.map_err(|failed| Box::new(self.fault(warp, place, failed)))?;
+                let several = self.warps[warp].groups.len() > 1;
+                if regroup || several && self.warps[warp].join(group) {
+                    continue 'groups;
+                }
+            }
+        }
+        Ok(strong == Some(true))
+    }
+
+    /// Perhaps lets one lane of a group go on alone.
+    fn take_apart(&mut self, warp: usize, group: usize) {
+        let at = &self.warps[warp].groups[group];
+        let (all, place) = (at.lanes, at.place);
+        if all.is_power_of_two() {
+            return;
+        }
+        let chosen = self.choices.choose(Choice::Lanes, || 1 + all.count_ones() as usize);
+        if chosen != 0
+            && let Some(lane) = lanes(all).nth(chosen - 1)
+        {
+            self.warps[warp].split(group, all & !(1 << lane), place);
+        }
+    }
+
+    fn fault(&self, warp: usize, place: u32, (kind, lanes): Failed) -> Fault {
+        Fault { kind, at: Some(self.lanes_at(warp, lanes, place)) }
+    }
+
+    /// The error of threads of which none can go on.
+    fn stuck(&self) -> Fault {
+        let mut waiting: Vec<(Where, String)> = Vec::new();
+        for (number, warp) in self.warps.iter().enumerate() {
+            for group in &warp.groups {
+                let what = match group.state {
+                    State::Ready => "polls".to_owned(),
+                    State::Barrier(id) => self.barrier_in_words(warp.block, id),
+                    State::Lanes(mask) => {
+                        format!("waits for the lanes of {:#010x}", mask & !group.lanes)
+                    }
+                };
+                waiting.push((self.lanes_at(number, group.lanes, group.place), what));
+            }
+        }
+        waiting.truncate(REPORTED);
+        Fault { kind: FaultKind::Stuck(waiting), at: None }
+    }
+
+    fn barrier_in_words(&self, block: usize, id: u64) -> String {
+        let arrivals = self.blocks[block].barriers.iter().find(|arrivals| arrivals.id == id);
+        match arrivals.and_then(|arrivals| arrivals.count) {
+            Some(count) => format!("waits at barrier {id} of {count} threads"),
+            None => format!("waits at barrier {id} of all threads"),
+        }
+    }
+}
+
+/// Whether the order of an instruction among those of other warps may show.
+fn is_strong(instruction: &Instruction) -> bool {
+    match &instruction.operation {
+        Operation::Load { access, .. } | Operation::Store { access, .. } => {
+            strength(access).is_some()
+        }
+        Operation::Reduce { .. } => true,
+        Operation::Fence(Fence { ordering, .. }) => *ordering == Ordering::SeqCst,
+        _ => false,
+    }
+}

@@ -1,0 +1,173 @@
+//! Warps, and the groups of lanes that stand at the same instruction.
+
+use crate::memory::{LANES, Thread};
+use crate::program::{Guard, Operand, Slot};
+
+use super::image::lanes;
+
+/// The state of a group of lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It can go on.
+    Ready,
+    /// It waits at the barrier of its block with this number.
+    Barrier(u64),
+    /// It waits for the other lanes of this mask.
+    Lanes(u32),
+}
+
+/// Lanes that stand at the same instruction, after the same calls.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    /// The lanes.
+    pub(crate) lanes: u32,
+    /// The instruction.
+    pub(crate) place: u32,
+    /// The frame of the function.
+    pub(crate) frame: usize,
+    /// The frames of the calls, each with its instruction.
+    pub(crate) calls: Vec<(usize, u32)>,
+    /// The state.
+    pub(crate) state: State,
+}
+
+/// A warp.
+#[derive(Debug)]
+pub(crate) struct Warp {
+    /// The number of its first thread.
+    pub(crate) first: Thread,
+    /// The number of its block among all blocks of all ranks.
+    pub(crate) block: usize,
+    /// The number of the warp in its block.
+    pub(crate) in_block: u32,
+    /// The lanes that have not ended.
+    pub(crate) live: u32,
+    /// The groups of its lanes.
+    pub(crate) groups: Vec<Group>,
+    /// The number of turns that it has had.
+    pub(crate) turns: u32,
+    /// The value of each register in each lane.
+    registers: Vec<[u64; LANES as usize]>,
+}
+
+impl Warp {
+    /// A warp at the start of a kernel.
+    pub(crate) fn new(
+        first: Thread,
+        (block, in_block): (usize, u32),
+        threads: u32,
+        (frame, place): (usize, u32),
+        registers: u32,
+    ) -> Self {
+        let calls = Vec::new();
+        let group = Group { lanes: threads, place, frame, calls, state: State::Ready };
+        Self {
+            first,
+            block,
+            in_block,
+            live: threads,
+            groups: vec![group],
+            turns: 0,
+            registers: vec![[0; LANES as usize]; registers as usize],
+        }
+    }
+
+    /// Whether a group can go on.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.groups.iter().any(|group| group.state == State::Ready)
+    }
+
+    /// The value of an operand in a lane, for a function whose registers begin at `base`.
+    pub(crate) fn value(&self, base: u32, operand: Operand, lane: u32) -> u64 {
+        match operand {
+            Operand::Slot(slot) => self.registers[(base + slot) as usize][lane as usize],
+            Operand::Value(value) => value,
+        }
+    }
+
+    /// The values of an operand in all lanes.
+    pub(crate) fn values(&self, base: u32, operand: Operand) -> [u64; LANES as usize] {
+        match operand {
+            Operand::Slot(slot) => self.registers[(base + slot) as usize],
+            Operand::Value(value) => [value; LANES as usize],
+        }
+    }
+
+    /// Sets a register of a lane.
+    pub(crate) fn set(&mut self, base: u32, slot: Slot, lane: u32, value: u64) {
+        self.registers[(base + slot) as usize][lane as usize] = value;
+    }
+
+    /// Sets a register of several lanes.
+    pub(crate) fn set_all(
+        &mut self,
+        base: u32,
+        slot: Slot,
+        mask: u32,
+        values: &[u64; LANES as usize],
+    ) {
+        let register = &mut self.registers[(base + slot) as usize];
+        if mask == u32::MAX {
+            *register = *values;
+        } else {
+            lanes(mask).for_each(|lane| register[lane as usize] = values[lane as usize]);
+        }
+    }
+
+    /// The lanes of a group that execute a guarded instruction.
+    pub(crate) fn guarded(&self, base: u32, mask: u32, guard: Option<Guard>) -> u32 {
+        let Some(Guard { slot, negated }) = guard else { return mask };
+        let values = &self.registers[(base + slot) as usize];
+        let bit = |lane: u32| u32::from((values[lane as usize] != 0) != negated) << lane;
+        mask & (0..LANES).map(bit).fold(0, |all, bit| all | bit)
+    }
+
+    /// Chooses the group that goes on: the one with the most calls, and of these the one at the first instruction, so that
+    /// groups come together; but another one in some of the turns, because it may wait for that one.
+    pub(crate) fn pick(&self) -> Option<usize> {
+        if self.groups.len() == 1 {
+            return self.is_ready().then_some(0);
+        }
+        let ready = || (0..self.groups.len()).filter(|&g| self.groups[g].state == State::Ready);
+        if self.turns.is_multiple_of(8) {
+            let count = ready().count().max(1);
+            return ready().nth((self.turns / 8) as usize % count);
+        }
+        ready().min_by_key(|&g| {
+            let group = &self.groups[g];
+            (usize::MAX - group.calls.len(), group.place)
+        })
+    }
+
+    /// Takes lanes out of a group into a group of their own, which stands at `place`; nothing where it has no other lanes.
+    pub(crate) fn split(&mut self, group: usize, mask: u32, place: u32) {
+        let old = &mut self.groups[group];
+        if mask == 0 || mask == old.lanes {
+            if mask != 0 {
+                old.place = place;
+            }
+            return;
+        }
+        old.lanes &= !mask;
+        let new = Group { lanes: mask, place, state: State::Ready, ..old.clone() };
+        self.groups.push(new);
+    }
+
+    /// Joins a group with another ready one that stands where it stands. False: there is none.
+    pub(crate) fn join(&mut self, group: usize) -> bool {
+        let here = &self.groups[group];
+        if here.state != State::Ready || here.lanes == 0 {
+            return false;
+        }
+        let same = |other: &Group| {
+            other.place == here.place && other.state == State::Ready && other.calls == here.calls
+        };
+        let Some(other) = (0..self.groups.len()).find(|&g| g != group && same(&self.groups[g]))
+        else {
+            return false;
+        };
+        self.groups[group].lanes |= self.groups[other].lanes;
+        self.groups.remove(other);
+        true
+    }
+}

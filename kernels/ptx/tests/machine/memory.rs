@@ -1,0 +1,108 @@
+//! Accesses to memory.
+
+use roundelay_ptx::machine::{Conflict, FaultKind};
+
+use super::{MEMORY, fault, launch, module, words};
+
+#[test]
+fn a_race_names_both_places() {
+    let module = module(
+        "setp.ge.u32 %p1, %r0, 32;
+        mov.u64 %d1, shared;
+        @%p1 bra $L1;
+        setp.eq.u32 %p2, %r0, 3;
+        @%p2 st.shared.u32 [%d1+8], 1;
+        ret;
+        $L1:
+        setp.eq.u32 %p2, %r0, 39;
+        @%p2 st.shared.u16 [%d1+10], 2;",
+    );
+    let fault = fault(&launch(&module, 1, 1, 64));
+    let FaultKind::Unordered { conflict: Conflict::Race, other, .. } = &fault.kind else {
+        panic!("{fault}")
+    };
+    let at = fault.at.as_ref().unwrap();
+    let mut places = [(at.warp, at.lanes), (other.warp, other.lanes)];
+    places.sort_unstable();
+    assert_eq!(places, [(0, 1 << 3), (1, 1 << 7)], "{fault}");
+}
+
+#[test]
+fn memory_without_a_value() {
+    let shared = module("mov.u64 %d1, shared; ld.shared.u32 %r1, [%d1+12];");
+    let kind = fault(&launch(&shared, 1, 1, 1)).kind;
+    assert!(matches!(kind, FaultKind::NoValue { address: 12, .. }), "{kind:?}");
+
+    let half = module("mov.u64 %d1, shared; st.shared.u16 [%d1], 1; ld.shared.u32 %r1, [%d1];");
+    let kind = fault(&launch(&half, 1, 1, 1)).kind;
+    assert!(matches!(kind, FaultKind::NoValue { .. }), "{kind:?}");
+
+    let local = module(
+        ".local .align 8 .b8 depot[16];
+        mov.u64 %d1, depot;
+        st.local.u32 [%d1], 1;
+        ld.local.u64 %d2, [%d1];",
+    );
+    let kind = fault(&launch(&local, 1, 1, 1)).kind;
+    assert!(matches!(kind, FaultKind::NoValue { address: 4, .. }), "{kind:?}");
+}
+
+#[test]
+fn accesses_out_of_bounds() {
+    for (access, bytes) in [
+        ("ld.global.u32 %r1, [%m+65536];", 4),
+        ("st.global.v2.u32 [%m+65536], {%r1, %r1};", 8),
+        ("ld.global.u32 %r1, [%m+-4];", 4),
+        ("mov.u64 %d1, shared; st.shared.u32 [%d1+1024], 1;", 4),
+    ] {
+        let kind = fault(&launch(&module(access), 1, 1, 1)).kind;
+        assert!(matches!(kind, FaultKind::Bounds { bytes: b, .. } if b == bytes), "{kind:?}");
+    }
+}
+
+#[test]
+fn accesses_without_alignment() {
+    for access in ["ld.global.u32 %r1, [%m+2];", "ld.global.v2.u64 {%d1, %d2}, [%m+8];"] {
+        let kind = fault(&launch(&module(access), 1, 1, 1)).kind;
+        assert!(matches!(kind, FaultKind::Alignment { .. }), "{kind:?}");
+    }
+}
+
+#[test]
+fn generic_addresses() {
+    let module = module(
+        ".local .align 8 .b8 depot[16];
+        mov.u64 %d1, depot;
+        cvta.local.u64 %d1, %d1;
+        st.u32 [%d1], 7;
+        mov.u64 %d2, shared;
+        cvta.shared.u64 %d2, %d2;
+        st.u32 [%d2+4], 8;
+        ld.u32 %r1, [%d1];
+        ld.u32 %r2, [%d2+4];
+        add.u32 %r1, %r1, %r2;
+        st.u32 [%m], %r1;
+        mov.b64 %d3, memory;
+        cvta.param.u64 %d3, %d3;
+        ld.u64 %d4, [%d3];
+        st.u64 [%m+8], %d4;",
+    );
+    assert_eq!(words(&launch(&module, 1, 1, 1), 3), [15, 0, MEMORY as u32]);
+}
+
+#[test]
+fn accesses_of_a_warp_are_counted_in_sectors() {
+    let module = module(
+        "ld.global.u32 %r1, [%d0];
+        mul.wide.u32 %d1, %r0, 32;
+        add.s64 %d1, %m, %d1;
+        st.global.u32 [%d1+4096], %r1;
+        bar.sync 0;",
+    );
+    let outcome = launch(&module, 1, 1, 64).run().unwrap_or_else(|failure| panic!("{failure}"));
+    let counted = outcome.counters[0];
+    assert_eq!((counted.global_loads, counted.load_sectors), (2, 8));
+    assert_eq!((counted.global_stores, counted.store_sectors), (2, 64));
+    assert_eq!(counted.barriers, 2);
+    assert_eq!(counted.lane_instructions, 32 * counted.instructions);
+}

@@ -1,0 +1,4 @@
+//! Tests of the interpreter of PTX.
+
+mod litmus;
+mod machine;
