@@ -1,6 +1,8 @@
 //! Pages of `synthesize` in the forms of other runtimes: what fits is read back and proved, and what does not is refused
 //! with its reason.
 
+use std::fmt::Write as _;
+
 use super::call::{TempFile, roundelay};
 
 const CUT: &str = "full_mesh(8) without (0, 1)";
@@ -22,7 +24,7 @@ fn forms(args: &[&str], nranks: &str, refused: &[(&str, &str)]) {
             why => call.code == 1 && call.err.contains("E0704") && call.err.contains(why),
         };
         if !fits {
-            wrong += &format!("{form}: {} {}\n", call.code, call.err);
+            let _ = writeln!(wrong, "{form}: {} {}", call.code, call.err);
             continue;
         }
         let named = match form {
@@ -34,7 +36,7 @@ fn forms(args: &[&str], nranks: &str, refused: &[(&str, &str)]) {
         let proved = roundelay(&["check", back.path()]);
         let told = format!("proved Packed{} ({}, {nranks} ranks, Simple)", args[0], args[0]);
         if proved.code != 0 || !proved.out.contains(&told) {
-            wrong += &format!("{form}, read back: {} {}\n", proved.out, proved.err);
+            let _ = writeln!(wrong, "{form}, read back: {} {}", proved.out, proved.err);
         }
     }
     let sizes = ["--count", "1000", "--iterations", "1"];

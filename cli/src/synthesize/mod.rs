@@ -39,8 +39,8 @@ use flags::Wanted;
 const SLICES: u32 = 512;
 /// The fewest bytes of a slice, where there are several: the latency of any link is more than their time.
 const SLICE_BYTES: u64 = 2048;
-/// The most moves of a simulated run.
-const MOVES: u64 = 1 << 19;
+/// The most pairs of streams and moves of a simulated run: as many shares of links are computed, in half a minute.
+const SHARES: u64 = 1 << 30;
 
 /// A packing, with the number of trees that was asked for.
 struct Found {
@@ -340,7 +340,8 @@ impl Synthesis<'_> {
         let halves = iter::successors(Some(most), |slices| Some(slices / 2).filter(|s| *s > 0));
         let fits = |slices: &u32| {
             let slices = u64::from(*slices);
-            moves * slices <= MOVES && (slices == 1 || streams * slices * SLICE_BYTES <= bytes)
+            moves * moves * slices <= SHARES
+                && (slices == 1 || streams * slices * SLICE_BYTES <= bytes)
         };
         let mut best: Option<(f64, u32)> = None;
         for slices in halves.filter(fits) {
