@@ -218,6 +218,7 @@ impl Clocks {
         for &thread in threads {
             let clock = &self.events[thread as usize].clock;
             if !Rc::ptr_eq(clock, &last) {
+                raise(&mut all, clock);
                 last = Rc::clone(clock);
             }
         }

@@ -74,3 +74,46 @@ fn a_barrier_that_not_all_reach() {
     assert_eq!(places, [(0, 1), (1, 1)]);
     assert!(fault.to_string().contains("barrier 1 of 64 threads"), "{fault}");
 }
+
+#[test]
+fn a_barrier_counts() {
+    let module = module(
+        "setp.lt.u32 %p1, %r0, 40;
+        bar.red.popc.u32 %r1, 2, %p1;
+        st.global.u32 [%d0], %r1;",
+    );
+    assert_eq!(words(&launch(&module, 1, 1, 64), 64), [40; 64]);
+}
+
+/// Warps that arrive at a barrier hand their stores on to the warp that waits there, and go on.
+#[test]
+fn warps_arrive_without_waiting() {
+    let module = module(
+        "setp.ge.u32 %p1, %r0, 64;
+        @%p1 bra $L1;
+        st.global.u32 [%d0], %r0;
+        bar.arrive 3, 96;
+        exit;
+        $L1:
+        bar.sync 3, 96;
+        ld.global.u32 %r1, [%d0+-128];
+        ld.global.u32 %r2, [%d0+-256];
+        add.u32 %r1, %r1, %r2;
+        st.global.u32 [%d0], %r1;",
+    );
+    let words = words(&launch(&module, 1, 1, 96), 96);
+    assert!((64..96).all(|thread| words[thread] == 2 * thread as u32 - 96), "{words:?}");
+}
+
+/// Threads that have ended do not count at a barrier of all threads.
+#[test]
+fn a_barrier_of_all_that_are_left() {
+    let module = module(
+        "setp.lt.u32 %p1, %r0, 40;
+        @%p1 exit;
+        bar.sync 0;
+        st.global.u32 [%m], 1;",
+    );
+    let fault = fault(&launch(&module, 1, 1, 64));
+    assert!(matches!(fault.kind, FaultKind::Unordered { stores: true, .. }), "{fault}");
+}

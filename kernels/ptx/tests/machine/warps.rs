@@ -34,7 +34,10 @@ fn lanes_that_diverge_shuffle_together() {
         shfl.sync.idx.b32 %r3, %r2, 8, 31, -1;
         st.global.u32 [%d0], %r3;",
     );
-    assert_eq!(words(&launch(&module, 1, 1, 32), 32), [200; 32]);
+    let launch = launch(&module, 1, 1, 32);
+    assert_eq!(words(&launch, 32), [200; 32]);
+    let outcome = launch.run().unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(outcome.counters[0].global_stores, 2);
 }
 
 #[test]
@@ -47,6 +50,20 @@ fn a_lane_that_has_ended_cannot_shuffle() {
     let fault = fault(&launch(&module, 1, 1, 32));
     assert_eq!(fault.kind, FaultKind::Lanes { mask: u32::MAX, missing: 1 << 9 });
     assert_eq!((line(&fault), fault.at.unwrap().lanes), (3, !(1 << 9)));
+}
+
+/// A lane that ends while others wait for it is told at once.
+#[test]
+fn a_lane_ends_while_others_wait() {
+    let module = module(
+        "setp.eq.u32 %p1, %r0, 9;
+        @%p1 bra $L1;
+        vote.sync.any.pred %p2, %p1, -1;
+        ret;
+        $L1:",
+    );
+    let fault = fault(&launch(&module, 1, 1, 32));
+    assert_eq!(fault.kind, FaultKind::Lanes { mask: u32::MAX, missing: 1 << 9 });
 }
 
 #[test]
@@ -130,4 +147,55 @@ fn a_lane_waits_for_another_one() {
         @%p1 st.release.cta.global.u32 [%m], 1;",
     );
     assert_eq!(words(&launch(&module, 1, 1, 32), 1), [1]);
+}
+
+/// The four ways of a shuffle, in segments too, and whether the lane is in range.
+#[test]
+fn shuffles_of_all_modes() {
+    let module = module(
+        "shfl.sync.bfly.b32 %r1, %r0, 5, 31, -1;
+        shfl.sync.up.b32 %r2|%p1, %r0, 3, 0, -1;
+        shfl.sync.down.b32 %r3|%p2, %r0, 3, 31, -1;
+        shfl.sync.idx.b32 %r4|%p3, %r0, 3, 0x181f, -1;
+        selp.u32 %r5, 1, 0, %p1;
+        selp.u32 %r6, 1, 0, %p2;
+        selp.u32 %r7, 1, 0, %p3;
+        st.global.u32 [%d0], %r1;
+        st.global.u32 [%d0+128], %r2;
+        st.global.u32 [%d0+256], %r3;
+        st.global.u32 [%d0+384], %r4;
+        st.global.u32 [%d0+512], %r5;
+        st.global.u32 [%d0+640], %r6;
+        st.global.u32 [%d0+768], %r7;",
+    );
+    let words = words(&launch(&module, 1, 1, 32), 7 * 32);
+    for lane in 0..32 {
+        let found: Vec<u32> = words[lane as usize..].iter().copied().step_by(32).collect();
+        let (up, down) = (lane >= 3, lane + 3 < 32);
+        let from = [
+            lane ^ 5,
+            if up { lane - 3 } else { lane },
+            if down { lane + 3 } else { lane },
+            (lane & 24) | 3,
+        ];
+        assert_eq!(found, [&from[..], &[up.into(), down.into(), 1]].concat(), "lane {lane}");
+    }
+}
+
+#[test]
+fn votes_of_all_modes() {
+    let module = module(
+        "setp.gt.u32 %p1, %r0, 40;
+        vote.sync.any.pred %p2, %p1, -1;
+        vote.sync.uni.pred %p3, %p1, -1;
+        vote.sync.all.pred %p4, !%p1, -1;
+        selp.u32 %r1, 1, 0, %p2;
+        selp.u32 %r2, 2, 0, %p3;
+        selp.u32 %r3, 4, 0, %p4;
+        add.u32 %r1, %r1, %r2;
+        add.u32 %r1, %r1, %r3;
+        st.global.u32 [%d0], %r1;",
+    );
+    let expected: Vec<u32> = [6, 1, 3].into_iter().flat_map(|word| [word; 32]).collect();
+    assert_eq!(words(&launch(&module, 1, 1, 96), 96), expected);
 }
