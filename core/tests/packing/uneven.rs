@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use roundelay_core::collective::Collective::{AllGather, Broadcast, Reduce, ReduceScatter};
+use roundelay_core::collective::Collective::{
+    AllGather, AllReduce, Broadcast, Reduce, ReduceScatter,
+};
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
 use roundelay_core::topology::draft::Draft;
@@ -52,7 +54,7 @@ fn run(seed: u64, times: u32) -> BTreeMap<String, u32> {
         let n = topology.nranks();
         let root = RankId(random.below(n.into()) as u32);
         let trees = [None, Some(1 + random.below(4) as u32)][random.below(2) as usize];
-        for collective in [AllGather, ReduceScatter, Broadcast, Reduce] {
+        for collective in [AllGather, ReduceScatter, AllReduce, Broadcast, Reduce] {
             let answer = match pack(&topology, n, collective, root, trees) {
                 Ok(packing) => {
                     let optimum = trees.is_none();
