@@ -176,7 +176,7 @@ fn shuffles_of_all_modes() {
             lane ^ 5,
             if up { lane - 3 } else { lane },
             if down { lane + 3 } else { lane },
-            (lane & 24) | 3,
+            (lane & 0x18) | 3,
         ];
         assert_eq!(found, [&from[..], &[up.into(), down.into(), 1]].concat(), "lane {lane}");
     }
