@@ -26,7 +26,9 @@ pub(crate) struct Cells {
     /// The first cell of each granule, plus 1, times 4, plus the logarithm of the number of its cells; 0 for a granule
     /// without accesses.
     granules: Vec<u32>,
-    cells: Vec<Cell>,
+    /// Bytes of the first granule that are before the region.
+    before: u64,
+    all: Vec<Cell>,
 }
 
 impl Cell {
@@ -67,9 +69,11 @@ impl Cell {
 }
 
 impl Cells {
-    /// The cells of a region of `bytes`, none of which was accessed.
-    pub(crate) fn new(bytes: u64) -> Self {
-        Self { granules: vec![0; bytes.div_ceil(GRANULE) as usize], cells: Vec::new() }
+    /// The cells of a region of `bytes` from `address` on, none of which was accessed.
+    pub(crate) fn new(address: u64, bytes: u64) -> Self {
+        let before = address % GRANULE;
+        let granules = vec![0; (before + bytes).div_ceil(GRANULE) as usize];
+        Self { before, granules, all: Vec::new() }
     }
 
     /// The cells that hold the bytes of an access, which is aligned to its size of 1, 2, 4 or 8 bytes; they are made
@@ -82,18 +86,19 @@ impl Cells {
         offset: u64,
         size: u64,
     ) -> Result<&mut [Cell], Stamp> {
+        let offset = self.before + offset;
         let granule = &mut self.granules[(offset / GRANULE) as usize];
         if *granule == 0 {
             let parts = GRANULE / size;
-            *granule = ((self.cells.len() as u32 + 1) << 2) | parts.trailing_zeros();
-            self.cells.extend((0..parts).map(|_| Cell::NEW));
+            *granule = ((self.all.len() as u32 + 1) << 2) | parts.trailing_zeros();
+            self.all.extend((0..parts).map(|_| Cell::NEW));
         }
         let (mut first, parts) = ((*granule >> 2) as usize - 1, 1 << (*granule & 3));
         let mut unit = GRANULE / parts;
         if size < unit {
-            let smaller = self.cells.len();
+            let smaller = self.all.len();
             for at in first..first + parts as usize {
-                let cell = &self.cells[at];
+                let cell = &self.all[at];
                 if cell.history.is_some() {
                     let other = cell.unknown_store(clocks, me);
                     if let Some(other) = other.or_else(|| cell.unknown_load(clocks, me)) {
@@ -101,7 +106,7 @@ impl Cells {
                     }
                 }
                 let part = cell.without_history(clocks);
-                self.cells.extend((0..unit / size).map(|_| part.clone()));
+                self.all.extend((0..unit / size).map(|_| part.clone()));
             }
             first = smaller;
             unit = size;
@@ -109,20 +114,21 @@ impl Cells {
                 ((first as u32 + 1) << 2) | (GRANULE / size).trailing_zeros();
         }
         let at = first + (offset % GRANULE / unit) as usize;
-        Ok(&mut self.cells[at..at + (size / unit) as usize])
+        Ok(&mut self.all[at..at + (size / unit) as usize])
     }
 
     /// Makes the cells of an access one cell, after [`at`](Self::at) has found several: all stores to them are ordered
     /// before the access.
     pub(crate) fn join(&mut self, clocks: &Clocks, offset: u64, size: u64) {
+        let offset = self.before + offset;
         let granule = self.granules[(offset / GRANULE) as usize];
         let (first, parts) = ((granule >> 2) as usize - 1, 1 << (granule & 3));
         let each = (size / (GRANULE / parts)) as usize;
-        let joined = self.cells.len();
+        let joined = self.all.len();
         for at in (first..first + parts as usize).step_by(each) {
-            let mut cell = self.cells[at].without_history(clocks);
+            let mut cell = self.all[at].without_history(clocks);
             for other in at + 1..at + each {
-                let other = self.cells[other].without_history(clocks);
+                let other = self.all[other].without_history(clocks);
                 other.loads.iter().for_each(|load| cell.loads.add_last(clocks, load));
                 cell.constant = cell.constant.or(other.constant);
                 let Stamp { thread, epoch, .. } = cell.store;
@@ -132,7 +138,7 @@ impl Cells {
                     cell.store = other.store;
                 }
             }
-            self.cells.push(cell);
+            self.all.push(cell);
         }
         self.granules[(offset / GRANULE) as usize] =
             ((joined as u32 + 1) << 2) | (GRANULE / size).trailing_zeros();

@@ -123,7 +123,7 @@ impl Memory {
             name: window.name,
             address: window.address,
             end: window.address + window.bytes.len() as u64,
-            region: Region::new(window.bytes),
+            region: Region::new(window.address, window.bytes),
         };
         let local_bytes = sizes.local_bytes.next_multiple_of(64);
         let threads = sizes.homes.len() * LANES as usize;

@@ -41,16 +41,16 @@ fn unordered(conflict: Conflict, other: Stamp, other_stores: bool) -> Unordered 
 }
 
 impl Region {
-    /// A region of bytes that have values.
-    pub(crate) fn new(bytes: Vec<u8>) -> Self {
-        let cells = Cells::new(bytes.len() as u64);
+    /// A region of bytes that have values, from `address` on.
+    pub(crate) fn new(address: u64, bytes: Vec<u8>) -> Self {
+        let cells = Cells::new(address, bytes.len() as u64);
         Self { bytes, stored: None, cells }
     }
 
     /// A region of `bytes` without values.
     pub(crate) fn without_values(bytes: u64) -> Self {
         let words = vec![0; bytes.div_ceil(64) as usize];
-        Self { stored: Some(words), ..Self::new(vec![0; bytes as usize]) }
+        Self { stored: Some(words), ..Self::new(0, vec![0; bytes as usize]) }
     }
 
     /// The bytes.

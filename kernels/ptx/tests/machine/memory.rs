@@ -27,6 +27,24 @@ fn a_race_names_both_places() {
     assert_eq!(places, [(0, 1 << 3), (1, 1 << 7)], "{fault}");
 }
 
+/// Granules of the order of accesses lie by addresses, not by where a window begins.
+#[test]
+fn neighbours_in_a_window_that_begins_between_words_do_not_race() {
+    let module = module(
+        "setp.ge.u32 %p1, %r0, 32;
+        @%p1 bra $L1;
+        setp.eq.u32 %p2, %r0, 0;
+        @%p2 st.global.u64 [%m+4], 1;
+        ret;
+        $L1:
+        st.global.u32 [%m], 2;",
+    );
+    let mut launch = launch(&module, 1, 1, 33);
+    launch.windows[0].address += 4;
+    launch.ranks[0].parameters = (MEMORY + 4).to_le_bytes().to_vec();
+    assert_eq!(words(&launch, 3), [2, 1, 0]);
+}
+
 #[test]
 fn memory_without_a_value() {
     let shared = module("mov.u64 %d1, shared; ld.shared.u32 %r1, [%d1+12];");
