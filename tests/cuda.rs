@@ -6,6 +6,7 @@ mod compile;
 mod data;
 mod emitter;
 mod litmus;
+mod ptx;
 mod runs;
 mod sass;
 mod splits;

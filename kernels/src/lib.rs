@@ -18,6 +18,9 @@ mod error;
 pub mod executor;
 #[cfg(feature = "grid")]
 pub mod grid;
+#[cfg(feature = "ptx")]
+#[doc(hidden)]
+pub mod interpreted;
 #[cfg(all(test, any(feature = "cuda", target_os = "linux"), not(loom)))]
 mod library;
 pub mod limit;

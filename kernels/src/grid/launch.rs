@@ -26,6 +26,15 @@ pub struct Launch {
     pub finish_scale: u64,
 }
 
+impl Launch {
+    /// Returns the words, in order.
+    pub const fn words(self) -> [u64; 10] {
+        let Self { facts, ranks, control, work, steps, count, parts, first_group, .. } = self;
+        let Self { poll_limit_ns, finish_scale, .. } = self;
+        [facts, ranks, control, work, steps, count, parts, first_group, poll_limit_ns, finish_scale]
+    }
+}
+
 /// The addresses of a rank's memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

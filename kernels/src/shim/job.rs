@@ -64,12 +64,12 @@ impl<'a> ShimJob<'a> {
         }
     }
 
-    pub(super) fn buffers(&self) -> impl Iterator<Item = Buffers> + '_ {
+    pub(crate) fn buffers(&self) -> impl Iterator<Item = Buffers> + '_ {
         let ranks = (0..self.schedule.nranks).map(RankId);
         ranks.map(|rank| Buffers::new(self.schedule, rank, self.count, self.element_size))
     }
 
-    pub(super) fn layout(&self) -> Result<GridLayout, Error> {
+    pub(crate) fn layout(&self) -> Result<GridLayout, Error> {
         GridLayout::new(&self.facts, self.parts, self.element_size)
             .map_err(|_| Error::BadJob { what: "its memory has more bytes than addresses".into() })
     }
