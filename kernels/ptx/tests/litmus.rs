@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use roundelay_ptx::machine::{
-    Conflict, Failure, FaultKind, Launch, Limits, Outcome, RankLaunch, Window,
+    Conflict, Failure, FaultKind, FinalState, Launch, Limits, RankLaunch, Window,
 };
 use roundelay_ptx::program::Module;
 
@@ -102,7 +102,7 @@ impl Litmus {
         Module::parse(&text).unwrap_or_else(|error| panic!("{}: {error:?}\n{text}", self.name))
     }
 
-    fn outcome(&self, result: &Result<Outcome, Failure>) -> String {
+    fn outcome(&self, result: &Result<FinalState, Failure>) -> String {
         let outcome = match result {
             Ok(outcome) => outcome,
             Err(Failure::Fault(fault)) => {

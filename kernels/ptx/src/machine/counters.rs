@@ -1,4 +1,4 @@
-//! Counts of a run: what its warps executed.
+//! Counts of the instructions and accesses of a run.
 
 use std::ops::{Add, AddAssign};
 

@@ -90,7 +90,7 @@ impl fmt::Display for Lanes {
 
 /// An error of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct KernelFault {
     /// The kind.
     pub kind: FaultKind,
     /// The threads that ran into it; none where no thread can go on.
@@ -161,13 +161,14 @@ pub enum FaultKind {
     },
     /// The instruction `trap`.
     Trap,
-    /// No thread can go on, or all repeat loads whose values nobody changes: each with what it waits for.
+    /// No thread can go on, or all repeat loads whose values no thread changes: each with the
+    /// thing that it waits for.
     Stuck(Vec<(Where, String)>),
     /// The limit of instructions.
     Limit(u64),
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for KernelFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             FaultKind::Bounds { space, address, bytes } => {
@@ -227,4 +228,4 @@ impl fmt::Display for Fault {
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for KernelFault {}

@@ -1,6 +1,6 @@
-//! Launches: what runs, and what comes of it.
+//! Launches: the kernels of ranks, and the state after their run.
 
-use super::fault::{Fault, LaunchError};
+use super::fault::{KernelFault, LaunchError};
 use super::image::{Image, first_lanes};
 use super::warp::Warp;
 use super::{Block, Counters, Machine, Shape};
@@ -59,9 +59,9 @@ pub struct Launch<'a> {
     pub limits: Limits,
 }
 
-/// The result of a run.
+/// The state after a run to its end.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct FinalState {
     /// Global memory after the run, by rising addresses.
     pub windows: Vec<Window>,
     /// The counts of each rank.
@@ -74,7 +74,7 @@ pub enum Failure {
     /// It cannot begin.
     Launch(LaunchError),
     /// A thread ran into an error, or no thread can go on.
-    Fault(Box<Fault>),
+    Fault(Box<KernelFault>),
 }
 
 impl std::fmt::Display for Failure {
@@ -90,12 +90,12 @@ impl std::error::Error for Failure {}
 
 impl Launch<'_> {
     /// Runs the kernels of all ranks to their end, with the choices of the seed.
-    pub fn run(&self) -> Result<Outcome, Failure> {
+    pub fn run(&self) -> Result<FinalState, Failure> {
         self.run_by(Choices::seeded(self.seed)).1
     }
 
     /// Runs with given choices, and returns them.
-    pub(crate) fn run_by(&self, choices: Choices) -> (Choices, Result<Outcome, Failure>) {
+    pub(crate) fn run_by(&self, choices: Choices) -> (Choices, Result<FinalState, Failure>) {
         let mut machine = match self.machine(choices.clone()) {
             Ok(machine) => machine,
             Err(error) => return (choices, Err(Failure::Launch(error))),
@@ -105,7 +105,7 @@ impl Launch<'_> {
         let outcome = run.map_err(Failure::Fault).map(|()| {
             let mut windows = memory.into_windows();
             windows.retain(|window| window.address < END_OF_WINDOWS);
-            Outcome { windows, counters }
+            FinalState { windows, counters }
         });
         (choices, outcome)
     }

@@ -20,7 +20,7 @@ pub(crate) struct Arrivals {
     waiting: Vec<(usize, u32)>,
     /// The lanes of each warp that have come and do not wait.
     passed: Vec<(usize, u32)>,
-    /// What they knew.
+    /// Their knowledge when they came.
     releases: Vec<Release>,
     /// The truth values of a reduction: all, any, and how many.
     all: bool,

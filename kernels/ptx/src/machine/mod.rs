@@ -21,8 +21,8 @@ mod warp;
 
 pub use crate::memory::{Conflict, Window};
 pub use counters::Counters;
-pub use fault::{Fault, FaultKind, LaunchError, Where};
-pub use launch::{Failure, Launch, Limits, Outcome, RankLaunch};
+pub use fault::{FaultKind, KernelFault, LaunchError, Where};
+pub use launch::{Failure, FinalState, Launch, Limits, RankLaunch};
 pub use shrink::Shrunk;
 
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! The order in which warps go on.
 
-use super::fault::{Fault, FaultKind, Where};
+use super::fault::{FaultKind, KernelFault, Where};
 use super::image::lanes;
 use super::warp::State;
 use super::{Failed, Machine};
@@ -19,7 +19,7 @@ const REPORTED: usize = 64;
 
 impl Machine<'_> {
     /// Runs all warps to their end.
-    pub(super) fn run(&mut self) -> Result<(), Box<Fault>> {
+    pub(super) fn run(&mut self) -> Result<(), Box<KernelFault>> {
         let count = self.warps.len();
         let mut current = 0;
         let mut in_a_row = 0;
@@ -54,7 +54,7 @@ impl Machine<'_> {
 
     /// Runs a warp until a group of its lanes comes to its second strong access, or none can go on. Returns whether the
     /// strong access was a load, perhaps that of a poll.
-    fn turn(&mut self, warp: usize) -> Result<bool, Box<Fault>> {
+    fn turn(&mut self, warp: usize) -> Result<bool, Box<KernelFault>> {
         self.warps[warp].turns = self.warps[warp].turns.wrapping_add(1);
         let mut strong = None;
         let mut left = TURN;
@@ -106,12 +106,12 @@ impl Machine<'_> {
         }
     }
 
-    fn fault(&self, warp: usize, place: u32, (kind, lanes): Failed) -> Fault {
-        Fault { kind, at: Some(self.lanes_at(warp, lanes, place)) }
+    fn fault(&self, warp: usize, place: u32, (kind, lanes): Failed) -> KernelFault {
+        KernelFault { kind, at: Some(self.lanes_at(warp, lanes, place)) }
     }
 
     /// The error of threads of which none can go on.
-    fn stuck(&self) -> Fault {
+    fn stuck(&self) -> KernelFault {
         let mut waiting: Vec<(Where, String)> = Vec::new();
         for (number, warp) in self.warps.iter().enumerate() {
             for group in &warp.groups {
@@ -126,7 +126,7 @@ impl Machine<'_> {
             }
         }
         waiting.truncate(REPORTED);
-        Fault { kind: FaultKind::Stuck(waiting), at: None }
+        KernelFault { kind: FaultKind::Stuck(waiting), at: None }
     }
 
     fn barrier_in_words(&self, block: usize, id: u64) -> String {

@@ -18,7 +18,7 @@ pub(crate) enum State {
 
 /// Lanes that stand at the same instruction, after the same calls.
 #[derive(Clone, Debug)]
-pub(crate) struct Group {
+pub(crate) struct LaneGroup {
     /// The lanes.
     pub(crate) lanes: u32,
     /// The instruction.
@@ -43,7 +43,7 @@ pub(crate) struct Warp {
     /// The lanes that have not ended.
     pub(crate) live: u32,
     /// The groups of its lanes.
-    pub(crate) groups: Vec<Group>,
+    pub(crate) groups: Vec<LaneGroup>,
     /// The number of turns that it has had.
     pub(crate) turns: u32,
     /// The value of each register in each lane.
@@ -60,7 +60,7 @@ impl Warp {
         registers: u32,
     ) -> Self {
         let calls = Vec::new();
-        let group = Group { lanes: threads, place, frame, calls, state: State::Ready };
+        let group = LaneGroup { lanes: threads, place, frame, calls, state: State::Ready };
         Self {
             first,
             block,
@@ -149,7 +149,7 @@ impl Warp {
             return;
         }
         old.lanes &= !mask;
-        let new = Group { lanes: mask, place, state: State::Ready, ..old.clone() };
+        let new = LaneGroup { lanes: mask, place, state: State::Ready, ..old.clone() };
         self.groups.push(new);
     }
 
@@ -159,7 +159,7 @@ impl Warp {
         if here.state != State::Ready || here.lanes == 0 {
             return false;
         }
-        let same = |other: &Group| {
+        let same = |other: &LaneGroup| {
             other.place == here.place && other.state == State::Ready && other.calls == here.calls
         };
         let Some(other) = (0..self.groups.len()).find(|&g| g != group && same(&self.groups[g]))

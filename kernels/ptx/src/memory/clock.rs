@@ -13,7 +13,7 @@ pub(crate) const LANES: u32 = 32;
 /// A thread: the number of its warp among all warps of all ranks, times 32, plus its lane.
 pub(crate) type Thread = u32;
 
-/// The thread of what was there before the launch.
+/// The thread of stores before the launch.
 pub(crate) const NOBODY: Thread = u32::MAX;
 
 /// For every thread, the last epoch of it that is known.
@@ -31,7 +31,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp of what was there before the launch.
+    /// The stamp of a store before the launch.
     pub(crate) const BEFORE: Self = Self { thread: NOBODY, epoch: 0, place: 0 };
 }
 
@@ -170,7 +170,7 @@ impl Clocks {
         &self.events[thread as usize].fences
     }
 
-    /// Lets a thread know what releases tell it, by an acquire of `scope`.
+    /// Gives a thread the knowledge of releases, by an acquire of `scope`.
     pub(crate) fn acquire(&mut self, me: Thread, scope: Scope, releases: &[Release]) {
         for release in releases {
             if self.is_told(me, scope, release) {
@@ -210,7 +210,7 @@ impl Clocks {
         self.events[me as usize].fences = fences;
     }
 
-    /// Lets each of these threads know what all of them know.
+    /// Gives each of these threads the knowledge of all of them.
     pub(crate) fn meet(&mut self, threads: &[Thread]) {
         let Some(&first) = threads.first() else { return };
         let mut all = self.events[first as usize].clock.to_vec();

@@ -12,7 +12,7 @@ const KEPT: usize = 6;
 
 /// A store.
 #[derive(Clone, Debug)]
-struct Message {
+struct StrongStore {
     stamp: Stamp,
     /// The scope of a strong store; none of a plain one, which is the first of its history.
     scope: Option<Scope>,
@@ -28,7 +28,7 @@ struct Message {
 /// The strong accesses to a location.
 #[derive(Clone, Debug)]
 pub(crate) struct History {
-    messages: Vec<Message>,
+    messages: Vec<StrongStore>,
     /// Strong stores that no load reads any more, the last one of each thread.
     older: Vec<(Stamp, Scope)>,
     /// The last strong loads.
@@ -56,7 +56,7 @@ pub(crate) struct Strong {
 impl History {
     /// A history that starts with a plain store.
     pub(crate) fn new(store: Stamp, value: u64) -> Self {
-        let first = Message {
+        let first = StrongStore {
             stamp: store,
             scope: None,
             value,
@@ -269,7 +269,7 @@ impl History {
             let release = clocks.release(me, access.scope);
             clocks.add_release(&mut releases, &release);
         }
-        let message = Message {
+        let message = StrongStore {
             stamp: access.stamp,
             scope: Some(access.scope),
             value,
@@ -280,7 +280,7 @@ impl History {
         let is_last = place == self.messages.len();
         self.messages.insert(place, message);
         if self.messages.len() > KEPT {
-            let Message { stamp, scope, .. } = self.messages.remove(0);
+            let StrongStore { stamp, scope, .. } = self.messages.remove(0);
             if let Some(scope) = scope {
                 self.older.retain(|(older, _)| older.thread != stamp.thread);
                 self.older.push((stamp, scope));
@@ -290,7 +290,7 @@ impl History {
     }
 }
 
-impl Message {
+impl StrongStore {
     /// Whether the store, or a load of it, happened before the next access of `me`.
     fn is_known(&self, clocks: &Clocks, me: Thread) -> bool {
         clocks.knows(me, self.stamp.thread, self.stamp.epoch)

@@ -91,7 +91,7 @@ pub(crate) struct Memory {
     param_bytes: u64,
 }
 
-/// The sizes of what a launch needs beside its windows.
+/// The sizes of the memory that a launch needs beside its windows.
 #[derive(Debug)]
 pub(crate) struct Sizes {
     /// The homes of the warps.

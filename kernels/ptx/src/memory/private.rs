@@ -13,7 +13,7 @@ pub(crate) struct Private {
 }
 
 impl Private {
-    /// Memory of `size` bytes for each of so many threads.
+    /// Memory of `size` bytes for each thread.
     pub(crate) fn new(threads: usize, size: u64) -> Self {
         let stride = size.next_multiple_of(64) as usize;
         Self { stride, bytes: vec![0; threads * stride], stored: vec![0; threads * stride / 64] }

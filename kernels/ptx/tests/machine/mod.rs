@@ -5,7 +5,9 @@ mod memory;
 mod runs;
 mod warps;
 
-use roundelay_ptx::machine::{Failure, Fault, Launch, Limits, Outcome, RankLaunch, Window};
+use roundelay_ptx::machine::{
+    Failure, FinalState, KernelFault, Launch, Limits, RankLaunch, Window,
+};
 use roundelay_ptx::program::Module;
 
 const MEMORY: u64 = 0x10_0000;
@@ -58,7 +60,7 @@ fn launch(module: &Module, ranks: u32, blocks: u32, threads: u32) -> Launch<'_> 
 fn words(launch: &Launch, count: usize) -> Vec<u32> {
     let run = |seed| {
         let outcome = Launch { seed, ..launch.clone() }.run();
-        let Outcome { windows, .. } = outcome.unwrap_or_else(|failure| panic!("{failure}"));
+        let FinalState { windows, .. } = outcome.unwrap_or_else(|failure| panic!("{failure}"));
         let words = windows[0].bytes.chunks(4).take(count);
         words.map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect::<Vec<u32>>()
     };
@@ -68,7 +70,7 @@ fn words(launch: &Launch, count: usize) -> Vec<u32> {
 }
 
 /// The error of the runs with several seeds: that of the first one that has one.
-fn fault(launch: &Launch) -> Fault {
+fn fault(launch: &Launch) -> KernelFault {
     let run = |seed| match (Launch { seed, ..launch.clone() }).run() {
         Ok(_) => None,
         Err(Failure::Fault(fault)) => Some(*fault),
@@ -78,6 +80,6 @@ fn fault(launch: &Launch) -> Fault {
 }
 
 /// The line of the text, behind that of the last line of [`HEAD`].
-fn line(fault: &Fault) -> u32 {
+fn line(fault: &KernelFault) -> u32 {
     fault.at.as_ref().unwrap().line - HEAD.lines().count() as u32
 }
