@@ -4,8 +4,8 @@ use super::body::Body;
 use super::opcode::Words;
 use crate::error::BadText;
 use crate::program::{
-    Access, Address, Base, Fence, Operation, Ordering, ReduceOp, Scope, Semantics, Space, Symbol,
-    Type,
+    Address, Base, Fence, MemoryAccess, Operation, Ordering, ReduceOp, Scope, Semantics, Space,
+    Symbol, Type,
 };
 use crate::text::OperandText;
 
@@ -112,7 +112,7 @@ fn accessed(
     let used_bytes = body.used_bytes.unwrap_or(all) & all;
     let address = address(place, body, words)?;
     let access =
-        Access { space, ty, elements, semantics, scope, non_coherent, used_bytes, address };
+        MemoryAccess { space, ty, elements, semantics, scope, non_coherent, used_bytes, address };
     let values = match value {
         OperandText::Vector(values) if values.len() == usize::from(elements) => &values[..],
         _ if elements == 1 => std::slice::from_ref(value),

@@ -1,7 +1,7 @@
 //! A text with every construct, and texts that are refused.
 
 use crate::program::{
-    Access, Address, Base, Module, Operand, Operation, Parameter, ReduceOp, Scope, Semantics,
+    Address, Base, MemoryAccess, Module, Operand, Operation, Parameter, ReduceOp, Scope, Semantics,
     Space, Symbol, Type,
 };
 
@@ -91,7 +91,7 @@ fn instructions_are_decoded() {
     assert_eq!(from.len(), 2);
     let Operation::Reduce { access, op, from } = at(&module, "red.release") else { panic!() };
     assert_eq!((op, from), (ReduceOp::Add, Operand::Value(1)));
-    let Access { space, ty, semantics, scope, .. } = access;
+    let MemoryAccess { space, ty, semantics, scope, .. } = access;
     let expected = (Space::Global, Type::Unsigned(64), Semantics::Release, Some(Scope::Gpu));
     assert_eq!((space, ty, semantics, scope), expected);
     let moved = at(&module, "mov.f32");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::program::{
-    Access, ArithmeticOp, Base, Module, Operand, Operation, Slot, Space, Symbol, Type,
+    ArithmeticOp, Base, MemoryAccess, Module, Operand, Operation, Slot, Space, Symbol, Type,
 };
 
 /// An origin of a value.
@@ -62,7 +62,7 @@ impl<'m> Origins<'m> {
     }
 
     /// Returns the origins of the address of an access.
-    pub(super) fn address(&self, function: u32, access: &Access) -> Set {
+    pub(super) fn address(&self, function: u32, access: &MemoryAccess) -> Set {
         match access.address.base {
             Base::Slot(slot) => self.operand(function, Operand::Slot(slot)),
             Base::Value(_) => Set::new(),
@@ -193,7 +193,7 @@ impl<'m> Origins<'m> {
         set
     }
 
-    fn loaded(&self, function: u32, access: &Access, at: i64) -> Set {
+    fn loaded(&self, function: u32, access: &MemoryAccess, at: i64) -> Set {
         if access.non_coherent {
             return Set::from([Origin::Number]);
         }
@@ -235,7 +235,7 @@ impl<'m> Origins<'m> {
         }
     }
 
-    fn store(&mut self, function: u32, access: &Access, at: i64, set: &Set) {
+    fn store(&mut self, function: u32, access: &MemoryAccess, at: i64, set: &Set) {
         let offset = access.address.offset + at;
         let changed = match access.address.base {
             Base::Symbol(Symbol::Param(symbol)) if self.is_own(function, symbol) => {

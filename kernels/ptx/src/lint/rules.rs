@@ -6,8 +6,8 @@ use super::flow::Flow;
 use super::origins::{Origin, Origins};
 use super::{Finding, Rule};
 use crate::program::{
-    Access, ArithmeticOp, Barrier, Base, Function, Logic, Module, Operand, Operation, Semantics,
-    Space,
+    ArithmeticOp, Barrier, Base, Function, Logic, MemoryAccess, Module, Operand, Operation,
+    Semantics, Space,
 };
 
 /// The words of the kernel's parameters that point to data that no thread writes during a launch: the table of facts, and
@@ -105,12 +105,12 @@ fn is_known(barrier: &Barrier, threads: Option<u64>) -> bool {
 
 /// Whether an access is a relaxed store of a single word. A line of the LL protocol is a vector, whose words have their
 /// flags in themselves.
-fn is_bare_store(access: &Access) -> bool {
+fn is_bare_store(access: &MemoryAccess) -> bool {
     matches!(access.semantics, Semantics::Relaxed | Semantics::Volatile) && access.elements == 1
 }
 
 /// Returns the access of 16 bytes to global memory that an operation has.
-fn vector(operation: &Operation) -> Option<&Access> {
+fn vector(operation: &Operation) -> Option<&MemoryAccess> {
     let (Operation::Load { access, .. } | Operation::Store { access, .. }) = operation else {
         return None;
     };
@@ -168,7 +168,7 @@ fn masks(flow: &Flow, at: usize, bits: u64) -> bool {
 
 /// Whether the address of a vector is a multiple of 16 bytes by its computation: rounded down, or a multiple of 16 behind
 /// a slot of lines.
-fn is_aligned(flow: &Flow, access: &Access) -> bool {
+fn is_aligned(flow: &Flow, access: &MemoryAccess) -> bool {
     let Base::Slot(slot) = access.address.base else { return false };
     let slice = flow.slice([slot], None);
     let rounds = slice.iter().any(|at| masks(flow, *at, VECTOR.wrapping_neg()));
@@ -189,7 +189,10 @@ fn is_aligned(flow: &Flow, access: &Access) -> bool {
 
 /// Returns the loads of loops that wait without an acquire: a relaxed word decides whether the loop goes on, and a weak
 /// access is reached behind the loop before a fence, or no way out has a fence.
-fn waits_without_acquire(flow: &Flow, origins: &dyn Fn(&Access) -> BTreeSet<Origin>) -> Vec<usize> {
+fn waits_without_acquire(
+    flow: &Flow,
+    origins: &dyn Fn(&MemoryAccess) -> BTreeSet<Origin>,
+) -> Vec<usize> {
     let loops = flow.loops();
     let mut found = Vec::new();
     for (at, instruction) in flow.function.instructions.iter().enumerate() {
@@ -238,7 +241,7 @@ fn acquires_behind(flow: &Flow, body: &BTreeSet<usize>) -> bool {
 }
 
 /// Whether an access is a weak one to memory that other threads may write.
-fn is_shared(access: &Access) -> bool {
+fn is_shared(access: &MemoryAccess) -> bool {
     access.semantics == Semantics::Weak
         && !access.non_coherent
         && matches!(access.space, Space::Global | Space::Shared)

@@ -4,7 +4,7 @@ use super::fault::FaultKind;
 use super::image::lanes;
 use super::{Failed, Machine};
 use crate::memory::{LANES, Memory, Refusal, space_of, strength};
-use crate::program::{Access, Base, Fence, Operand, Ordering, ReduceOp, Slot, Space};
+use crate::program::{Base, Fence, MemoryAccess, Operand, Ordering, ReduceOp, Slot, Space};
 
 /// The lanes of an access: the first register of their function, the mask, and the instruction.
 type Lanes = (u32, u32, u32);
@@ -20,7 +20,7 @@ impl Machine<'_> {
         &mut self,
         warp: usize,
         (base, mask, place): Lanes,
-        access: &Access,
+        access: &MemoryAccess,
         to: &[Option<(Slot, u8)>],
     ) -> Result<(), Failed> {
         let addresses = self.addresses(warp, base, place, access);
@@ -51,7 +51,7 @@ impl Machine<'_> {
         &mut self,
         warp: usize,
         (base, mask, place): Lanes,
-        access: &Access,
+        access: &MemoryAccess,
         from: &[Operand],
     ) -> Result<(), Failed> {
         let addresses = self.addresses(warp, base, place, access);
@@ -77,7 +77,7 @@ impl Machine<'_> {
         &mut self,
         warp: usize,
         (base, mask, place): Lanes,
-        access: &Access,
+        access: &MemoryAccess,
         (op, from): (ReduceOp, Operand),
     ) -> Result<(), Failed> {
         let addresses = self.addresses(warp, base, place, access);
@@ -109,7 +109,7 @@ impl Machine<'_> {
         warp: usize,
         base: u32,
         place: u32,
-        access: &Access,
+        access: &MemoryAccess,
     ) -> [u64; LANES as usize] {
         let offset = access.address.offset;
         match access.address.base {
@@ -125,7 +125,14 @@ impl Machine<'_> {
         }
     }
 
-    fn count(&mut self, warp: usize, mask: u32, access: &Access, addresses: &[u64], stores: bool) {
+    fn count(
+        &mut self,
+        warp: usize,
+        mask: u32,
+        access: &MemoryAccess,
+        addresses: &[u64],
+        stores: bool,
+    ) {
         let counters = self.counters_of(warp);
         let Some(first) = lanes(mask).next().map(|lane| addresses[lane as usize]) else { return };
         let space = match access.space {
@@ -165,7 +172,7 @@ impl Machine<'_> {
     fn refusal(
         &self,
         refusal: &Refusal,
-        access: &Access,
+        access: &MemoryAccess,
         address: u64,
         (thread, stores): (u32, bool),
     ) -> Failed {

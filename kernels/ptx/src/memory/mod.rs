@@ -23,7 +23,7 @@ pub use region::Conflict;
 pub(crate) use region::{Region, Unordered};
 
 use crate::choices::Choices;
-use crate::program::{Access, ReduceOp, Scope, Semantics, Space, Type};
+use crate::program::{MemoryAccess, ReduceOp, Scope, Semantics, Space, Type};
 use history::Strong;
 
 /// The generic address of offset 0 of shared memory, local memory, parameter space and constant memory. Windows of
@@ -230,7 +230,7 @@ impl Memory {
     pub(crate) fn load(
         &mut self,
         choices: &mut Choices,
-        access: &Access,
+        access: &MemoryAccess,
         (thread, place): (Thread, u32),
         address: u64,
         values: &mut [u64],
@@ -291,7 +291,7 @@ impl Memory {
     pub(crate) fn store(
         &mut self,
         choices: &mut Choices,
-        access: &Access,
+        access: &MemoryAccess,
         (thread, place): (Thread, u32),
         address: u64,
         values: &[u64],
@@ -332,7 +332,7 @@ impl Memory {
     pub(crate) fn reduce(
         &mut self,
         choices: &mut Choices,
-        access: &Access,
+        access: &MemoryAccess,
         (thread, place): (Thread, u32),
         address: u64,
         (op, value): (ReduceOp, u64),
@@ -361,7 +361,7 @@ impl Memory {
 }
 
 /// The scope of a strong access; none of a plain one.
-pub(crate) fn strength(access: &Access) -> Option<Scope> {
+pub(crate) fn strength(access: &MemoryAccess) -> Option<Scope> {
     match access.semantics {
         Semantics::Weak => None,
         Semantics::Volatile => Some(Scope::Sys),

@@ -4,7 +4,7 @@ mod operation;
 mod types;
 
 pub use operation::{
-    Access, Address, Arithmetic, Barrier, Base, Call, Fence, Guard, Instruction, Operand,
+    Address, Arithmetic, Barrier, Base, Call, Fence, Guard, Instruction, MemoryAccess, Operand,
     Operation, Ordering, Shuffle, ShuffleMode, Slot, Special, Symbol, Vote, VoteMode,
 };
 pub use types::{

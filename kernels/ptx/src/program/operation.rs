@@ -71,7 +71,7 @@ pub struct Address {
 
 /// An access to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Access {
+pub struct MemoryAccess {
     /// The space in which the address is.
     pub space: Space,
     /// The type of each element.
@@ -288,21 +288,21 @@ pub enum Operation {
     /// A load. A signed element is extended to the width of its register.
     Load {
         /// The access.
-        access: Access,
+        access: MemoryAccess,
         /// The registers of the elements, each with its width in bits; an element that is not wanted has none.
         to: Box<[Option<(Slot, u8)>]>,
     },
     /// A store of the low bits of each value.
     Store {
         /// The access.
-        access: Access,
+        access: MemoryAccess,
         /// The elements.
         from: Box<[Operand]>,
     },
     /// An atomic reduction on memory without a result.
     Reduce {
         /// The access.
-        access: Access,
+        access: MemoryAccess,
         /// The operation.
         op: ReduceOp,
         /// The value.
