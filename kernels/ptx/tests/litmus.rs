@@ -20,17 +20,18 @@ const RESULTS: u64 = 0x20_0000;
 const EACH: u64 = 256;
 
 /// A thread: its rank, its block, its warp, and its instructions.
-struct Thread {
-    rank: usize,
-    block: u32,
+pub(super) struct Thread {
+    pub(super) rank: usize,
+    pub(super) block: u32,
     warp: u32,
-    text: String,
+    pub(super) text: String,
 }
 
-struct Litmus {
-    name: String,
-    threads: Vec<Thread>,
-    outcomes: BTreeSet<String>,
+/// A small program, and its outcomes.
+pub(super) struct Litmus {
+    pub(super) name: String,
+    pub(super) threads: Vec<Thread>,
+    pub(super) outcomes: BTreeSet<String>,
 }
 
 fn read(path: &Path) -> Litmus {
@@ -59,7 +60,7 @@ fn read(path: &Path) -> Litmus {
 
 impl Litmus {
     /// The names of what the outcomes tell.
-    fn names(&self) -> Vec<String> {
+    pub(super) fn names(&self) -> Vec<String> {
         let terms = self.outcomes.iter().flat_map(|outcome| outcome.split(' '));
         let names: BTreeSet<String> =
             terms.filter_map(|term| Some(term.split_once('=')?.0.to_owned())).collect();
@@ -164,7 +165,8 @@ impl Litmus {
     }
 }
 
-fn all() -> Vec<Litmus> {
+/// The programs of all files.
+pub(super) fn all() -> Vec<Litmus> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/litmus");
     let mut paths: Vec<_> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -1,4 +1,5 @@
 //! Tests of the interpreter of PTX.
 
+mod axioms;
 mod litmus;
 mod machine;
