@@ -47,6 +47,11 @@ pub(crate) fn evaluate(op: ArithmeticOp, [a, b, c, d]: [u64; 4]) -> u64 {
             let mask = ones.checked_shl(at).unwrap_or(0);
             cut((b & !mask) | (a.checked_shl(at).unwrap_or(0) & mask), ty)
         }
+        ArithmeticOp::Bfe(ty) => {
+            let (at, many) = (low(b, 8) as u32, low(c, 8) as u32);
+            let ones = if many >= 64 { u64::MAX } else { (1 << many) - 1 };
+            cut(a, ty).checked_shr(at).unwrap_or(0) & ones
+        }
         ArithmeticOp::Bfind { ty, shift } => {
             let value = wide(a, ty);
             // The sign is not searched for: its complement is.
@@ -59,6 +64,7 @@ pub(crate) fn evaluate(op: ArithmeticOp, [a, b, c, d]: [u64; 4]) -> u64 {
         }
         ArithmeticOp::Brev(ty) => cut(a, ty).reverse_bits() >> (64 - ty.bits()),
         ArithmeticOp::Clz(ty) => (cut(a, ty).leading_zeros() - (64 - ty.bits())).into(),
+        ArithmeticOp::Popc(ty) => cut(a, ty).count_ones().into(),
         ArithmeticOp::Prmt => permuted(a, b, c),
         ArithmeticOp::ShfLeft => {
             let whole = low(a, 32) | b << 32;

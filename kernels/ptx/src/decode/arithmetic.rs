@@ -221,9 +221,20 @@ fn plain(first: &str, words: &mut Words) -> Result<Typed, BadText> {
             let ty = typed(words, Class::Word)?;
             (ArithmeticOp::Bfind { ty, shift }, vec![ty])
         }
-        "brev" | "clz" => {
+        "bfe" => {
             let ty = typed(words, Class::Word)?;
-            let op = if first == "brev" { ArithmeticOp::Brev(ty) } else { ArithmeticOp::Clz(ty) };
+            if !matches!(ty, Type::Unsigned(_)) {
+                return Err(words.unknown());
+            }
+            (ArithmeticOp::Bfe(ty), vec![ty, u32, u32])
+        }
+        "brev" | "clz" | "popc" => {
+            let ty = typed(words, Class::Word)?;
+            let op = match first {
+                "brev" => ArithmeticOp::Brev(ty),
+                "clz" => ArithmeticOp::Clz(ty),
+                _ => ArithmeticOp::Popc(ty),
+            };
             (op, vec![ty])
         }
         "prmt" if words.has("b32") => (ArithmeticOp::Prmt, vec![u32; 3]),

@@ -218,6 +218,8 @@ pub enum ArithmeticOp {
     Lop3(u8),
     /// a's low bits inserted into b, at position c. The length is the fourth source.
     Bfi(Type),
+    /// The bits of an unsigned a from position b on, c of them.
+    Bfe(Type),
     /// The position of the most significant bit of a that differs from the sign, or all ones.
     Bfind {
         /// The type.
@@ -229,6 +231,8 @@ pub enum ArithmeticOp {
     Brev(Type),
     /// The number of zeros above the most significant one of a.
     Clz(Type),
+    /// The number of ones of a.
+    Popc(Type),
     /// Four bytes selected from the eight of a and b by c.
     Prmt,
     /// The high half of b (the high half) and a (the low half), shifted left by c modulo 32.
