@@ -8,6 +8,7 @@ use crate::program::{Module, Operand, Operation, Packed};
 
 /// Instructions, the values of their registers in order, and the result.
 const TABLE: &[(&str, &[u64], u64)] = &[
+    ("add.s16 %rs0, %rs1, %rs2", &[0xffff, 2], 1),
     ("add.s32 %r0, %r1, %r2", &[0xffff_ffff, 2], 1),
     ("add.s64 %rd0, %rd1, %rd2", &[u64::MAX, 2], 1),
     ("add.u64 %rd0, %rd1, -1", &[5], 4),
