@@ -14,7 +14,7 @@ pub(super) fn lower(batches: &mut [Batch], edges: &[Edge], nranks: usize) {
     if batches.len().pow(2).saturating_mul(nranks) > PAIRS {
         return;
     }
-    let mut shapes: Vec<Shape> = batches.iter().map(|batch| Shape::new(batch, edges)).collect();
+    let mut growths: Vec<Growth> = batches.iter().map(|batch| Growth::new(batch, edges)).collect();
     for _ in 0..PASSES {
         let mut changed = false;
         for rank in 0..nranks {
@@ -25,9 +25,9 @@ pub(super) fn lower(batches: &mut [Batch], edges: &[Edge], nranks: usize) {
                         continue;
                     }
                     let (from, to) = (edges[one.edge[rank]].from, edges[other.edge[rank]].from);
-                    if shapes[a].cost(rank, from, to) + shapes[b].cost(rank, to, from) >= 0
-                        || shapes[a].is_below(to, rank, one, edges)
-                        || shapes[b].is_below(from, rank, other, edges)
+                    if growths[a].cost(rank, from, to) + growths[b].cost(rank, to, from) >= 0
+                        || growths[a].is_below(to, rank, one, edges)
+                        || growths[b].is_below(from, rank, other, edges)
                     {
                         continue;
                     }
@@ -35,7 +35,7 @@ pub(super) fn lower(batches: &mut [Batch], edges: &[Edge], nranks: usize) {
                     batches[a].edge[rank] = std::mem::replace(&mut batches[b].edge[rank], kept);
                     for tree in [a, b] {
                         batches[tree].sort(edges);
-                        shapes[tree] = Shape::new(&batches[tree], edges);
+                        growths[tree] = Growth::new(&batches[tree], edges);
                     }
                     changed = true;
                 }
@@ -48,13 +48,13 @@ pub(super) fn lower(batches: &mut [Batch], edges: &[Edge], nranks: usize) {
 }
 
 /// The depth of each rank in a tree; the number of ranks at and below it, and the sum of their depths.
-struct Shape {
+struct Growth {
     depth: Vec<i64>,
     size: Vec<i64>,
     sum: Vec<i64>,
 }
 
-impl Shape {
+impl Growth {
     fn new(batch: &Batch, edges: &[Edge]) -> Self {
         let nranks = batch.edge.len();
         let (mut depth, mut size) = (vec![0; nranks], vec![1; nranks]);
