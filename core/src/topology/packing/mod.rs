@@ -1,5 +1,6 @@
 //! Trees that together use a topology as well as its bound allows: the optimum of AllGather, ReduceScatter, Broadcast
-//! and Reduce by bandwidth, exact, on any topology; and that of AllReduce, where links have two equal directions.
+//! and Reduce by bandwidth, exact, on any topology; and, where links have two equal directions, that of an AllReduce which
+//! goes up trees and then down.
 //!
 //! Each root sends its data along many trees through all ranks, each tree a part of the data by its weight. By a
 //! theorem of Edmonds, trees exist as soon as a flow of everything reaches each rank alone; that is what the bound
@@ -80,7 +81,8 @@ pub struct Route {
 
 /// Returns trees for a collective of the first `nranks` ranks: as many as the optimum needs, or `trees` for each
 /// root. `root` is the root of Broadcast and Reduce; with AllGather and ReduceScatter, every rank is a root. For
-/// AllReduce, `trees` is the weight of all trees; the links of a cable are used as far as both directions are equal.
+/// AllReduce, `trees` is the weight of all trees; the links of a cable are used as far as both directions are equal. Its
+/// time may be more than the bound, where up and down at once would be faster than one after the other.
 ///
 /// Switches that send more or less than they receive are used only as far as both directions are equal; then, or if
 /// the bound counts on ranks that are not in the run, the time is more than the bound.
