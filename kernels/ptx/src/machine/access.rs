@@ -32,8 +32,9 @@ impl Machine<'_> {
             let thread = self.warps[warp].first + lane;
             let loaded =
                 self.memory.load(&mut self.choices, access, (thread, place), address, &mut values);
-            loaded.map_err(|refusal| self.refusal(&refusal, access, address, (thread, false)))?;
-            for (slot, value) in to.iter().zip(values) {
+            let missing = loaded
+                .map_err(|refusal| self.refusal(&refusal, access, address, (thread, false)))?;
+            for (element, (slot, value)) in (0..).zip(to.iter().zip(values)) {
                 let Some((slot, width)) = *slot else { continue };
                 let extended = if access.ty.is_signed() {
                     let signed = (value << (64 - bits)) as i64 >> (64 - bits);
@@ -42,6 +43,12 @@ impl Machine<'_> {
                     value
                 };
                 self.warps[warp].set(base, slot, lane, extended);
+                if missing != 0 {
+                    let missing = missing >> (element * bits / 8) & (0xff >> (8 - bits / 8));
+                    let whole = access.ty.is_signed() && missing != 0;
+                    let missing = if whole { u8::MAX } else { missing as u8 };
+                    self.warps[warp].set_missing(base, slot, lane, missing);
+                }
             }
         }
         Ok(())
@@ -56,15 +63,23 @@ impl Machine<'_> {
     ) -> Result<(), Failed> {
         let addresses = self.addresses(warp, base, place, access);
         self.count(warp, mask, access, &addresses, true);
+        let each = access.ty.bytes();
         for lane in lanes(mask) {
             let address = addresses[lane as usize];
             let mut values = [0; ELEMENTS];
-            for (value, &source) in values.iter_mut().zip(from) {
+            let mut missing = 0;
+            for (element, (value, &source)) in (0..).zip(values.iter_mut().zip(from)) {
                 *value = self.warps[warp].value(base, source, lane);
+                if self.warps[warp].may_miss() {
+                    let bytes = self.warps[warp].missing(base, source)[lane as usize];
+                    let bytes = u32::from(bytes) & (0xff >> (8 - each));
+                    missing |= bytes << (element * each);
+                }
             }
             let thread = self.warps[warp].first + lane;
+            let at = (thread, place);
             let stored =
-                self.memory.store(&mut self.choices, access, (thread, place), address, &values);
+                self.memory.store(&mut self.choices, access, at, address, (&values, missing));
             stored.map_err(|refusal| self.refusal(&refusal, access, address, (thread, true)))?;
         }
         if !matches!(access.space, Space::Local | Space::Param) {
@@ -182,6 +197,7 @@ impl Machine<'_> {
             Refusal::Bounds => FaultKind::Bounds { space, address, bytes },
             Refusal::Alignment => FaultKind::Alignment { address, bytes },
             Refusal::Constant => FaultKind::ReadOnly { space, address },
+            Refusal::Missing => FaultKind::Unset { what: "a store" },
             Refusal::NoValue(offset) => FaultKind::NoValue { space, address: address + *offset },
             Refusal::Unordered(unordered) => FaultKind::Unordered {
                 conflict: unordered.conflict,

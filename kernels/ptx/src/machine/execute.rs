@@ -34,6 +34,9 @@ impl Machine<'_> {
                 | Operation::Vote(_)
                 | Operation::WarpSync { .. }
         );
+        if self.warps[warp].may_miss() {
+            self.refuse_missing(warp, (base, all, mask), instruction)?;
+        }
         if mask == 0 || parts && mask != all {
             self.warps[warp].split(group, all & !mask, place + 1);
             if mask == 0 {
@@ -75,7 +78,18 @@ impl Machine<'_> {
                 self.reduce(warp, (base, mask, place), access, (*op, *from))?;
             }
             Operation::Fence(fence) => self.fence(warp, mask, *fence),
-            _ => self.compute(warp, (base, mask, frame), operation),
+            _ => {
+                let at = &self.warps[warp];
+                let may_miss = at.may_miss();
+                let missing =
+                    if may_miss { at.missing_results(base, operation) } else { Vec::new() };
+                self.compute(warp, (base, mask, frame), operation);
+                for (slot, missing) in missing {
+                    for lane in lanes(mask) {
+                        self.warps[warp].set_missing(base, slot, lane, missing[lane as usize]);
+                    }
+                }
+            }
         }
         self.warps[warp].groups[group].place = place + 1;
         Ok(false)

@@ -123,12 +123,17 @@ pub enum FaultKind {
         /// The address in it.
         address: u64,
     },
-    /// A load of a byte of shared or local memory that nothing has stored.
+    /// A load of a byte of shared memory that nothing has stored.
     NoValue {
         /// The space of the instruction.
         space: Space,
         /// The address of the byte.
         address: u64,
+    },
+    /// An effect that shows depends on a byte of local memory that nothing has stored.
+    Unset {
+        /// The effect.
+        what: &'static str,
     },
     /// An access that is not ordered with one before it.
     Unordered {
@@ -182,6 +187,9 @@ impl fmt::Display for KernelFault {
             }
             FaultKind::NoValue { space, address } => {
                 write!(f, "a load of the byte {address:#x} ({space:?}), which nothing has stored")
+            }
+            FaultKind::Unset { what } => {
+                write!(f, "{what} depends on local memory that nothing has stored")
             }
             FaultKind::Unordered { conflict, memory, stores, other, other_stores } => {
                 let access = |stores: bool| if stores { "store" } else { "load" };

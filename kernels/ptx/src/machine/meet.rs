@@ -234,6 +234,7 @@ impl Machine<'_> {
             self.memory.clocks.meet(&threads);
         }
         let mut given = [0; LANES as usize];
+        let mut missing = [0; LANES as usize];
         let warp = &mut self.warps[number];
         for &group in groups {
             let at = &warp.groups[group];
@@ -245,6 +246,7 @@ impl Machine<'_> {
             };
             for lane in lanes(at.lanes) {
                 given[lane as usize] = warp.value(base, from, lane) ^ u64::from(negated);
+                missing[lane as usize] = warp.missing(base, from)[lane as usize] & 0xf;
             }
         }
         for &group in groups {
@@ -264,6 +266,7 @@ impl Machine<'_> {
                         }
                         let value = given[from as usize] & u64::from(u32::MAX);
                         results(warp, base, lane, shuffle, (value, valid));
+                        warp.set_missing(base, shuffle.to, lane, missing[from as usize]);
                     }
                 }
                 Operation::Vote(vote) => {

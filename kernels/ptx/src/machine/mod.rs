@@ -15,6 +15,7 @@ mod fault;
 mod image;
 mod launch;
 mod meet;
+mod missing;
 mod schedule;
 mod shrink;
 mod warp;

@@ -4,6 +4,7 @@ use crate::memory::{LANES, Thread};
 use crate::program::{Guard, Operand, Slot};
 
 use super::image::lanes;
+use super::missing::Missing;
 
 /// The state of a group of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub(crate) struct Warp {
     pub(crate) turns: u32,
     /// The value of each register in each lane.
     registers: Vec<[u64; LANES as usize]>,
+    /// The bytes of each register without a value; empty as long as no register has had one.
+    missing: Vec<Missing>,
 }
 
 impl Warp {
@@ -69,6 +72,7 @@ impl Warp {
             groups: vec![group],
             turns: 0,
             registers: vec![[0; LANES as usize]; registers as usize],
+            missing: Vec::new(),
         }
     }
 
@@ -96,6 +100,9 @@ impl Warp {
     /// Sets a register of a lane.
     pub(crate) fn set(&mut self, base: u32, slot: Slot, lane: u32, value: u64) {
         self.registers[(base + slot) as usize][lane as usize] = value;
+        if let Some(missing) = self.missing.get_mut((base + slot) as usize) {
+            missing[lane as usize] = 0;
+        }
     }
 
     /// Sets a register of several lanes.
@@ -111,6 +118,30 @@ impl Warp {
             *register = *values;
         } else {
             lanes(mask).for_each(|lane| register[lane as usize] = values[lane as usize]);
+        }
+        if let Some(missing) = self.missing.get_mut((base + slot) as usize) {
+            lanes(mask).for_each(|lane| missing[lane as usize] = 0);
+        }
+    }
+
+    /// Whether a register may have bytes without a value.
+    pub(crate) fn may_miss(&self) -> bool {
+        !self.missing.is_empty()
+    }
+
+    /// The bytes of an operand without a value, in all lanes.
+    pub(crate) fn missing(&self, base: u32, operand: Operand) -> Missing {
+        let Operand::Slot(slot) = operand else { return [0; LANES as usize] };
+        self.missing.get((base + slot) as usize).copied().unwrap_or([0; LANES as usize])
+    }
+
+    /// Sets the bytes of a register without a value, in a lane.
+    pub(crate) fn set_missing(&mut self, base: u32, slot: Slot, lane: u32, bytes: u8) {
+        if bytes != 0 && self.missing.is_empty() {
+            self.missing = vec![[0; LANES as usize]; self.registers.len()];
+        }
+        if let Some(missing) = self.missing.get_mut((base + slot) as usize) {
+            missing[lane as usize] = bytes;
         }
     }
 

@@ -69,6 +69,8 @@ pub(crate) enum Refusal {
     Constant,
     /// A byte was loaded that nothing has stored, at this offset from the address.
     NoValue(u64),
+    /// A byte without a value was to be stored where other threads may load it.
+    Missing,
     /// The access is not ordered with another one.
     Unordered(Unordered),
 }
@@ -226,7 +228,8 @@ impl Memory {
         Ok(Target::Global(self.last_global, address - global.address))
     }
 
-    /// Loads the elements of an access into `values`.
+    /// Loads the elements of an access into `values`. Returns the bytes of private memory that nothing has stored, the first
+    /// byte at bit 0.
     pub(crate) fn load(
         &mut self,
         choices: &mut Choices,
@@ -234,7 +237,7 @@ impl Memory {
         (thread, place): (Thread, u32),
         address: u64,
         values: &mut [u64],
-    ) -> Result<(), Refusal> {
+    ) -> Result<u32, Refusal> {
         let each = u64::from(access.ty.bytes());
         let elements = u64::from(access.elements);
         let target = self.target(thread, access.space, address, each * elements)?;
@@ -243,13 +246,10 @@ impl Memory {
         let clocks = &mut self.clocks;
         let region = match target {
             Target::Private(offset) => {
-                if let Some(byte) = self.private.without_value(thread, offset, used) {
-                    return Err(Refusal::NoValue(byte - offset));
-                }
                 for (element, value) in (0..elements).zip(values) {
                     *value = self.private.load(thread, offset + element * each, each);
                 }
-                return Ok(());
+                return Ok(self.private.without_value(thread, offset, used) as u32);
             }
             Target::Const(offset) => {
                 let rank = clocks.home(thread).rank as usize;
@@ -258,12 +258,12 @@ impl Memory {
                     let bytes = &self.constants[rank][at..at + each as usize];
                     *value = bytes.iter().rev().fold(0, |value, &b| value << 8 | u64::from(b));
                 }
-                return Ok(());
+                return Ok(0);
             }
             Target::Global(global, _) => &mut self.globals[global].region,
             Target::Shared(_) => &mut self.shared[clocks.home(thread).block as usize],
         };
-        let (Target::Global(_, first) | Target::Shared(first)) = target else { return Ok(()) };
+        let (Target::Global(_, first) | Target::Shared(first)) = target else { return Ok(0) };
         for (element, value) in (0..elements).zip(values) {
             if !is_used(element) {
                 continue;
@@ -284,17 +284,17 @@ impl Memory {
             };
             *value = loaded.map_err(Refusal::Unordered)?;
         }
-        Ok(())
+        Ok(0)
     }
 
-    /// Stores the elements of an access.
+    /// Stores the elements of an access. In private memory the bytes of `missing`, the first one at bit 0, have no value then.
     pub(crate) fn store(
         &mut self,
         choices: &mut Choices,
         access: &MemoryAccess,
         (thread, place): (Thread, u32),
         address: u64,
-        values: &[u64],
+        (values, missing): (&[u64], u32),
     ) -> Result<(), Refusal> {
         let each = u64::from(access.ty.bytes());
         let elements = u64::from(access.elements);
@@ -305,9 +305,13 @@ impl Memory {
                 for (element, &value) in (0..elements).zip(values) {
                     self.private.store(thread, offset + element * each, each, value);
                 }
+                for byte in (0..each * elements).filter(|byte| missing >> byte & 1 == 1) {
+                    self.private.clear(thread, offset + byte, 1);
+                }
                 return Ok(());
             }
             Target::Const(_) => return Err(Refusal::Constant),
+            Target::Global(..) | Target::Shared(_) if missing != 0 => return Err(Refusal::Missing),
             Target::Global(global, _) => &mut self.globals[global].region,
             Target::Shared(_) => &mut self.shared[clocks.home(thread).block as usize],
         };

@@ -23,12 +23,11 @@ impl Private {
         thread as usize * self.stride + offset as usize
     }
 
-    /// Returns the first byte of a range without a value, among those whose bit is set in `used`.
-    pub(crate) fn without_value(&self, thread: Thread, offset: u64, used: u64) -> Option<u64> {
+    /// Returns the bytes without a value behind an offset, among those whose bit is set in `used`.
+    pub(crate) fn without_value(&self, thread: Thread, offset: u64, used: u64) -> u64 {
         let at = self.at(thread, offset);
         // Accesses are aligned to their size, which is at most 16.
-        let missing = used & !(self.stored[at / 64] >> (at % 64));
-        (missing != 0).then(|| offset + u64::from(missing.trailing_zeros()))
+        used & !(self.stored[at / 64] >> (at % 64))
     }
 
     /// The value of 1, 2, 4 or 8 bytes.

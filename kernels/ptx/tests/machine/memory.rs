@@ -2,7 +2,7 @@
 
 use roundelay_ptx::machine::{Conflict, FaultKind};
 
-use super::{MEMORY, fault, launch, module, words};
+use super::{MEMORY, Module, fault, launch, module, words};
 
 #[test]
 fn a_race_names_both_places() {
@@ -54,15 +54,72 @@ fn memory_without_a_value() {
     let half = module("mov.u64 %d1, shared; st.shared.u16 [%d1], 1; ld.shared.u32 %r1, [%d1];");
     let kind = fault(&launch(&half, 1, 1, 1)).kind;
     assert!(matches!(kind, FaultKind::NoValue { .. }), "{kind:?}");
+}
 
-    let local = module(
-        ".local .align 8 .b8 depot[16];
+/// A kernel that loads 8 bytes of its local memory, of which the upper ones have no value in lane 0 and the lower ones
+/// have the value 5.
+fn half_of_a_struct(then: &str) -> Module {
+    module(&format!(
+        ".local .align 8 .b8 depot[32];
         mov.u64 %d1, depot;
-        st.local.u32 [%d1], 1;
-        ld.local.u64 %d2, [%d1];",
-    );
-    let kind = fault(&launch(&local, 1, 1, 1)).kind;
-    assert!(matches!(kind, FaultKind::NoValue { address: 4, .. }), "{kind:?}");
+        setp.ne.u32 %p1, %r0, 0;
+        st.local.u32 [%d1], 5;
+        @%p1 st.local.u32 [%d1+4], 6;
+        ld.local.u64 %d2, [%d1];
+        {then}"
+    ))
+}
+
+/// A copy of a struct with fields that nothing has set, and what does not show of them.
+#[test]
+fn copies_without_a_value_do_not_show() {
+    for then in [
+        "st.local.u64 [%d1+16], %d2; ld.local.u32 %r1, [%d1+16]; st.global.u32 [%d0], %r1;",
+        "ld.local.v2.u32 {%r1, %r2}, [%d1]; st.global.u32 [%d0], %r1;",
+        "mov.b64 {%r1, %r2}, %d2; st.global.u32 [%d0], %r1;",
+        "cvt.u32.u64 %r1, %d2; add.u32 %r2, %r1, 1; sub.u32 %r1, %r2, 1; st.global.u32 [%d0], %r1;",
+        "and.b64 %d3, %d2, 4294967295; st.global.u64 [%m], %d3;",
+        "add.u64 %d3, %d2, 1; mov.u64 %d3, 5; st.global.u64 [%m], %d3;",
+        "ld.local.u32 %r2, [%d1+4]; selp.u32 %r1, %r2, 5, %p1; st.global.u32 [%m], 5;",
+        "ld.local.u32 %r2, [%d1+4]; add.u32 %r2, %r2, 1; st.local.u32 [%d1+4], %r2;
+        st.global.u32 [%m], 5;",
+        "ld.local.u32 %r2, [%d1+4]; shfl.sync.idx.b32 %r1, %r2, 1, 31, 3; st.global.u32 [%d0], 5;",
+    ] {
+        let threads = if then.contains("shfl") { 2 } else { 1 };
+        assert_eq!(words(&launch(&half_of_a_struct(then), 1, 1, threads), 1), [5], "{then}");
+    }
+}
+
+#[test]
+fn effects_of_memory_without_a_value() {
+    for (then, effect) in [
+        ("st.global.u64 [%m], %d2;", "a store"),
+        ("mov.u64 %d3, shared; st.shared.u64 [%d3], %d2;", "a store"),
+        ("mov.b64 {%r1, %r2}, %d2; st.global.u32 [%m], %r2;", "a store"),
+        (
+            "st.local.u64 [%d1+16], %d2; ld.local.u64 %d3, [%d1+16]; st.global.u64 [%m], %d3;",
+            "a store",
+        ),
+        (
+            "ld.local.u32 %r2, [%d1+4]; selp.u32 %r1, %r2, 5, !%p1; st.global.u32 [%m], %r1;",
+            "a store",
+        ),
+        ("add.u64 %d3, %d2, 1; mov.b64 {%r1, %r2}, %d3; st.global.u32 [%m], %r1;", "a store"),
+        ("setp.eq.u64 %p2, %d2, 0; @%p2 add.u32 %r1, %r1, 1;", "a condition"),
+        ("setp.eq.u64 %p2, %d2, 0; selp.u32 %r1, 1, 2, %p2; st.global.u32 [%m], %r1;", "a store"),
+        ("shl.b64 %d3, %d2, 2; add.s64 %d3, %m, %d3; ld.global.u32 %r1, [%d3];", "an address"),
+        ("red.relaxed.gpu.global.add.u64 [%m], %d2;", "a reduction on memory"),
+        ("setp.eq.u64 %p2, %d2, 0; vote.sync.all.pred %p3, %p2, 1;", "a barrier or exchange"),
+        ("setp.eq.u64 %p2, %d2, 0; bar.red.or.pred %p3, 0, %p2;", "a barrier or exchange"),
+        (
+            "mov.b64 {%r1, %r2}, %d2; shfl.sync.idx.b32 %r3, %r2, 0, 31, 1; st.global.u32 [%m], %r3;",
+            "a store",
+        ),
+    ] {
+        let fault = fault(&launch(&half_of_a_struct(then), 1, 1, 1));
+        assert_eq!(fault.kind, FaultKind::Unset { what: effect }, "{then}: {fault}");
+        assert_eq!(fault.at.as_ref().map(|at| at.lanes), Some(1), "{then}: {fault}");
+    }
 }
 
 #[test]

@@ -97,9 +97,11 @@ fn functions_are_called() {
 fn a_call_has_fresh_local_memory() {
     let second = "setp.ne.u32 %p1, %r0, 3;\n@%p1 ld.local.u32 %r3, [depot];";
     let text = FUNCTIONS.replace("CHECK", &format!(".reg .pred %p<2>;\n{second}"));
+    let result = "sub.u32 %r2, %r0, %r1;";
+    let text = text.replace(result, &format!("{result}\n@%p1 add.u32 %r2, %r2, %r3;"));
     let module = parse(&text.replace("add.u32 %r4", "add.u32 %r3, %r3, 1;\nadd.u32 %r4"));
     let kind = fault(&launch(&module, 1, 1, 3)).kind;
-    assert!(matches!(kind, FaultKind::NoValue { .. }), "{kind:?}");
+    assert!(matches!(kind, FaultKind::Unset { what: "a condition" }), "{kind:?}");
 }
 
 #[test]
