@@ -114,6 +114,8 @@ ROUNDELAY_DEVICE bool cta_any(bool mine) {
     return any != 0;
 }
 
+// The barrier of the threads of a warp. The votes below order no accesses to memory.
+ROUNDELAY_DEVICE void warp_sync() { __syncwarp(); }
 // Whether `mine` holds for all threads of the warp.
 ROUNDELAY_DEVICE bool warp_all(bool mine) { return __all_sync(~0u, mine) != 0; }
 // The first thread of the warp for which `mine` holds; -1 where it holds for none.
@@ -127,7 +129,7 @@ ROUNDELAY_DEVICE bool walks() { return thread() >= threads(); }
 // The index of this thread in the warp that walks.
 ROUNDELAY_DEVICE int walker() { return thread() - threads(); }
 ROUNDELAY_DEVICE bool leads() { return walker() == 0; }
-ROUNDELAY_DEVICE void walker_sync() { __syncwarp(); }
+ROUNDELAY_DEVICE void walker_sync() { warp_sync(); }
 // The barrier of the warp that walks and all other threads.
 ROUNDELAY_DEVICE void everyone_sync() { __syncthreads(); }
 

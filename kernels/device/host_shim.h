@@ -48,6 +48,7 @@ void trace_move(const Traced* operands, int sources, int destinations, i64 len, 
 
 inline void cta_sync() { shim::meet(false); }
 inline bool cta_any(bool mine) { return shim::meet(mine); }
+inline void warp_sync() {}
 inline bool warp_all(bool mine) { return mine; }
 inline int warp_first(bool mine) { return mine ? 0 : -1; }
 inline u64 warp_get(u64 mine, int) { return mine; }

@@ -121,6 +121,8 @@ ROUNDELAY_SHARED bool await(const Launch& launch, const Awaited* waits, u32 coun
         if (!warp_all(thread() != 0 || patience.still_lasts(launch, waiter, seen))) return false;
     }
     fence<SCOPE>();
+    // All threads have read the numbers of waits that are counted now.
+    warp_sync();
     if (thread() == 0) patience.over(launch, waiter);
     for (u32 i = u32(thread()); i < count; i += WARP) store<u64>(waits[i].waited, load<u64>(waits[i].waited) + 1);
     return true;
