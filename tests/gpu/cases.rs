@@ -25,12 +25,7 @@ pub(crate) struct Data {
 }
 
 pub(crate) fn rank_counts(engine: &dyn Engine, quick: bool) -> Vec<u32> {
-    match (engine.is_slow(), quick) {
-        (_, true) => vec![2, 5],
-        // Blocks are threads, and these take turns on a few cores.
-        (true, false) => vec![2, 3, 4, 7, 8, 16],
-        (false, false) => (2..=16).collect(),
-    }
+    if quick { vec![2, 5] } else { engine.rank_counts() }
 }
 
 /// An algorithm on data.

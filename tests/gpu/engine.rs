@@ -11,6 +11,27 @@ pub(crate) trait Engine: Sync {
     /// Whether a kernel costs so much that there must be few.
     fn is_slow(&self) -> bool;
 
+    /// Whether a whole run has a few element types of each algorithm, and few counts beside the usual number of ranks.
+    fn is_brief(&self) -> bool {
+        false
+    }
+
+    /// Whether it can run all ranks without the last one.
+    fn leaves_out(&self) -> bool {
+        true
+    }
+
+    /// The number of elements where nothing speaks for another one, and a large number: nothing divides them.
+    fn counts(&self) -> (usize, usize) {
+        (1003, if self.is_slow() { 10_007 } else { 1_000_003 })
+    }
+
+    /// The rank counts of a whole run.
+    fn rank_counts(&self) -> Vec<u32> {
+        // Where blocks are threads, these take turns on a few cores.
+        if self.is_slow() { vec![2, 3, 4, 7, 8, 16] } else { (2..=16).collect() }
+    }
+
     /// Whether the engine runs kernels, each in a form and with a protocol; if not, only the schedule matters.
     fn has_kernels(&self) -> bool {
         true

@@ -5,8 +5,10 @@
 mod cases;
 mod cuda;
 mod engine;
+mod mutants;
 mod nccl;
 mod order;
+mod ptx;
 mod runner;
 mod shim;
 
@@ -21,9 +23,11 @@ use roundelay_kernels::cuda::{Arch, Cache, Compiler, Target};
 use runner::Limits;
 
 const USAGE: &str = "\
-usage: gpu-check cuda|shim|nccl|compile|nvrtc [OPTION]...
+usage: gpu-check cuda|shim|ptx|ptx-mutants|nccl|compile|nvrtc [OPTION]...
   cuda              kernels on a GPU, all ranks on it
   shim              kernels on CPU threads, compiled by g++
+  ptx               the PTX that NVRTC makes of kernels for --arch, by an interpreter
+  ptx-mutants       the same of kernels with mistakes in the device headers, each of which must be found
   nccl              sends and receives of NCCL on a GPU
   compile           kernels by NVRTC for --arch, and none of them run
   nvrtc             one kernel by NVRTC, with CUDA's headers, and where that NVRTC lies
@@ -34,7 +38,7 @@ usage: gpu-check cuda|shim|nccl|compile|nvrtc [OPTION]...
   --patience SECS   how long a wait of a kernel may last
   --budget SECS     when to end, whether all is done or not
   --from N          the first case that is run, 0 if not given
-  --arch sm_N       what `compile` compiles for, sm_90 if not given";
+  --arch sm_N       what `compile` and `ptx` compile for, sm_90 if not given";
 
 /// The arguments of the command line.
 struct Args {
@@ -124,6 +128,8 @@ fn check(args: &Args, begun: Instant) -> Result<usize, Refused> {
     let engine: Box<dyn Engine> = match args.kind.as_str() {
         "cuda" => Box::new(cuda::Cuda::new(*device, *patience, *small)?),
         "shim" => Box::new(shim::Threads),
+        "ptx" => Box::new(ptx::Instructions::new(args.arch)),
+        "ptx-mutants" => return Ok(mutants::all(args.arch, only, args.from)),
         "nccl" => match nccl::Nccl::new(*device, *patience) {
             Ok(nccl) => Box::new(nccl),
             Err(why) => return Err(Refused::NotThere(why)),

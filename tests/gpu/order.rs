@@ -15,12 +15,12 @@ use roundelay_export::cuda::{Form, Protocol};
 use super::cases::{Case, Data};
 use super::engine::Engine;
 
-/// Elements where nothing speaks for another number: nothing divides it.
-const COUNT: usize = 1003;
 /// Ranks where the algorithm takes them.
 const NRANKS: u32 = 5;
 /// The number of other types that a quick run has of each algorithm.
 const QUICK_TYPES: usize = 1;
+/// The number of other types of each algorithm in a run of an engine that has few: all algorithms together have all types.
+const FEW_TYPES: usize = 3;
 
 /// An algorithm with its proofs, by rank count.
 pub(crate) struct Subject {
@@ -124,16 +124,20 @@ impl Order {
     }
 
     fn planned(&self, engine: &dyn Engine, quick: bool) -> Vec<Planned> {
-        let large = if engine.is_slow() { 10_007 } else { 1_000_003 };
+        let (usual, large) = engine.counts();
         let sums = |count| Data { count, dtype: DType::F32, op: ReduceOp::Sum };
-        let types = if quick { QUICK_TYPES } else { DType::ALL.len() - 1 };
+        let types = match (quick, engine.is_brief()) {
+            (true, _) => QUICK_TYPES,
+            (false, true) => FEW_TYPES,
+            (false, false) => DType::ALL.len() - 1,
+        };
         let typed = |subject, pass| {
             let (dtype, op) = kind(subject, pass);
-            Data { count: COUNT, dtype, op }
+            Data { count: usual, dtype, op }
         };
         let mut all = Cases::default();
         // The first line alone has no more than one case of an algorithm.
-        self.each(engine, |at, _, asked| all.add(at, 0, sums(COUNT), Form::Loops, asked[0]));
+        self.each(engine, |at, _, asked| all.add(at, 0, sums(usual), Form::Loops, asked[0]));
         self.each(engine, |at, nranks, asked| {
             let few = nranks[0] as usize - 1;
             let counts = if quick { vec![large] } else { vec![large, 0, 1, 7, few] };
@@ -148,11 +152,11 @@ impl Order {
         }
         self.each(engine, |at, _, asked| {
             for protocol in &asked[1..] {
-                all.add(at, 0, sums(COUNT), Form::Loops, *protocol);
+                all.add(at, 0, sums(usual), Form::Loops, *protocol);
                 all.add(at, 0, sums(large), Form::Loops, *protocol);
             }
         });
-        let tables = if engine.has_kernels() { &[COUNT, large][..] } else { &[] };
+        let tables = if engine.has_kernels() { &[usual, large][..] } else { &[] };
         self.each(engine, |at, _, _| {
             for count in tables {
                 all.add(at, 0, sums(*count), Form::Table, Protocol::Direct);
@@ -160,10 +164,10 @@ impl Order {
         });
         self.each(engine, |at, nranks, asked| {
             for proof in 1..nranks.len() {
-                all.add(at, proof, sums(COUNT), Form::Loops, asked[0]);
+                all.add(at, proof, sums(usual), Form::Loops, asked[0]);
             }
         });
-        if !quick {
+        if !quick && !engine.is_brief() {
             self.each(engine, |at, nranks, asked| {
                 for (proof, nranks) in nranks.iter().enumerate() {
                     for count in [large, 0, 1, 7, *nranks as usize - 1] {

@@ -17,6 +17,9 @@ use super::order::{Order, cores};
 /// Cases that each thread may have prepared before they are run.
 const AHEAD: usize = 2;
 
+/// The time between two lines that tell how far a run is.
+const PROGRESS: Duration = Duration::from_secs(30);
+
 /// The preparation of a run: its kernel, and its results out of place and in place.
 struct Prepared {
     kernel: Result<(), String>,
@@ -147,15 +150,21 @@ pub(crate) fn run(engine: &dyn Engine, order: &Order, limits: &Limits) -> Outcom
 impl Outcome {
     fn cases(&mut self, ahead: &Ahead, limits: &Limits) {
         let Ahead { engine, order, .. } = ahead;
+        let mut told = Instant::now();
         let is_late = || limits.end.is_some_and(|end| Instant::now() >= end);
         loop {
             // As soon as every algorithm was seen, the run without the last rank is checked once.
-            if self.reached == order.first_pass && limits.from < order.first_pass {
+            let first_pass = self.reached == order.first_pass && limits.from < order.first_pass;
+            if first_pass && engine.leaves_out() {
                 self.without_last(*engine);
                 self.lost |= engine.is_lost();
             }
             if self.reached == order.len() || is_late() || self.lost {
                 return;
+            }
+            if told.elapsed() >= PROGRESS {
+                told = Instant::now();
+                println!("# {} of {} cases", self.reached, order.len());
             }
             let Some(prepared) = ahead.take(self.reached, limits.end) else { return };
             let (subject, case) = order.case(self.reached);

@@ -1,6 +1,6 @@
 //! The repository's own tasks: `cargo xtask test`, `cargo xtask book`, `cargo xtask mutants`, `cargo xtask sweeps`,
 //! `cargo xtask failures`, `cargo xtask aarch64`, `cargo xtask calibrate [--write]`, `cargo xtask gpu-test [OPTION]...`, `cargo xtask mpi
-//! [JOB] [OPTION]...`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask capi --prefix
+//! [JOB] [OPTION]...`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask ptx [--mutants] [OPTION]...`, `cargo xtask capi --prefix
 //! DIR`, `cargo xtask python`, `cargo xtask reach [--program FILE]`, `cargo xtask synthesis [--program FILE]`, `cargo xtask torch [--suite|--bench] [OPTION]...`, `cargo xtask parser [--check]`.
 
 use std::process::ExitCode;
@@ -20,6 +20,7 @@ mod packages;
 mod parser;
 mod peers;
 mod playground;
+mod ptx;
 mod python;
 mod reach;
 mod sizes;
@@ -49,6 +50,8 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask nvrtc             CUDA's compiler below target/, which tests of kernels need
        cargo xtask peers             our algorithms beside Open MPI's, which it installs, in one run
        cargo xtask peers --processes ranks as processes, beside Intel MPI and Open MPI of PyPI
+       cargo xtask ptx               every kernel's PTX by an interpreter, beside the host's engine
+       cargo xtask ptx --mutants     kernels with mistakes in the device headers, each of which must be found
        cargo xtask capi --prefix DIR the C library, optimized, with its header and pkg-config file
        cargo xtask python            the Python package's tests, without torch
        cargo xtask torch             its backend of torch.distributed beside Gloo, with PyTorch, which it installs
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         ["nvrtc"] => nvrtc::install(&command::root()),
         ["peers", rest @ ..] => peers::run(rest),
         ["capi", rest @ ..] => capi::install(rest),
+        ["ptx", rest @ ..] => ptx::all(rest),
         ["python"] => python::check(&command::root()),
         ["torch", rest @ ..] => torch::all(rest),
         ["reach", rest @ ..] => reach::run(rest),
