@@ -3,7 +3,7 @@
 
 use super::fault::FaultKind;
 use super::image::lanes;
-use super::warp::Warp;
+use super::warp::{Missing, Warp};
 use super::{Failed, Machine};
 use crate::memory::LANES;
 use crate::program::{
@@ -13,9 +13,6 @@ use crate::program::{
 
 /// All bytes of a register.
 const WHOLE: u8 = u8::MAX;
-
-/// The missing bytes of a register in each lane, the low byte at bit 0.
-pub(super) type Missing = [u8; LANES as usize];
 
 const NONE: Missing = [0; LANES as usize];
 

@@ -4,7 +4,9 @@ use crate::memory::{LANES, Thread};
 use crate::program::{Guard, Operand, Slot};
 
 use super::image::lanes;
-use super::missing::Missing;
+
+/// The bytes of a register without a value in each lane, the low byte at bit 0.
+pub(super) type Missing = [u8; LANES as usize];
 
 /// The state of a group of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -80,6 +80,8 @@ fn copies_without_a_value_do_not_show() {
         "cvt.u32.u64 %r1, %d2; add.u32 %r2, %r1, 1; sub.u32 %r1, %r2, 1; st.global.u32 [%d0], %r1;",
         "and.b64 %d3, %d2, 4294967295; st.global.u64 [%m], %d3;",
         "add.u64 %d3, %d2, 1; mov.u64 %d3, 5; st.global.u64 [%m], %d3;",
+        "setp.eq.u64 %p2, %d2, 0; vote.sync.all.pred %p2, %p1, 1; selp.u32 %r1, 7, 5, %p2;
+        st.global.u32 [%m], %r1;",
         "ld.local.u32 %r2, [%d1+4]; selp.u32 %r1, %r2, 5, %p1; st.global.u32 [%m], 5;",
         "ld.local.u32 %r2, [%d1+4]; add.u32 %r2, %r2, 1; st.local.u32 [%d1+4], %r2;
         st.global.u32 [%m], 5;",
