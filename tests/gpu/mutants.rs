@@ -53,6 +53,7 @@ struct Witness {
     form: Form,
     protocol: Protocol,
     parts: u32,
+    in_place: bool,
 }
 
 /// The kernels by which mistakes are found, those of most of them first.
@@ -60,7 +61,7 @@ fn witnesses() -> Vec<Witness> {
     let (sum, f32) = (ReduceOp::Sum, DType::F32);
     let of = |algorithm, nranks, count, parts, protocol| {
         let data = Data { count, dtype: f32, op: sum };
-        Witness { algorithm, nranks, data, form: Form::Loops, protocol, parts }
+        Witness { algorithm, nranks, data, form: Form::Loops, protocol, parts, in_place: false }
     };
     let narrow = Data { count: 700, dtype: DType::Bf16, op: ReduceOp::Avg };
     vec![
@@ -74,6 +75,12 @@ fn witnesses() -> Vec<Witness> {
         },
         of("DoubleBinaryTreeAllReduce", 4, 203, 1, Protocol::Direct),
         of("MeshAllReduce", 4, 301, 1, Protocol::Direct),
+        // Destinations that lie differently, of which one is a source.
+        Witness { in_place: true, ..of("NcclRingAllReduce", 3, 521, 1, Protocol::Simple) },
+        // Several links of a rank.
+        of("PushedOneShotAllReduce", 3, 37, 1, Protocol::Simple),
+        // Slots that take the shape of their data, and moves without a signal between them.
+        of("NhrReduceScatter", 4, 37, 1, Protocol::Direct),
     ]
 }
 
@@ -127,14 +134,14 @@ struct Ready {
 
 impl Ready {
     fn new(witness: Witness) -> Self {
-        let Witness { algorithm, nranks, data, form, protocol, .. } = witness;
+        let Witness { algorithm, nranks, data, form, protocol, in_place, .. } = witness;
         let of_library =
             select::library().iter().find(|a| roundelay::Algorithm::name(*a) == algorithm);
         let algorithm = of_library.unwrap_or_else(|| panic!("the library has no {algorithm}"));
         let proved = prove_source(algorithm, nranks).expect("it is proved");
         let case = Case { algorithm, proved: &proved, nranks, data, form, protocol };
         let kernel = case.kernel().expect("a kernel");
-        let expected = case.expected(false).expect("a result of the host");
+        let expected = case.expected(in_place).expect("a result of the host");
         Self { inputs: case.inputs(), kernel, expected, witness }
     }
 
@@ -146,6 +153,7 @@ impl Ready {
         let program = program.map_err(|error| Found::Run(error.to_string()))?;
         let mut job = ShimJob::new(&self.kernel, self.witness.data.count as u64, &self.inputs);
         (job.repeats, job.parts) = (2, self.witness.parts);
+        job.in_place = self.witness.in_place;
         match run(&program, &job, SEEDS) {
             Err(why) => Err(Found::Run(why)),
             Ok(outcome) if outcome.outputs != self.expected => {
