@@ -19,7 +19,7 @@ use super::engine::Engine;
 const NRANKS: u32 = 5;
 /// The number of other types that a quick run has of each algorithm.
 const QUICK_TYPES: usize = 1;
-/// The number of other types of each algorithm in a run of an engine that has few: all algorithms together have all types.
+/// The number of other types that each algorithm has with an engine of few types; all algorithms together have all.
 const FEW_TYPES: usize = 3;
 
 /// An algorithm with its proofs, by rank count.
