@@ -25,6 +25,7 @@ impl Machine<'_> {
     ) -> Result<(), Failed> {
         let addresses = self.addresses(warp, base, place, access);
         self.count(warp, mask, access, &addresses, false);
+        self.hand_line(warp, (mask, place), access, &addresses, false);
         let bits = access.ty.bits();
         for lane in lanes(mask) {
             let address = addresses[lane as usize];
@@ -64,6 +65,7 @@ impl Machine<'_> {
         let addresses = self.addresses(warp, base, place, access);
         self.count(warp, mask, access, &addresses, true);
         let each = access.ty.bytes();
+        self.hand_line(warp, (mask, place), access, &addresses, true);
         for lane in lanes(mask) {
             let address = addresses[lane as usize];
             let mut values = [0; ELEMENTS];

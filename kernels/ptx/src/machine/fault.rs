@@ -55,6 +55,13 @@ pub struct Where {
     pub line: u32,
 }
 
+impl Where {
+    /// Returns the lanes in words, such as `lanes 0-15, 17`.
+    pub fn lanes_in_words(&self) -> String {
+        Lanes(self.lanes).to_string()
+    }
+}
+
 impl fmt::Display for Where {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rank, block, warp, function, line, .. } = self;
@@ -173,9 +180,15 @@ pub enum FaultKind {
     Limit(u64),
 }
 
-impl fmt::Display for KernelFault {
+/// The name of an access.
+fn access(stores: bool) -> &'static str {
+    if stores { "store" } else { "load" }
+}
+
+/// The kind without the places of threads.
+impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
+        match self {
             FaultKind::Bounds { space, address, bytes } => {
                 write!(f, "an access of {bytes} bytes at {address:#x} ({space:?}) is out of bounds")
             }
@@ -191,25 +204,23 @@ impl fmt::Display for KernelFault {
             FaultKind::Unset { what } => {
                 write!(f, "{what} depends on local memory that nothing has stored")
             }
-            FaultKind::Unordered { conflict, memory, stores, other, other_stores } => {
-                let access = |stores: bool| if stores { "store" } else { "load" };
+            FaultKind::Unordered { conflict, memory, stores, other_stores, .. } => {
                 let (now, before) = (access(*stores), access(*other_stores));
                 match conflict {
-                    Conflict::Race => write!(f, "a race: a {now} and a {before} of {memory}")?,
+                    Conflict::Race => write!(f, "a race: a {now} and a {before} of {memory}"),
                     Conflict::Scope => {
                         write!(
                             f,
                             "a race: a scope is too narrow for a {now} and a {before} of {memory}"
-                        )?;
+                        )
                     }
                     Conflict::Constant => {
                         write!(
                             f,
                             "a {now} and a {before} of {memory}, of which one takes it for constant"
-                        )?;
+                        )
                     }
                 }
-                write!(f, "; the {before}: {other}; the {now}")
             }
             FaultKind::Lanes { mask, missing } => {
                 let (mask, missing) = (Lanes(*mask), Lanes(*missing));
@@ -223,12 +234,24 @@ impl fmt::Display for KernelFault {
                 write!(f, "barrier {barrier} of {count}, where others wait for {before}")
             }
             FaultKind::Trap => f.write_str("a trap"),
-            FaultKind::Stuck(waiting) => {
-                f.write_str("no thread can go on")?;
-                waiting.iter().try_for_each(|(at, what)| write!(f, "\n  {at}: {what}"))
-            }
+            FaultKind::Stuck(_) => f.write_str("no thread can go on"),
             FaultKind::Limit(limit) => write!(f, "more than {limit} instructions"),
-        }?;
+        }
+    }
+}
+
+impl fmt::Display for KernelFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind.fmt(f)?;
+        match &self.kind {
+            FaultKind::Unordered { stores, other, other_stores, .. } => {
+                write!(f, "; the {}: {other}; the {}", access(*other_stores), access(*stores))?;
+            }
+            FaultKind::Stuck(waiting) => {
+                waiting.iter().try_for_each(|(at, what)| write!(f, "\n  {at}: {what}"))?;
+            }
+            _ => {}
+        }
         match &self.at {
             Some(at) => write!(f, ": {at}"),
             None => Ok(()),

@@ -1,5 +1,7 @@
 //! Launches: the kernels of ranks, and the state after their run.
 
+use std::collections::HashMap;
+
 use super::fault::{KernelFault, LaunchError};
 use super::image::{Image, first_lanes};
 use super::warp::Warp;
@@ -152,7 +154,8 @@ impl Launch<'_> {
                 }
                 sizes.shared.push(own.shared + u64::from(rank.dynamic_shared));
                 let warps = first..warps.len();
-                blocks.push(Block { rank: number, in_rank, warps, barriers: Vec::new() });
+                let (barriers, lines) = (Vec::new(), HashMap::new());
+                blocks.push(Block { rank: number, in_rank, warps, barriers, lines });
             }
             shapes.push(Shape { grid: rank.grid, block: rank.block });
         }

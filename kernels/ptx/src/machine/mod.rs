@@ -14,6 +14,7 @@ mod explore;
 mod fault;
 mod image;
 mod launch;
+mod lines;
 mod meet;
 mod missing;
 mod schedule;
@@ -26,6 +27,7 @@ pub use fault::{FaultKind, KernelFault, LaunchError, Where};
 pub use launch::{Failure, FinalState, Launch, Limits, RankLaunch};
 pub use shrink::Shrunk;
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::choices::Choices;
@@ -46,6 +48,8 @@ struct Block {
     warps: Range<usize>,
     /// The barriers to which threads have come.
     barriers: Vec<Arrivals>,
+    /// The lines of words in shared memory, by their offsets: instructions of the threads that stored them.
+    lines: HashMap<u64, u32>,
 }
 
 /// The shape of a rank's launch.
@@ -99,7 +103,7 @@ impl Machine<'_> {
         let Warp { block, in_block, .. } = self.warps[warp];
         let Block { rank, in_rank, .. } = self.blocks[block];
         let instruction = self.image.code[place as usize];
-        let source = self.image.module_of(place).source_line(instruction);
+        let source = self.source_of(warp, lanes, place);
         Where {
             rank,
             block: in_rank,

@@ -49,6 +49,8 @@ pub(crate) struct Warp {
     pub(crate) groups: Vec<LaneGroup>,
     /// The number of turns that it has had.
     pub(crate) turns: u32,
+    /// The line of the page for which it does an op: an instruction of the thread that handed it the op.
+    pub(crate) line: Option<u32>,
     /// The value of each register in each lane.
     registers: Vec<[u64; LANES as usize]>,
     /// The bytes of each register without a value; empty as long as no register has had one.
@@ -73,6 +75,7 @@ impl Warp {
             live: threads,
             groups: vec![group],
             turns: 0,
+            line: None,
             registers: vec![[0; LANES as usize]; registers as usize],
             missing: Vec::new(),
         }

@@ -104,16 +104,20 @@ impl Module {
         std::iter::successors(first, move |place| place.caller.and_then(at))
     }
 
-    /// Returns the file name and the line of an instruction: those of the algorithm's own page (`.coll`) where its code
-    /// was inlined into a line of the page, and otherwise the innermost ones.
+    /// Returns the file name and the line of an instruction: those of the algorithm's own page where its code was inlined
+    /// into a line of the page, and otherwise the innermost ones.
     pub fn source_line(&self, instruction: &Instruction) -> Option<(&str, u32)> {
         let named = |place: &Place| {
             let file = self.files.get(place.file as usize)?;
             Some((file.rsplit('/').next().unwrap_or(file), place.line))
         };
         let lines = || self.places(instruction).filter_map(named);
-        let page = lines()
-            .find(|(file, _)| std::path::Path::new(file).extension().is_some_and(|e| e == "coll"));
-        page.or_else(|| lines().next())
+        lines().find(|(file, _)| is_page(file)).or_else(|| lines().next())
     }
+}
+
+/// Whether a file is an algorithm's page: neither a header nor the text of the kernel.
+pub(crate) fn is_page(file: &str) -> bool {
+    let end = file.rsplit('.').next();
+    !end.is_some_and(|end| ["cuh", "cu", "h", "hpp"].contains(&end))
 }
