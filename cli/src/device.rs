@@ -1,4 +1,4 @@
-//! The place where ranks run: the host's engine, or kernels on GPUs.
+//! The place where ranks run: the host's engine, kernels on GPUs, or compiled kernels that a CPU interprets.
 
 use clap::Args;
 use roundelay_core::diagnostics::Code;
@@ -14,22 +14,24 @@ use crate::values::{RefusedValue, at_least};
 /// Where ranks run, and how, where that is GPUs.
 #[derive(Args)]
 pub(crate) struct DeviceFlags {
-    /// Where the ranks run: host, or GPUs by number: cuda (the first one), cuda:1, or cuda:0,1 for several
+    /// Where the ranks run: host; GPUs by number: cuda (the first one), cuda:1, or cuda:0,1 for several; or ptx, the
+    /// kernel as NVRTC compiles it (ptx:sm_80 for another GPU than sm_90), interpreted on the CPU to check it
     #[arg(long, default_value = "host", value_parser = device)]
     pub(crate) device: Device,
     /// On GPUs: how data travels: direct, simple or ll [default: simple for a program that sends and
     /// receives, else direct]
     #[arg(long, value_parser = protocol)]
-    protocol: Option<Protocol>,
+    pub(crate) protocol: Option<Protocol>,
     /// On GPUs: how the kernel holds the algorithm [default: loops]
     #[arg(long, value_enum)]
-    form: Option<FormFlag>,
+    pub(crate) form: Option<FormFlag>,
     /// On GPUs: threads of a thread block (CTA), in whole warps of 32, up to 1024 [default: 256]
     #[arg(long, value_name = "N", value_parser = threads)]
-    threads: Option<u32>,
-    /// On GPUs: thread blocks (CTAs) that share a stream [default: as many as the GPU holds and the data is worth]
+    pub(crate) threads: Option<u32>,
+    /// On GPUs: thread blocks (CTAs) that share a stream [default: as many as the GPU holds and the data is worth, and
+    /// 1 on ptx]
     #[arg(long, value_name = "N", value_parser = at_least(1_u32))]
-    ctas: Option<u32>,
+    pub(crate) ctas: Option<u32>,
 }
 
 /// The device that `--device` names.
@@ -39,16 +41,20 @@ pub(crate) enum Device {
     Host,
     /// GPUs, by the driver's numbers.
     Cuda(Vec<usize>),
+    /// An interpreter of the compiled kernel for an architecture.
+    Ptx(String),
 }
 
 fn device(text: &str) -> Result<Device, RefusedValue> {
     let bad = || {
         RefusedValue::new("is not a device")
-            .help("a device is host, cuda, cuda:1, or several as cuda:0,1")
+            .help("a device is host, cuda, cuda:1, several as cuda:0,1, ptx or ptx:sm_80")
     };
     match text.split_once(':') {
         None if text == "host" => Ok(Device::Host),
         None if text == "cuda" => Ok(Device::Cuda(vec![0])),
+        None if text == "ptx" => Ok(Device::Ptx("sm_90".to_owned())),
+        Some(("ptx", arch)) => Ok(Device::Ptx(arch.to_owned())),
         Some(("cuda", numbers)) => {
             let numbers = numbers.split(',').map(|number| number.trim().parse().map_err(|_| bad()));
             numbers.collect::<Result<_, _>>().map(Device::Cuda)
@@ -71,7 +77,7 @@ impl DeviceFlags {
                 let flag = given.iter().find(|(_, given)| *given);
                 flag.map(|(flag, _)| (*flag, "is for kernels on GPUs", "add --device cuda"))
             }
-            Device::Cuda(_) => engine.workers.map(|_| {
+            Device::Cuda(_) | Device::Ptx(_) => engine.workers.map(|_| {
                 ("--workers", "is for the host's engine", "give --ctas for the blocks of a GPU")
             }),
         };
@@ -87,7 +93,8 @@ impl DeviceFlags {
 /// Returns the error of a build without CUDA.
 #[cfg(not(feature = "cuda"))]
 pub(crate) fn absent() -> Failure {
-    let title = "this `roundelay` was built without CUDA, so it has no --device cuda";
+    let title =
+        "this `roundelay` was built without CUDA, so it has no --device cuda and no --device ptx";
     Failure::usage(Code::NoCuda, title)
         .with_help("build it with the feature `cuda`, which is on by default")
 }
@@ -134,6 +141,8 @@ mod tests {
         assert_eq!(device("host"), Ok(Device::Host));
         assert_eq!(device("cuda"), Ok(Device::Cuda(vec![0])));
         assert_eq!(device("cuda:0, 2"), Ok(Device::Cuda(vec![0, 2])));
+        assert_eq!(device("ptx"), Ok(Device::Ptx("sm_90".to_owned())));
+        assert_eq!(device("ptx:sm_80"), Ok(Device::Ptx("sm_80".to_owned())));
         for wrong in ["gpu", "cuda:", "cuda:-1", "host:0", "cuda:0,,1", ""] {
             assert_eq!(device(wrong).unwrap_err().code, Code::BadFlag, "{wrong}");
         }

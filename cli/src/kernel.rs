@@ -7,6 +7,7 @@ use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Goal;
 use roundelay_core::prove_source;
+use roundelay_core::verify::Proved;
 use roundelay_export::cuda::{Form, Kernel, Protocol, Spec};
 
 use crate::flags::Callers;
@@ -15,7 +16,7 @@ use crate::report::Failure;
 use crate::values::{RefusedValue, dtype, level, reduce_op};
 
 /// Bytes of the widest load that GPUs have.
-const VECTOR: u32 = 16;
+pub(crate) const VECTOR: u32 = 16;
 
 /// The count, dtype and op that a kernel is made for.
 #[derive(Args)]
@@ -94,15 +95,7 @@ impl KernelFlags {
     /// Refuses flags that are wrong for every program.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         self.op.check(self.element.dtype)?;
-        let slots = self.protocol.filter(|protocol| *protocol != Protocol::Direct);
-        match slots {
-            Some(protocol) if self.form == FormFlag::Table => Err(Failure::usage(
-                Code::NoSuchKernel,
-                format!("the table form has no protocol {}", protocol.name()),
-            )
-            .with_help("leave --protocol out: a table holds the moves and signals of a fifo, too; or take --form loops")),
-            _ => Ok(()),
-        }
+        has_protocol(self.form, self.protocol)
     }
 
     /// Returns the program as a kernel for `nranks` ranks.
@@ -119,17 +112,39 @@ impl KernelFlags {
             vector: VECTOR,
             callers: self.callers.into(),
         };
-        match self.form.into() {
-            Form::Loops => Kernel::of_loops(algorithm, &proved, spec),
-            Form::Table => {
-                let goal = Goal { level: self.level, callers: spec.callers, reassociate: false };
-                let at = algorithm.program().header();
-                let made = proved.optimized(goal).map_err(|unproved| {
-                    vec![Diagnostic::new(Code::Unproved, at, unproved.to_string())]
-                })?;
-                Kernel::of_table(&made, spec)
-                    .map_err(|refused| vec![Diagnostic { primary: at, ..*refused }])
-            }
+        let goal = Goal { level: self.level, callers: spec.callers, reassociate: false };
+        kernel_of(algorithm, &proved, (self.form, spec), goal)
+    }
+}
+
+/// Refuses a protocol that a form does not have.
+pub(crate) fn has_protocol(form: FormFlag, protocol: Option<Protocol>) -> Result<(), Failure> {
+    match protocol {
+        Some(protocol) if form == FormFlag::Table && protocol != Protocol::Direct => Err(Failure::usage(
+            Code::NoSuchKernel,
+            format!("the table form has no protocol {}", protocol.name()),
+        )
+        .with_help("leave --protocol out: a table holds the moves and signals of a fifo, too; or take --form loops")),
+        _ => Ok(()),
+    }
+}
+
+/// Returns a proved program as a kernel; `goal` is that of the schedule in a table.
+pub(crate) fn kernel_of(
+    algorithm: &Configured,
+    proved: &Proved,
+    (form, spec): (FormFlag, Spec),
+    goal: Goal,
+) -> Result<Kernel, Vec<Diagnostic>> {
+    match form.into() {
+        Form::Loops => Kernel::of_loops(algorithm, proved, spec),
+        Form::Table => {
+            let at = algorithm.program().header();
+            let made = proved.optimized(goal).map_err(|unproved| {
+                vec![Diagnostic::new(Code::Unproved, at, unproved.to_string())]
+            })?;
+            Kernel::of_table(&made, spec)
+                .map_err(|refused| vec![Diagnostic { primary: at, ..*refused }])
         }
     }
 }

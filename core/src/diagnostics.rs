@@ -141,6 +141,7 @@ codes! {
     E0431 NoSuchOp "a reduce op that is not there for these elements, or for an executor",
     E0432 BadCounts "counts that do not fit the ranks, or are too large",
     E0433 WrongData "the check of a plan's first call found wrong data",
+    E0434 KernelFault "a compiled kernel that breaks a rule of PTX",
 
     // The command line.
     E0501 BadFlag "a flag value that cannot be read",

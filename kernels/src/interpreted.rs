@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use roundelay_ptx::machine::{Failure, Launch as Run, Limits, RankLaunch, Window};
+use roundelay_ptx::machine::{
+    Counters, Failure, FaultKind, Launch as Run, Limits, RankLaunch, Where, Window,
+};
 use roundelay_ptx::program::Module;
 
 use crate::grid::{GridLayout, Launch, RankMemory};
@@ -57,8 +59,18 @@ impl Interpreted {
     /// # Errors
     /// A job with invalid values, or the first fault of a thread.
     pub fn run(&self, job: &ShimJob, seed: u64) -> Result<Outcome, NoOutcome> {
+        self.run_counted(job, seed).map(|(outcome, _)| outcome)
+    }
+
+    /// Runs the launches of a job as [`Self::run`] does, and returns the counts of the machine, too. A fault names
+    /// threads by the ranks of the schedule, and by the numbers of their blocks in the grid.
+    ///
+    /// # Errors
+    /// A job with invalid values, or the first fault of a thread.
+    pub fn run_counted(&self, job: &ShimJob, seed: u64) -> Result<(Outcome, Counters), NoOutcome> {
         let layout = job.layout().map_err(NoOutcome::Job)?;
         let mut memory = Ranges::of(job, &layout);
+        let mut counters = Counters::default();
         let scale = format!("{}_scale", self.kernel);
         let kernels = [Some(&self.kernel), job.facts.scale_outputs.then_some(&scale)];
         for repeat in 0..job.repeats {
@@ -67,13 +79,37 @@ impl Interpreted {
             for kernel in kernels.into_iter().flatten() {
                 let seed = seed.wrapping_add(repeat.into());
                 if memory.control()[0] == 0 {
-                    memory.run(self, kernel, launch, &layout, seed)?;
+                    let ran = memory.run(self, kernel, launch, &layout, seed);
+                    let rank = |block: u32| match block / job.parts {
+                        // The blocks that divide are those of ranks, and not of streams.
+                        rank if *kernel == scale => rank,
+                        group => job.facts.groups.get(group as usize).map_or(0, |g| g.rank.0),
+                    };
+                    counters += ran.map_err(|failure| NoOutcome::Run(of_ranks(failure, rank)))?;
                 }
             }
         }
         let (control, outputs) = (memory.control(), memory.outputs(job));
-        Ok(Outcome { aborted: control[0] != 0, control, outputs, trace: String::new() })
+        let outcome = Outcome { aborted: control[0] != 0, control, outputs, trace: String::new() };
+        Ok((outcome, counters))
     }
+}
+
+/// Gives the threads of a failure their ranks: the machine runs one launch for all of them.
+fn of_ranks(mut failure: Failure, rank: impl Fn(u32) -> u32) -> Failure {
+    if let Failure::Fault(fault) = &mut failure {
+        let fault = &mut **fault;
+        let mut threads: Vec<&mut Where> = fault.at.iter_mut().collect();
+        match &mut fault.kind {
+            FaultKind::Unordered { other, .. } => threads.push(other),
+            FaultKind::Stuck(waiting) => threads.extend(waiting.iter_mut().map(|(at, _)| at)),
+            _ => {}
+        }
+        for at in threads {
+            at.rank = rank(at.block);
+        }
+    }
+    failure
 }
 
 /// The memory of a launch, as ranges of addresses.
@@ -196,7 +232,7 @@ impl Ranges {
         launch: Launch,
         layout: &GridLayout,
         seed: u64,
-    ) -> Result<(), NoOutcome> {
+    ) -> Result<Counters, Failure> {
         let module = &interpreted.module;
         let function = module.function(kernel).map(|number| &module.functions[number]);
         let block = function.and_then(|function| function.most_threads).unwrap_or([1; 3]);
@@ -210,9 +246,9 @@ impl Ranges {
         };
         let windows = std::mem::take(&mut self.windows);
         let run = Run { ranks: vec![rank], windows, seed, limits: Limits::default() };
-        let outcome = run.run().map_err(NoOutcome::Run)?;
+        let outcome = run.run()?;
         self.windows = outcome.windows;
-        Ok(())
+        Ok(outcome.counters.into_iter().fold(Counters::default(), |sum, of_rank| sum + of_rank))
     }
 
     fn control(&self) -> Vec<u64> {

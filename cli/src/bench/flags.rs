@@ -179,6 +179,12 @@ impl BenchFlags {
 
     /// Refuses flags that exist only for the host, or only for GPUs.
     pub(super) fn check_device(&self) -> Result<(), Failure> {
+        if let Device::Ptx(_) = self.device.device {
+            let title = "--device ptx measures nothing: an interpreter on the CPU takes its own time, and not a GPU's";
+            return Err(Failure::usage(CODE, title).with_help(
+                "`roundelay run --device ptx` checks the kernel; `bench --device cuda --dry-run` predicts its time by a model",
+            ));
+        }
         let on_gpus = [("--graph", self.graph), ("--dry-run", self.dry_run)];
         if let (Device::Host, Some((flag, _))) =
             (&self.device.device, on_gpus.iter().find(|(_, given)| *given))

@@ -1,10 +1,14 @@
 //! `roundelay run`: seeded random data, real buffers, and every element compared with a plain reference.
 
+#[cfg(feature = "cuda")]
+mod cuda;
+#[cfg(feature = "cuda")]
+mod faults;
+#[cfg(feature = "cuda")]
+mod interpreted;
 mod table;
 
 use std::sync::Arc;
-#[cfg(feature = "cuda")]
-use std::time::{Duration, Instant};
 
 use clap::Args;
 use roundelay::{Algorithm as _, DType, ReduceOp, Schedule};
@@ -40,9 +44,9 @@ pub(crate) struct RunFlags {
     #[arg(short, long, value_name = "RANKS", value_parser = rank_counts)]
     pub(crate) nranks: Option<RankCounts>,
     /// Count of elements, as NCCL's calls take it (for an AllReduce, the elements of each rank), such as 1000, 64K, 1M
-    /// or 1e6; K, M and G are powers of 1024, as in sizes
-    #[arg(long, default_value = "1M", value_parser = count)]
-    pub(crate) count: u64,
+    /// or 1e6; K, M and G are powers of 1024, as in sizes [default: 1M, and 1000 on ptx]
+    #[arg(long, value_parser = count)]
+    count: Option<u64>,
     /// A count for each block instead: a list such as 5,0,7, one for each rank (for an AllToAll one for each pair, those of
     /// sender 0 first); skew:ALPHA, counts that fall with the power ALPHA of the block's number; or random:SEED, up to
     /// twice the count
@@ -57,12 +61,12 @@ pub(crate) struct RunFlags {
     /// Input and output share memory, by NCCL's rules
     #[arg(long)]
     pub(crate) in_place: bool,
-    /// Seed of the random inputs
+    /// Seed of the random inputs, and on ptx of the order of threads
     #[arg(long, default_value_t = 1, value_parser = at_least(0_u64))]
     pub(crate) seed: u64,
-    /// Timed runs, after one to warm up
-    #[arg(short = 'I', long, value_name = "N", visible_alias = "iters", default_value_t = 5, value_parser = at_least(1_u32))]
-    pub(crate) iterations: u32,
+    /// Timed runs, after one to warm up; on ptx launches in a row [default: 5, and 2 on ptx]
+    #[arg(short = 'I', long, value_name = "N", visible_alias = "iters", value_parser = at_least(1_u32))]
+    iterations: Option<u32>,
     #[command(flatten)]
     pub(crate) callers: CallerFlags,
     #[command(flatten)]
@@ -72,6 +76,20 @@ pub(crate) struct RunFlags {
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
+}
+
+impl RunFlags {
+    fn count(&self) -> u64 {
+        self.count.unwrap_or(if self.is_interpreted() { 1000 } else { 1 << 20 })
+    }
+
+    fn iterations(&self) -> u32 {
+        self.iterations.unwrap_or(if self.is_interpreted() { 2 } else { 5 })
+    }
+
+    fn is_interpreted(&self) -> bool {
+        matches!(self.device.device, Device::Ptx(_))
+    }
 }
 
 pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
@@ -110,9 +128,9 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
     let (mut refused, mut left_out) = (Vec::new(), None);
     let nranks = RankCounts::or(flags.nranks.as_ref(), DEFAULT);
     for &count in &nranks.counts {
-        match run(&algorithm, count, flags, room, &mut calls) {
+        match run((&algorithm, &source), count, flags, room, &mut calls) {
             Ok(report) => table.add(report),
-            Err(Stopped::Unproved(mut errors)) => {
+            Err(Stopped::Wrong(mut errors)) => {
                 let all_refused = errors.iter().all(|e| e.code == Code::RankCountRefused);
                 if nranks.named || !all_refused {
                     name_counts(&mut errors, &algorithm, flags.nranks.is_none().then_some(DEFAULT));
@@ -150,13 +168,13 @@ fn program(flags: &RunFlags) -> Result<bool, Failure> {
             .with_help("its runtimes have one count for all ranks"));
     }
     let (_, proved) = given(flags)?;
-    let shaped = Shaped { proved, count: flags.count, counts: None };
+    let shaped = Shaped { proved, count: flags.count(), counts: None };
     let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), false);
     let report = match run_proved(&shaped, None, flags, Room::of_host()?, &mut calls) {
         Ok(report) => report,
         Err(Stopped::Failure(failure)) => return Err(failure),
         Err(Stopped::TooMuch(much)) => return Err(much.into()),
-        Err(Stopped::Unproved(_)) => return Err(Failure::Program),
+        Err(Stopped::Wrong(_)) => return Err(Failure::Program),
     };
     let schedule = shaped.proved.schedule();
     let mut table = RunTable::new(flags, &schedule.algorithm, schedule.collective);
@@ -194,7 +212,7 @@ pub(crate) fn answer(flags: &RunFlags) -> u8 {
 const DEFAULT: u32 = 8;
 
 enum Stopped {
-    Unproved(Vec<Diagnostic>),
+    Wrong(Vec<Diagnostic>),
     TooMuch(TooMuch),
     Failure(Failure),
 }
@@ -203,7 +221,7 @@ enum Stopped {
 impl From<roundelay_kernels::cuda::Error> for Stopped {
     fn from(error: roundelay_kernels::cuda::Error) -> Self {
         match error {
-            roundelay_kernels::cuda::Error::NoKernel(why) => Self::Unproved(why),
+            roundelay_kernels::cuda::Error::NoKernel(why) => Self::Wrong(why),
             other => Self::Failure(other.into()),
         }
     }
@@ -216,16 +234,16 @@ impl From<Failure> for Stopped {
 }
 
 fn run(
-    algorithm: &Configured,
+    (algorithm, source): (&Configured, &Source),
     nranks: u32,
     flags: &RunFlags,
     room: Room,
     calls: &mut Calls,
 ) -> Result<RunReport, Stopped> {
     progress::about(format!("{}, {nranks} ranks", algorithm.name()));
-    let proved = progress::shown(|| prove_source(algorithm, nranks)).map_err(Stopped::Unproved)?;
+    let proved = progress::shown(|| prove_source(algorithm, nranks)).map_err(Stopped::Wrong)?;
     let shaped = Shaped::new(proved, algorithm, flags)?;
-    run_proved(&shaped, Some(algorithm), flags, room, calls)
+    run_proved(&shaped, Some((algorithm, source)), flags, room, calls)
 }
 
 /// A proved schedule with the lengths of its blocks.
@@ -240,12 +258,12 @@ impl Shaped {
     /// Takes the counts of the flags.
     fn new(proved: Proved, algorithm: &Configured, flags: &RunFlags) -> Result<Self, Stopped> {
         let Some(form) = &flags.counts else {
-            return Ok(Self { proved, count: flags.count, counts: None });
+            return Ok(Self { proved, count: flags.count(), counts: None });
         };
         let (collective, nranks) = (proved.schedule().collective, proved.schedule().nranks);
-        let counts = form.of(collective, nranks, flags.count).map_err(Failure::from)?;
+        let counts = form.of(collective, nranks, flags.count()).map_err(Failure::from)?;
         let place = |finding| algorithm.diagnostic(finding, nranks);
-        let unproved = |found: Vec<_>| Stopped::Unproved(found.into_iter().map(place).collect());
+        let unproved = |found: Vec<_>| Stopped::Wrong(found.into_iter().map(place).collect());
         let proved = proved.for_counts(&counts).map_err(unproved)?;
         Ok(Self { proved, count: 1, counts: Some(counts) })
     }
@@ -258,6 +276,8 @@ fn needed(shaped: &Shaped, flags: &RunFlags) -> u128 {
     // In place there are the inputs, the one buffer of each rank, and the outputs that are compared.
     let buffers = if flags.in_place { apart + shared } else { apart };
     let needed = memory::scratch(schedule, count, flags.dtype) + buffers;
+    // The interpreter knows the order of the accesses to each byte.
+    let needed = if flags.is_interpreted() { 48 * needed } else { needed };
     // Processes have buffers of their own, beside the buffers here, which are compared.
     if flags.callers.callers == CalledBy::Processes { 2 * needed } else { needed }
 }
@@ -265,7 +285,7 @@ fn needed(shaped: &Shaped, flags: &RunFlags) -> u128 {
 /// Runs a proved schedule; kernels for GPUs are made of its algorithm.
 fn run_proved(
     shaped: &Shaped,
-    algorithm: Option<&Configured>,
+    of: Option<(&Configured, &Source)>,
     flags: &RunFlags,
     room: Room,
     calls: &mut Calls,
@@ -277,55 +297,57 @@ fn run_proved(
         collective,
         nranks,
         root: proved.schedule().root,
-        count: usize::try_from(flags.count).expect("the machine holds `count` elements"),
+        count: usize::try_from(flags.count()).expect("the machine holds `count` elements"),
         dtype: flags.dtype,
         op: flags.op,
     };
     let data = reference.with_counts(shaped.counts.as_ref());
     let mut inputs = data.inputs(flags.seed);
-    let Measured { outputs, seconds, reduce_depth, device } = match &flags.device.device {
-        Device::Host => host(shaped, &mut inputs, flags, calls)?,
-        Device::Cuda(devices) => match algorithm {
-            Some(algorithm) => cuda(devices, algorithm, proved, &inputs, flags)?,
-            None => return Err(Stopped::Failure(msccl::on_host())),
-        },
+    let measured = match (&flags.device.device, of) {
+        (Device::Host, _) => host(shaped, &mut inputs, flags, calls)?,
+        (_, Some(of)) => on_device(of, proved, &inputs, flags)?,
+        (_, None) => return Err(Stopped::Failure(msccl::on_host())),
     };
+    let Measured { outputs, seconds, reduce_depth, device, instructions } = measured;
     let views: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
     let wrong = data.count_wrong(&inputs, &views, reduce_depth);
-    let seconds = seconds / f64::from(flags.iterations);
+    let seconds = seconds.map(|seconds| seconds / f64::from(flags.iterations()));
     let moved = match &shaped.counts {
         // The larger of a rank's two buffers, as nccl-tests counts; of the rank that has most.
         Some(_) => inputs.iter().chain(&outputs).map(Vec::len).max().unwrap_or(0) as f64,
-        None => collective.bytes(flags.count, nranks, flags.dtype.size() as u64) as f64,
+        None => collective.bytes(flags.count(), nranks, flags.dtype.size() as u64) as f64,
     };
-    let algbw = if seconds > 0.0 { moved / seconds / 1e9 } else { 0.0 };
+    let algbw = seconds.map(|seconds| if seconds > 0.0 { moved / seconds / 1e9 } else { 0.0 });
     Ok(RunReport {
         ok: wrong == 0,
         algorithm: proved.schedule().algorithm.clone(),
         nranks,
-        count: shaped.counts.as_ref().map_or(flags.count, |counts| counts.all().iter().sum()),
+        count: shaped.counts.as_ref().map_or(flags.count(), |counts| counts.all().iter().sum()),
         counts: shaped.counts.as_ref().map(|counts| counts.all().to_vec()),
         dtype: flags.dtype.name(),
         op: flags.op.name(),
         in_place: flags.in_place,
         seed: flags.seed,
-        iterations: flags.iterations,
+        iterations: flags.iterations(),
         elements: views.iter().map(|view| (view.len() / flags.dtype.size()) as u64).sum(),
         wrong,
-        time_us: seconds * 1e6,
+        time_us: seconds.map(|seconds| seconds * 1e6),
         algbw_gbps: algbw,
-        busbw_gbps: algbw * collective.bus_factor(nranks),
+        busbw_gbps: algbw.map(|algbw| algbw * collective.bus_factor(nranks)),
+        instructions,
         device,
     })
 }
 
-/// The outputs of a run, and its total time.
+/// The outputs of a run, and its total time where it has one.
 struct Measured {
     outputs: Vec<Vec<u8>>,
-    seconds: f64,
+    seconds: Option<f64>,
     reduce_depth: u32,
-    /// The GPUs' names.
+    /// The GPUs' names, or the name of the machine that is interpreted.
     device: Option<String>,
+    /// Instructions of warps that were interpreted.
+    instructions: Option<u64>,
 }
 
 fn host(
@@ -339,57 +361,33 @@ fn host(
     let mut plan = calls.plan(asked, (shaped.count, flags.dtype, flags.op), flags.seed)?;
     let form = if flags.in_place { in_place } else { out_of_place };
     let (outputs, seconds) = form(&mut plan, shaped, inputs, flags)?;
-    Ok(Measured { outputs, seconds, reduce_depth: proved.proof().reduce_depth, device: None })
+    let (seconds, reduce_depth) = (Some(seconds), proved.proof().reduce_depth);
+    Ok(Measured { outputs, seconds, reduce_depth, device: None, instructions: None })
+}
+
+/// Runs a program's kernel on a device.
+#[cfg(feature = "cuda")]
+fn on_device(
+    of: (&Configured, &Source),
+    proved: &Proved,
+    inputs: &[Vec<u8>],
+    flags: &RunFlags,
+) -> Result<Measured, Stopped> {
+    match &flags.device.device {
+        Device::Cuda(devices) => cuda::run(devices, of.0, proved, inputs, flags),
+        Device::Ptx(arch) => interpreted::run(arch, of, proved, inputs, flags),
+        Device::Host => unreachable!("the host runs no kernel"),
+    }
 }
 
 #[cfg(not(feature = "cuda"))]
-fn cuda(
-    _: &[usize],
-    _: &Configured,
+fn on_device(
+    _: (&Configured, &Source),
     _: &Proved,
     _: &[Vec<u8>],
     _: &RunFlags,
 ) -> Result<Measured, Stopped> {
     Err(Stopped::Failure(crate::device::absent()))
-}
-
-#[cfg(feature = "cuda")]
-fn cuda(
-    devices: &[usize],
-    algorithm: &Configured,
-    proved: &Proved,
-    inputs: &[Vec<u8>],
-    flags: &RunFlags,
-) -> Result<Measured, Stopped> {
-    use roundelay_kernels::cuda::{CudaPlan, CudaWorld, Rooms};
-    use roundelay_kernels::grid::Buffers;
-
-    let nranks = proved.schedule().nranks;
-    let world = CudaWorld::on(devices, nranks)?;
-    let options = flags.device.options(&flags.engine);
-    let kind = (flags.dtype, flags.op);
-    let plan = CudaPlan::new(&world, algorithm, proved, flags.count, kind, options)?;
-    let (schedule, size) = (proved.schedule(), flags.dtype.size());
-    let buffers = |rank| Buffers::new(schedule, RankId(rank), flags.count, size);
-    let mut rooms = Rooms::new(&world, (0..nranks).map(buffers).collect(), inputs)?;
-    rooms.clear()?;
-    let (stream, mut time) = (world.stream(), Duration::ZERO);
-    for iteration in 0..=flags.iterations {
-        if flags.in_place {
-            rooms.enter()?;
-        }
-        let begun = Instant::now();
-        rooms.launch(&plan, &stream, flags.in_place)?;
-        plan.wait()?;
-        // The first is to warm up.
-        if iteration > 0 {
-            time += begun.elapsed();
-        }
-    }
-    let reduce_depth = plan.kernel().proof.reduce_depth;
-    let device = Some(world.names().collect::<Vec<_>>().join(", "));
-    let (outputs, seconds) = (rooms.results(flags.in_place)?, time.as_secs_f64());
-    Ok(Measured { outputs, seconds, reduce_depth, device })
 }
 
 fn ranks(schedule: &Schedule) -> impl Iterator<Item = RankId> + use<> {
@@ -415,7 +413,7 @@ fn out_of_place(
     plan.prepare(false)?;
     plan.apart(&mut reads, &mut writes, 1)?;
     let mut seconds = 0.0;
-    for _ in 0..flags.iterations {
+    for _ in 0..flags.iterations() {
         seconds += plan.apart(&mut reads, &mut writes, 1)?;
     }
     plan.fetch(false, &mut writes)?;
@@ -439,7 +437,7 @@ fn in_place(
     let mut buffers: Vec<Vec<u8>> =
         ranks(schedule).map(|rank| vec![0xA5; len(rank).into_iter().max().unwrap_or(0)]).collect();
     let mut seconds = 0.0;
-    for iteration in 0..=flags.iterations {
+    for iteration in 0..=flags.iterations() {
         plan.prepare(true)?;
         for (rank, buffer) in ranks(schedule).zip(&mut buffers) {
             let input = &inputs[rank.index()];

@@ -27,10 +27,17 @@ pub(super) struct RunReport {
     /// Elements that were compared: those of all outputs.
     pub(super) elements: u64,
     pub(super) wrong: u64,
-    pub(super) time_us: f64,
-    pub(super) algbw_gbps: f64,
-    pub(super) busbw_gbps: f64,
-    /// The names of the GPUs; absent on the host.
+    /// The time and the bandwidths; absent for a kernel that was interpreted, whose time says nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) time_us: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) algbw_gbps: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) busbw_gbps: Option<f64>,
+    /// Instructions of warps; absent where no kernel was interpreted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) instructions: Option<u64>,
+    /// The names of the GPUs, or of the machine that was interpreted; absent on the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) device: Option<String>,
 }
@@ -71,11 +78,26 @@ impl<'a> RunTable<'a> {
         print(&format!("\x1b[1;92mproved\x1b[0m {title} for {counts}:"));
         print(&format!("       {}", ALWAYS.join(", ")));
         let place = if flags.in_place { "in place" } else { "out of place" };
+        let runs = match first.instructions {
+            None => format!("mean of {} runs", first.iterations),
+            Some(_) => format!("{} launches", first.iterations),
+        };
         print(&format!(
-            "{title}, {} {}, {place}, seed {}, mean of {} runs",
-            flags.dtype, flags.op, flags.seed, flags.iterations
+            "{title}, {} {}, {place}, seed {}, {runs}",
+            flags.dtype, flags.op, flags.seed
         ));
-        if let Some(device) = &first.device {
+        let device = first.device.as_deref().unwrap_or_default();
+        if first.instructions.is_some() {
+            print(&format!(
+                "on the {device}, interpreted: no race, no stuck wait, no access out of bounds"
+            ));
+            print(&format!(
+                "{:>7} {:>12} {:>14} {:>8}",
+                "nranks", "count", "instructions", "#wrong"
+            ));
+            return;
+        }
+        if first.device.is_some() {
             print(&format!(
                 "on {device}; ranks share a GPU's memory, so bandwidths are not those of links"
             ));
@@ -136,10 +158,15 @@ impl<'a> RunTable<'a> {
 
 fn row(r: &RunReport) -> String {
     let color = if r.ok { "92" } else { "91" };
-    format!(
-        "{:>7} {:>12} {:>12.1} {:>13.3} {:>13.3} \x1b[1;{color}m{:>8}\x1b[0m",
-        r.nranks, r.count, r.time_us, r.algbw_gbps, r.busbw_gbps, r.wrong
-    )
+    let measured = match r.instructions {
+        Some(instructions) => format!("{instructions:>14}"),
+        None => {
+            let [time, algbw, busbw] =
+                [r.time_us, r.algbw_gbps, r.busbw_gbps].map(Option::unwrap_or_default);
+            format!("{time:>12.1} {algbw:>13.3} {busbw:>13.3}")
+        }
+    };
+    format!("{:>7} {:>12} {measured} \x1b[1;{color}m{:>8}\x1b[0m", r.nranks, r.count, r.wrong)
 }
 
 /// A number whose digits are in groups of three, such as `8,000,024`.
