@@ -49,6 +49,8 @@ mod outputs;
 #[cfg(target_os = "linux")]
 #[path = "command/processes.rs"]
 mod processes;
+#[path = "command/ptx.rs"]
+mod ptx;
 #[path = "command/select.rs"]
 mod select;
 #[path = "command/simulate.rs"]

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::call::{Call, TempFile, binary, roundelay};
 
 /// With the wheel that `cargo xtask nvrtc` installs, and a cache of its own.
-fn compiled(args: &[&str], variables: &[(&str, &str)]) -> Call {
+pub(super) fn compiled(args: &[&str], variables: &[(&str, &str)]) -> Call {
     let wheel = roundelay_tests::root().join("target/nvrtc");
     assert!(wheel.is_dir(), "{} is not there: run `cargo xtask nvrtc`", wheel.display());
     let mut command = binary();

@@ -10,7 +10,7 @@ use roundelay_ptx::{BadText, Finding};
 const MOST_NOTES: usize = 6;
 
 /// The page of a kernel, and the facts that all its diagnostics tell.
-pub(super) struct Page<'a> {
+pub(super) struct KernelPage<'a> {
     pub(super) source: &'a Source,
     /// The place of the algorithm's name.
     pub(super) header: Span,
@@ -22,7 +22,7 @@ pub(super) struct Page<'a> {
 const REPORT: &str = "the page is proved, so the fault is below it: in the text of the kernel, or in its compiler; \
 report it with what `roundelay emit cuda` prints";
 
-impl Page<'_> {
+impl KernelPage<'_> {
     /// Returns the diagnostic of a rule that the text of the kernel breaks.
     pub(super) fn finding(&self, finding: &Finding) -> Diagnostic {
         let Finding { rule, function, line, source, what } = finding;
@@ -174,7 +174,7 @@ mod tests {
 
     fn shown(kind: FaultKind, at: Option<Where>) -> String {
         let source = Source::from_text("pages/swap.coll", TEXT);
-        let page = Page { source: &source, header: Span::new(0, 1), nranks: 2, seed: 9 };
+        let page = KernelPage { source: &source, header: Span::new(0, 1), nranks: 2, seed: 9 };
         let failure = Failure::Fault(Box::new(KernelFault { kind, at }));
         render(&page.failure(&failure), &source, false)
     }

@@ -11,7 +11,7 @@ use roundelay_kernels::cuda::{Arch, THREADS, Target, fit};
 use roundelay_kernels::interpreted::{Interpreted, NoOutcome};
 use roundelay_kernels::shim::ShimJob;
 
-use super::faults::Page;
+use super::faults::KernelPage;
 use super::{Measured, RunFlags, Stopped};
 use crate::kernel::{FormFlag, VECTOR, has_protocol, kernel_of};
 use crate::progress;
@@ -37,7 +37,7 @@ pub(super) fn run(
 
     let nranks = kernel.schedule.nranks;
     let header = algorithm.program().header();
-    let page = Page { source, header, nranks, seed: flags.seed };
+    let page = KernelPage { source, header, nranks, seed: flags.seed };
     let about = |what: &str| progress::about(format!("{}, {nranks} ranks: {what}", kernel.name));
     progress::shown(|| {
         about("NVRTC compiles");

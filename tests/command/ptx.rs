@@ -1,0 +1,127 @@
+//! `run --device ptx`: kernels as NVRTC compiles them, interpreted, and all that can be wrong with the call.
+
+use std::fs;
+use std::path::Path;
+
+use expect_test::expect_file;
+use sha2::{Digest as _, Sha256};
+
+use super::call::{Call, TempFile, roundelay};
+use super::cuda::compiled;
+
+/// A user's own page, of one exchange.
+const PAGE: &str = "\
+algorithm Swap() -> AllGather {
+    view block = output.split(nranks);
+    let other = peer((rank + 1) % nranks);
+    copy(local.input, local.block[rank]);
+    other.TxAck();
+    other.RxAck();
+    copy(other.block[other.rank], local.block[other.rank]);
+    other.TxDataSignal();
+    other.RxDataSignal();
+}
+";
+
+fn run(args: &[&str], variables: &[(&str, &str)]) -> Call {
+    compiled(&[&["run"], args, &["--device", "ptx"]].concat(), variables)
+}
+
+#[test]
+fn a_users_page_has_the_results_of_the_reference() {
+    let page = TempFile::new("swap.coll", PAGE.as_bytes());
+    let args = [page.path(), "-n", "2", "--count", "37", "--format", "json"];
+    for more in [
+        &[][..],
+        &["--in-place", "--seed", "5"],
+        &["--form", "table", "--threads", "64"],
+        &["--ctas", "3"],
+    ] {
+        let report = run(&[&args, more].concat(), &[]).ends(0).json();
+        assert_eq!((&report["ok"], &report["wrong"]), (&true.into(), &0.into()), "{report}");
+        assert_eq!((&report["device"], &report["count"]), (&"PTX for sm_90".into(), &37.into()));
+        assert!(report["instructions"].as_u64().is_some_and(|n| n > 1000), "{report}");
+        assert!(report.get("time_us").is_none(), "{report}");
+    }
+}
+
+/// Runs the page after a change of its compiled kernel: another text of the same length in its entry of the cache.
+fn changed(from: &str, to: &str) -> Call {
+    assert_eq!(from.len(), to.len());
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = TempFile::new("swap.coll", PAGE.as_bytes());
+    let cache = [("ROUNDELAY_CACHE", folder.path().to_str().expect("text"))];
+    let args = [page.path(), "-n", "2", "--count", "37", "--seed", "3"];
+    run(&args, &cache).ends(0);
+    let entries = fs::read_dir(folder.path()).expect("a folder");
+    let changes: usize =
+        entries.map(|entry| change(&entry.expect("an entry").path(), from, to)).sum();
+    assert!(changes > 0, "no kernel has `{from}`");
+    let call = run(&args, &cache);
+    Call { err: call.err.replace(page.path(), "swap.coll"), ..call }
+}
+
+/// Replaces texts in an entry of the cache, behind whose first line is the hash of the rest.
+fn change(path: &Path, from: &str, to: &str) -> usize {
+    let mut bytes = fs::read(path).expect("an entry");
+    let body = bytes.iter().position(|byte| *byte == b'\n').expect("a first line") + 1 + 32;
+    let mut changes = 0;
+    for at in body..bytes.len().saturating_sub(from.len()) {
+        if bytes[at..].starts_with(from.as_bytes()) {
+            bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+            changes += 1;
+        }
+    }
+    let hash = Sha256::digest(&bytes[body..]);
+    bytes[body - 32..body].copy_from_slice(&hash);
+    fs::write(path, bytes).expect("the entry");
+    changes
+}
+
+#[test]
+fn a_wait_that_never_ends_stands_at_the_pages_line() {
+    let page = TempFile::new("swap.coll", PAGE.as_bytes());
+    let ptx = compiled(&["emit", "ptx", page.path(), "-n", "2"], &[]).ends(0).out;
+    let post = ptx.split("red.release.gpu.global.add.u64 ").nth(1).expect("a post");
+    let (post, _) = post.split_once(';').expect("an instruction");
+    let (_, register) = post.split_once(", ").expect("an address and a register");
+    // Each post adds nothing.
+    let adds = |number: u32| format!("mov.u64 \t{register}, {number};");
+    let call = changed(&adds(1), &adds(0)).ends(1);
+    expect_file!["../data/kernel_fault.stderr"].assert_eq(&call.err);
+}
+
+#[test]
+fn a_rule_that_the_text_breaks_is_told_before_the_run() {
+    let call = changed("red.release.gpu", "red.relaxed.gpu").ends(1);
+    assert!(call.out.is_empty(), "{}", call.out);
+    for part in ["error[E0434]", "rule Post, in ", "the post does not release", "at nranks = 2"] {
+        assert!(call.err.contains(part), "{part} is not in\n{}", call.err);
+    }
+}
+
+#[test]
+fn what_cannot_be_interpreted_is_refused_with_its_reason() {
+    let refused = |args: &[&str], code: &str, why: &str| {
+        let all = [args, &["--device", "ptx"]].concat();
+        let call = compiled(&all, &[]).refused(2, code);
+        assert!(call.err.contains(why), "{why} is not in\n{}", call.err);
+    };
+    let ring = ["run", "RingAllReduce", "-n", "2"];
+    let with = |more: &[&'static str]| [&ring, more].concat();
+    refused(&["bench", "RingAllReduce"], "E0501", "measures nothing");
+    refused(&with(&["--workers", "2"]), "E0501", "--workers is for the host's engine");
+    refused(&with(&["--callers", "each"]), "E0501", "--callers each is for the host's engine");
+    refused(&with(&["--counts", "1,2"]), "E0501", "kernels have one count");
+    refused(&with(&["-I", "1000000"]), "E0507", "take a smaller --count");
+    refused(&with(&["--count", "1e15"]), "E0407", "memory");
+    refused(&with(&["--form", "table", "--protocol", "ll"]), "E0423", "has no protocol ll");
+    refused(&["run", "tests/msccl/msccl-tools-ring-8.xml"], "E0501", "runs on the host");
+    let nothing = [("ROUNDELAY_NVRTC", "/nothing/here")];
+    let call = run(&["RingAllReduce", "-n", "2"], &nothing).refused(2, "E0415");
+    assert!(call.err.contains("cargo xtask nvrtc"), "{}", call.err);
+    let old = roundelay(&["run", "RingAllReduce", "--device", "ptx:sm_70"]).refused(2, "E0416");
+    assert!(old.err.contains("sm_80 or newer"), "{}", old.err);
+    let fifo = run(&["RingAllReduce", "-n", "2", "--protocol", "ll"], &[]).refused(1, "E0423");
+    assert!(fifo.err.contains("has no fifo"), "{}", fifo.err);
+}
