@@ -15,7 +15,7 @@ use crate::values::{RefusedValue, at_least};
 #[derive(Args)]
 pub(crate) struct DeviceFlags {
     /// Where the ranks run: host; GPUs by number: cuda (the first one), cuda:1, or cuda:0,1 for several; or ptx, the
-    /// kernel as NVRTC compiles it (ptx:sm_80 for another GPU than sm_90), interpreted on the CPU to check it
+    /// kernel as NVRTC compiles it (`ptx:sm_80` for another GPU than `sm_90`), interpreted on the CPU to check it
     #[arg(long, default_value = "host", value_parser = device)]
     pub(crate) device: Device,
     /// On GPUs: how data travels: direct, simple or ll [default: simple for a program that sends and

@@ -71,10 +71,10 @@ impl KernelPage<'_> {
 
     fn fault(&self, fault: &KernelFault) -> Diagnostic {
         let mut found = self.broken(None, &fault.kind.to_string());
-        let (mut now, mut before) = (String::new(), None);
+        let (mut now, mut before) = ("", None);
         if let FaultKind::Unordered { stores, other, other_stores, .. } = &fault.kind {
             let access = |stores| if stores { "the store: " } else { "the load: " };
-            now = access(*stores).to_owned();
+            now = access(*stores);
             before = Some((access(*other_stores), other));
         }
         if let Some(at) = &fault.at {
