@@ -8,9 +8,10 @@ use std::process::Command;
 use crate::command::run;
 
 /// The crates that are published, each before the crates that depend on it.
-const PUBLISHED: [&str; 10] = [
+const PUBLISHED: [&str; 11] = [
     "roundelay-dtype",
     "roundelay-arithmetic",
+    "roundelay-ptx",
     "roundelay-core",
     "roundelay-export",
     "roundelay-library",
