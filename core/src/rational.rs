@@ -21,8 +21,8 @@ pub const fn lcm(a: u64, b: u64) -> Option<u64> {
     (a / gcd(a, b)).checked_mul(b)
 }
 
-/// Returns the greatest common divisor, by shifts and differences, which cost less than divisions.
-pub(crate) const fn gcd(mut a: u64, mut b: u64) -> u64 {
+/// Returns the greatest common divisor; of 0 and a number, that number. Shifts and differences cost less than divisions.
+pub const fn gcd(mut a: u64, mut b: u64) -> u64 {
     if a == 0 || b == 0 {
         return a | b;
     }

@@ -5,12 +5,11 @@ use roundelay::{DType, ReduceOp};
 use roundelay_core::executor::Executor;
 use roundelay_core::verify::Signals;
 
-use crate::flags::{EngineFlags, topology_help};
+use crate::flags::EngineFlags;
 use crate::lints::LintFlags;
 use crate::report::Format;
-use crate::values::{
-    RefusedValue, at_least, bytes, dtype, rank_count, rate, reduce_op, signals, time,
-};
+use crate::synthesize::MachineFlags;
+use crate::values::{RefusedValue, at_least, bytes, dtype, rate, reduce_op, signals, time};
 
 #[derive(Args)]
 pub(crate) struct ExecutorFlags {
@@ -156,15 +155,8 @@ pub(super) struct ScoreFlags {
 
 #[derive(Args)]
 pub(super) struct SynthesisFlags {
-    #[arg(long, value_name = "FILE|TEXT", help = topology_help!("What the ranks run on"))]
-    pub(super) topology: String,
-    /// The GPUs to assume if a topology file has none: sm=80,nvlinks=12 or sm=70,cube or
-    /// gfx942,xgmi=1; or links alone, such as nvlinks=18, if it lists none
-    #[arg(long, value_name = "ASSUMPTION")]
-    pub(super) assume: Option<String>,
-    /// The rank count: the first ranks of the topology [default: all]
-    #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
-    pub(super) nranks: Option<u32>,
+    #[command(flatten)]
+    pub(super) machine: MachineFlags,
     /// Sizes in bytes as nccl-tests counts them, at which executors are compared, such as 512K,512M,400MB+4
     #[arg(long, value_delimiter = ',', value_parser = size, default_value = "1K,1M,1G")]
     pub(super) sizes: Vec<u64>,

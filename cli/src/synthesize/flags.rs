@@ -1,11 +1,16 @@
 //! The flags of `synthesize`.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use clap::Args;
 use roundelay_core::collective::Collective;
+use roundelay_core::topology::Topology;
 
 use crate::flags::topology_help;
-use crate::report::Format;
+use crate::report::{Failure, Format};
 use crate::simulate::{Size, sized};
+use crate::topology;
 use crate::values::{RefusedValue, at_least, collective, rank_count, rate};
 
 /// The trees of each root that are asked for.
@@ -22,20 +27,41 @@ pub(super) enum Wanted {
 /// The most trees of a root that may be asked for.
 const MOST: u32 = 1 << 10;
 
+/// The machine for which something is found.
+#[derive(Args)]
+pub(crate) struct MachineFlags {
+    #[arg(long, value_name = "FILE|TEXT", help = topology_help!("What the ranks run on"))]
+    pub(crate) topology: String,
+    /// The GPUs to assume if a topology file has none: sm=80,nvlinks=12 or sm=70,cube or
+    /// gfx942,xgmi=1; or links alone, such as nvlinks=18, if it lists none
+    #[arg(long, value_name = "ASSUMPTION")]
+    assume: Option<String>,
+    /// The rank count: the first ranks of the topology [default: all]
+    #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
+    nranks: Option<u32>,
+}
+
+impl MachineFlags {
+    /// Returns the topology, and the number of ranks that take part.
+    pub(crate) fn read(&self) -> Result<(Arc<Topology>, u32), Failure> {
+        let given = topology::read(&self.topology, self.assume.as_deref())?.topology;
+        let nranks = self.nranks.unwrap_or(given.nranks());
+        Ok((given, nranks))
+    }
+
+    /// Whether the topology is a text of the language, and no file.
+    pub(crate) fn is_text(&self) -> bool {
+        self.topology.contains('(') && !Path::new(&self.topology).exists()
+    }
+}
+
 #[derive(Args)]
 pub(crate) struct SynthesizeFlags {
     /// The collective: AllGather, ReduceScatter, AllReduce, Broadcast or Reduce
     #[arg(value_parser = collective)]
     pub(super) collective: Collective,
-    #[arg(long, value_name = "FILE|TEXT", help = topology_help!("What the ranks run on"))]
-    pub(super) topology: String,
-    /// The GPUs to assume if a topology file has none: sm=80,nvlinks=12 or sm=70,cube or
-    /// gfx942,xgmi=1; or links alone, such as nvlinks=18, if it lists none
-    #[arg(long, value_name = "ASSUMPTION")]
-    pub(super) assume: Option<String>,
-    /// The rank count: the first ranks of the topology [default: all]
-    #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
-    pub(super) nranks: Option<u32>,
+    #[command(flatten)]
+    pub(super) machine: MachineFlags,
     /// The root of Broadcast and Reduce; with --draw, the rank whose trees are drawn
     #[arg(long, value_name = "RANK", default_value_t = 0)]
     pub(super) root: u32,

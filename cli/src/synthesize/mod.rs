@@ -6,7 +6,6 @@ mod flags;
 mod rounds;
 
 use std::iter;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -30,10 +29,9 @@ use crate::progress;
 use crate::report::{Failure, Format, print_all};
 use crate::streams::{print, print_json};
 use crate::topo::{count, short};
-use crate::topology;
 use crate::values::count_of_size;
-pub(crate) use flags::SynthesizeFlags;
 use flags::Wanted;
+pub(crate) use flags::{MachineFlags, SynthesizeFlags};
 
 /// The most slices that are tried; then every half, as long as it is not slower.
 const SLICES: u32 = 512;
@@ -79,9 +77,8 @@ struct Timed {
 
 pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
     draw::reserve(flags)?;
-    let given = topology::read(&flags.topology, flags.assume.as_deref())?;
-    let topology = &given.topology;
-    let nranks = flags.nranks.unwrap_or(topology.nranks());
+    let (topology, nranks) = flags.machine.read()?;
+    let topology = &topology;
     let run = Synthesis { flags, topology, nranks };
     let in_rounds = match (flags.matching, flags.exact) {
         (Some(chunks), _) => Some(run.matched(chunks)?),
@@ -279,7 +276,7 @@ impl Synthesis<'_> {
         let Self { flags, nranks, topology } = self;
         let mut words = vec![format!(
             "roundelay synthesize {} --topology \"{}\"",
-            flags.collective, flags.topology
+            flags.collective, flags.machine.topology
         )];
         if *nranks != topology.nranks() {
             words.push(format!("--nranks {nranks}"));
@@ -308,14 +305,13 @@ impl Synthesis<'_> {
         slices: u32,
         head: &[String],
     ) -> Result<(String, Configured), Failure> {
-        let text = &self.flags.topology;
-        let is_text = text.contains('(') && !Path::new(text).exists();
+        let machine = &self.flags.machine;
         let page = TreesPage {
             collective: self.flags.collective,
             root: RankId(self.flags.root),
             packing: trees.packing,
             back: trees.back,
-            topology: is_text.then_some(text),
+            topology: machine.is_text().then_some(&machine.topology),
             slices,
             head,
         };

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
+use roundelay_core::rational::gcd;
 use roundelay_core::topology::packing::{Packing, WeightedTree};
 
 /// The width of a line, in characters.
@@ -122,12 +123,6 @@ fn weights(trees: &[WeightedTree]) -> Vec<u64> {
 
 /// Returns weights in lowest terms.
 pub fn lowest_terms(weights: &[u64]) -> Vec<u64> {
-    let gcd = |mut a: u64, mut b: u64| {
-        while b > 0 {
-            (a, b) = (b, a % b);
-        }
-        a
-    };
     let common = weights.iter().fold(0, |common, weight| gcd(common, *weight)).max(1);
     weights.iter().map(|weight| weight / common).collect()
 }

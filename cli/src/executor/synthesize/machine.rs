@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use roundelay_core::diagnostics::Code;
@@ -19,8 +18,7 @@ const MOST_RANKS: u32 = 32;
 
 /// Returns the text of the machine, and its topology.
 pub(super) fn of(flags: &SynthesisFlags) -> Result<(String, Arc<Topology>), Failure> {
-    let given = topology::read(&flags.topology, flags.assume.as_deref())?.topology;
-    let nranks = flags.nranks.unwrap_or(given.nranks());
+    let (given, nranks) = flags.machine.read()?;
     given.holds_pairs(nranks)?;
     if nranks > MOST_RANKS {
         let title = format!("{nranks} ranks are too many: an executor is found for {MOST_RANKS}");
@@ -28,9 +26,8 @@ pub(super) fn of(flags: &SynthesisFlags) -> Result<(String, Arc<Topology>), Fail
             "take the first ranks with --nranks, or find one algorithm by `synthesize`",
         ));
     }
-    let text = flags.topology.trim();
-    if nranks == given.nranks() && text.contains('(') && !Path::new(text).exists() {
-        return Ok((text.to_owned(), given));
+    if nranks == given.nranks() && flags.machine.is_text() {
+        return Ok((flags.machine.topology.trim().to_owned(), given));
     }
     let text = mesh(&given, nranks).ok_or_else(|| {
         let title = format!("the first {nranks} ranks are no mesh of equal links");

@@ -7,6 +7,7 @@ use super::router::Router;
 use super::ways::CableWay;
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
+use roundelay_core::rational::gcd;
 use roundelay_core::topology::packing::{Packing, WeightedTree};
 use roundelay_core::topology::{NodeId, Topology};
 
@@ -46,12 +47,12 @@ impl TreeMarks {
         let mut trees: Vec<WeightedTree> =
             if whole { all.clone() } else { of_root().cloned().collect() };
         trees.sort_by_key(|tree| std::cmp::Reverse(tree.weight));
-        let gcd = trees.iter().fold(0, |common, tree| gcd(tree.weight, common)).max(1);
-        let parts = trees.iter().map(|tree| tree.weight / gcd).sum();
+        let common = trees.iter().fold(0, |common, tree| gcd(common, tree.weight)).max(1);
+        let parts = trees.iter().map(|tree| tree.weight / common).sum();
         for tree in &mut trees {
-            tree.weight /= gcd;
+            tree.weight /= common;
             let routes = tree.routes.iter_mut().flatten();
-            routes.for_each(|route| route.weight /= gcd);
+            routes.for_each(|route| route.weight /= common);
         }
         let many = match trees.len() {
             1 => "one tree".to_owned(),
@@ -163,8 +164,4 @@ pub(super) struct TreeLine {
 fn class(number: usize) -> String {
     let dashed = if number < COLORS { "" } else { " dashed" };
     format!("tree tree{}{dashed}", number % COLORS)
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }

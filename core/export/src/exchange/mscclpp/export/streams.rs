@@ -11,7 +11,7 @@ use crate::exchange::terms::Memory;
 use roundelay_core::collective::Alias;
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::ids::{ChannelId, RankId};
-use roundelay_core::rational::Rat;
+use roundelay_core::rational::{Rat, gcd};
 use roundelay_core::schedule::{Buffer, Op, OpKind, Operand, Schedule, SignalKind, Stream};
 
 /// The number of chunks of a unit of the count, and the place of each scratch.
@@ -72,10 +72,6 @@ impl Grid {
         };
         Chunk { rank: operand.rank.0, memory, index, size: hi - lo }
     }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// The semaphores of a rank. Each post has a semaphore of its own: then only one block releases it, also if a stream
