@@ -32,8 +32,8 @@ pub(crate) struct KernelFlags {
     /// How the kernel holds the algorithm
     #[arg(long, value_enum, default_value_t = FormFlag::Loops)]
     form: FormFlag,
-    /// How the ranks are called
-    #[arg(long, value_enum, default_value_t = Callers::One)]
+    /// How the ranks are called: each begins and ends by itself, or one launch begins and ends all of them
+    #[arg(long, value_enum, default_value_t = Callers::Each)]
     callers: Callers,
     /// With --form table: how much the optimizer may change: 0 nothing, 1 drops signals and joins moves, 2 fuses moves
     #[arg(short = 'O', value_name = "LEVEL", default_value_t = Level::O2, value_parser = level)]

@@ -34,6 +34,16 @@ fn the_text_is_made_without_any_of_cuda() {
     let args = ["emit", "cuda", "RingAllReduce", "--dtype", "f8e4m3", "--op", "max"];
     let out = roundelay(&args).ends(0).out;
     assert!(out.contains("ELEMENT f8e4m3") && out.contains("OP Max"), "{out}");
+    let of = |callers: &[&str]| {
+        let args = [&["emit", "cuda", "RingAllReduce", "--nranks", "8"], callers].concat();
+        roundelay(&args).ends(0).out
+    };
+    let (each, one) = (of(&[]), of(&["--callers", "one"]));
+    assert!(each.contains("\n// Each rank begins and ends by itself.\n"), "{each}");
+    assert!(one.contains("\n// One launch begins and ends all ranks.\n"), "{one}");
+    // One launch orders the end of all ranks, and the last signals of the ring are for nothing else.
+    let signals = |text: &str| text.matches("xDataSignal()").count();
+    assert!(signals(&each) > signals(&one), "{each}{one}");
     // The loops stay loops.
     let loops =
         |nranks| roundelay(&["emit", "cuda", "RingAllReduce", "--nranks", nranks]).ends(0).out;

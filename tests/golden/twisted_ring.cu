@@ -2,6 +2,7 @@
 // AllReduce on a ring in both directions at once: half of the data travels each way, on a stream of
 // its own, so a full-duplex link is busy both ways.
 //
+// One launch begins and ends all ranks.
 // Proved for 8 ranks: 14 steps; at the busiest rank 2 streams, 30 moves, 30 posts, 30 waits.
 // The busiest port carries 1.7500 units of the count.
 // Signals that others imply are left out: line 34, 35, 42, 43.
@@ -60,7 +61,7 @@ ROUNDELAY_DEVICE void TwistedRingAllReduce(
 
 } // namespace roundelay
 
-#line 64 "TwistedRingAllReduce.cu"
+#line 65 "TwistedRingAllReduce.cu"
 ROUNDELAY_WALK(TwistedRingAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::TwistedRingAllReduce(lane, lane.input(), lane.output(), lane.ring_param(0));

@@ -20,7 +20,7 @@ pub(super) struct KernelPage<'a> {
 
 /// The advice for a fault of a kernel whose page is proved.
 const REPORT: &str = "the page is proved, so the fault is below it: in the text of the kernel, or in its compiler; \
-report it with what `roundelay emit cuda` prints";
+report it with what `roundelay emit cuda --callers one` prints";
 
 impl KernelPage<'_> {
     /// Returns the diagnostic of a rule that the text of the kernel breaks.

@@ -35,6 +35,20 @@ impl KernelSource<'_> {
         self.notes.is_none_or(|notes| notes.meets.contains(&at))
     }
 
+    /// Whether statements do nothing in the kernel, because all their signals are left out.
+    pub(super) fn idle(&self, body: &[Stmt]) -> bool {
+        body.iter().all(|stmt| match &stmt.kind {
+            StmtKind::Let(..) | StmtKind::Require(..) | StmtKind::Demand(_) => true,
+            StmtKind::Signal(..) => self.dropped(stmt.at),
+            StmtKind::For(.., body) => self.idle(body),
+            StmtKind::If(arms, otherwise) => {
+                arms.iter().all(|(_, body)| self.idle(body))
+                    && otherwise.as_ref().is_none_or(|body| self.idle(body))
+            }
+            _ => false,
+        })
+    }
+
     /// Whether all CTAs of a rank must walk the whole body of a `parallel`: it forks streams, which are numbered at run
     /// time, or it writes slots whose lengths other CTAs need.
     pub(super) fn all_walk(&self, body: &[Stmt]) -> bool {

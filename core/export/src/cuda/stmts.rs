@@ -231,6 +231,7 @@ impl<'a, 'w> Body<'a, 'w> {
                 let (ty, name) = (type_name(value.ty), self.var(*var));
                 self.statement(at, &format!("const {ty} {name} = {text};"));
             }
+            StmtKind::For(.., body) if self.source.idle(body) => {}
             StmtKind::For(var, Iter::Range(lo, hi), body) => {
                 let (lo, hi, var) = (self.expr(lo), self.text(hi), self.var(*var));
                 let more = Target::Cpp.binary(BinOp::Lt, Text::atom(var.clone()), hi).code;
@@ -247,27 +248,7 @@ impl<'a, 'w> Body<'a, 'w> {
                 let head = format!("lane.parallel<{walk}>({lo}, {hi}, [&](const i64 {var}) {{");
                 self.nested(at, &head, body, "});");
             }
-            StmtKind::If(arms, otherwise) => {
-                let conditions: Vec<_> = arms.iter().map(|(c, _)| self.expr(c)).collect();
-                for (i, ((_, body), condition)) in arms.iter().zip(conditions).enumerate() {
-                    let head = format!("if ({condition}) {{");
-                    if i == 0 {
-                        self.statement(at, &head);
-                    } else {
-                        self.line(&format!("}} else {head}"));
-                    }
-                    self.depth += 1;
-                    self.block(body);
-                    self.depth -= 1;
-                }
-                if let Some(body) = otherwise {
-                    self.line("} else {");
-                    self.depth += 1;
-                    self.block(body);
-                    self.depth -= 1;
-                }
-                self.line("}");
-            }
+            StmtKind::If(arms, otherwise) => self.branches(at, arms, otherwise.as_deref()),
             // Checked when the schedule was laid out.
             StmtKind::Require(..) | StmtKind::Demand(_) => {}
             StmtKind::Scratch(var, count, like, _) => self.scratch(at, *var, count.as_ref(), like),
@@ -314,6 +295,47 @@ impl<'a, 'w> Body<'a, 'w> {
                 self.primitive(at, *primitive, peer, places, onward.as_ref());
             }
         }
+    }
+
+    /// Writes the branches of an `if` as far as one of them does something.
+    fn branches(
+        &mut self,
+        at: SpanId,
+        arms: &'a [(Expr, Vec<Stmt>)],
+        otherwise: Option<&'a [Stmt]>,
+    ) {
+        let otherwise = otherwise.filter(|body| !self.source.idle(body));
+        let busy = |(_, body): &(Expr, Vec<Stmt>)| !self.source.idle(body);
+        if let ([(condition, body)], Some(otherwise)) = (arms, otherwise)
+            && self.source.idle(body)
+        {
+            let condition = self.expr(condition);
+            return self.nested(at, &format!("if (!({condition})) {{"), otherwise, "}");
+        }
+        let last = arms.iter().rposition(busy).map_or(0, |last| last + 1);
+        let arms = if otherwise.is_some() { arms } else { &arms[..last] };
+        if arms.is_empty() {
+            return;
+        }
+        let conditions: Vec<_> = arms.iter().map(|(c, _)| self.expr(c)).collect();
+        for (i, ((_, body), condition)) in arms.iter().zip(conditions).enumerate() {
+            let head = format!("if ({condition}) {{");
+            if i == 0 {
+                self.statement(at, &head);
+            } else {
+                self.line(&format!("}} else {head}"));
+            }
+            self.depth += 1;
+            self.block(body);
+            self.depth -= 1;
+        }
+        if let Some(body) = otherwise {
+            self.line("} else {");
+            self.depth += 1;
+            self.block(body);
+            self.depth -= 1;
+        }
+        self.line("}");
     }
 
     /// Returns one place, or several in braces.

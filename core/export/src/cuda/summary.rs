@@ -3,7 +3,7 @@
 use super::source::Notes;
 use super::{Form, Spec};
 use roundelay_core::schedule::{OpKind, Schedule};
-use roundelay_core::verify::Proof;
+use roundelay_core::verify::{Callers, Proof};
 
 /// Returns the lines of the comment above a kernel.
 pub(super) fn about(
@@ -38,6 +38,12 @@ pub(super) fn about(
     };
     let streams = schedule.streams.iter().map(|s| s.index + 1).max().unwrap_or(1);
     let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let callers = match spec.callers {
+        Callers::Each => "Each rank begins and ends by itself.",
+        Callers::Announced => "No rank begins before all are called; each ends by itself.",
+        Callers::One => "One launch begins and ends all ranks.",
+    };
+    about.push(callers.to_owned());
     about.push(format!(
         "Proved for {}: {}; at the busiest rank {}, {}, {}, {}.",
         plural(*nranks as usize, "rank"),
