@@ -8,10 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::litmus::{Litmus, Thread, all};
-
-/// Outcomes that the axioms allow, and the machine does not show: loads that read later stores, in a circle.
-const NOT_SHOWN: [(&str, &str); 1] = [("lb", "0:r0=1 1:r0=1")];
+use super::programs::{Litmus, NOT_SHOWN, Thread, all};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {

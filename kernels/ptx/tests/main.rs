@@ -3,3 +3,4 @@
 mod axioms;
 mod litmus;
 mod machine;
+mod programs;
