@@ -14,6 +14,7 @@ mod formulas;
 mod frontends;
 mod goal;
 mod golden;
+mod hardware;
 mod modules;
 mod mpi;
 mod mscclpp;

@@ -5,13 +5,21 @@
 mod cases;
 mod cuda;
 mod engine;
+mod forms;
+mod instructions;
+mod litmus;
+mod machines;
 mod mutants;
 mod nccl;
+mod operands;
 mod order;
+#[path = "../../kernels/ptx/tests/programs.rs"]
+mod programs;
 mod ptx;
 mod runner;
 mod shim;
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -23,22 +31,25 @@ use roundelay_kernels::cuda::{Arch, Cache, Compiler, Target};
 use runner::Limits;
 
 const USAGE: &str = "\
-usage: gpu-check cuda|shim|ptx|ptx-mutants|nccl|compile|nvrtc [OPTION]...
+usage: gpu-check cuda|shim|ptx|ptx-mutants|instructions|litmus|nccl|compile|nvrtc [OPTION]...
   cuda              kernels on a GPU, all ranks on it
   shim              kernels on CPU threads, compiled by g++
   ptx               the PTX that NVRTC makes of kernels for --arch, by an interpreter
   ptx-mutants       the same of kernels with mistakes in the device headers, each of which must be found
+  instructions      every form of an instruction on a GPU beside the interpreter of PTX
+  litmus            the small programs of the memory model on a GPU
   nccl              sends and receives of NCCL on a GPU
   compile           kernels by NVRTC for --arch, and none of them run
   nvrtc             one kernel by NVRTC, with CUDA's headers, and where that NVRTC lies
   --quick           few rank counts and types, and three launches in a row
   --small           no large counts, for a device with little memory
-  --only NAME,...   these algorithms; of `ptx-mutants`, mistakes with one of these words in their names
+  --only NAME,...   these algorithms; mistakes, forms or programs with one of these words in their names
   --device N        the GPU, the first if not given
   --patience SECS   how long a wait of a kernel may last
   --budget SECS     when to end, whether all is done or not
   --from N          the first case that is run, 0 if not given
-  --arch sm_N       what `compile` and `ptx` compile for, sm_90 if not given";
+  --arch sm_N       what `compile` and `ptx` compile for, sm_90 if not given
+  --texts DIR       write the PTX of `instructions` or `litmus`, and run none of it";
 
 /// The arguments of the command line.
 struct Args {
@@ -51,6 +62,7 @@ struct Args {
     budget: Option<Duration>,
     from: usize,
     arch: Arch,
+    texts: Option<PathBuf>,
 }
 
 /// Why nothing is checked.
@@ -82,6 +94,7 @@ fn args() -> Result<Args, String> {
         budget: None,
         from: 0,
         arch: "sm_90".parse().expect("an architecture"),
+        texts: None,
     };
     while let Some(flag) = given.next() {
         let mut value = || given.next().ok_or(format!("{flag} takes a value; {USAGE}"));
@@ -93,12 +106,13 @@ fn args() -> Result<Args, String> {
             "--patience" => args.patience = Duration::from_secs(number(&flag, &value()?)?),
             "--budget" => args.budget = Some(Duration::from_secs(number(&flag, &value()?)?)),
             "--from" => args.from = number(&flag, &value()?)? as usize,
+            "--texts" => args.texts = Some(value()?.into()),
             "--arch" => args.arch = value()?.parse().map_err(|error| format!("{error}"))?,
             other => return Err(format!("no flag {other}; {USAGE}")),
         }
     }
     let known = |name: &String| select::library().iter().any(|a| a.name() == *name);
-    let of_algorithms = args.kind != "ptx-mutants";
+    let of_algorithms = !["ptx-mutants", "instructions", "litmus"].contains(&args.kind.as_str());
     if let Some(name) = args.only.iter().find(|name| of_algorithms && !known(name)) {
         return Err(format!("the library has no algorithm {name}; `roundelay list` shows all"));
     }
@@ -131,6 +145,8 @@ fn check(args: &Args, begun: Instant) -> Result<usize, Refused> {
         "shim" => Box::new(shim::Threads),
         "ptx" => Box::new(ptx::Instructions::new(args.arch)),
         "ptx-mutants" => return Ok(mutants::all(args.arch, only, args.from)),
+        "instructions" => return instructions(args, limits.end).map_err(Refused::from),
+        "litmus" => return litmus(args).map_err(Refused::from),
         "nccl" => match nccl::Nccl::new(*device, *patience) {
             Ok(nccl) => Box::new(nccl),
             Err(why) => return Err(Refused::NotThere(why)),
@@ -164,6 +180,68 @@ fn check(args: &Args, begun: Instant) -> Result<usize, Refused> {
     // Another process begins after the case that did it, and goes on.
     let again = again(outcome.reached, left);
     Ok(outcome.failed + usize::from(!again?))
+}
+
+/// Whether one of the words of `--only` is in a name, or there are none.
+fn wanted(only: &[String], name: &str) -> bool {
+    only.is_empty() || only.iter().any(|word| name.contains(word.as_str()))
+}
+
+/// Writes texts of PTX, each into a file of its own.
+fn write(folder: &Path, texts: impl Iterator<Item = (String, String)>) -> Result<usize, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    for (name, text) in texts {
+        std::fs::write(folder.join(name + ".ptx"), text).map_err(failed)?;
+    }
+    Ok(0)
+}
+
+/// How many forms of instructions have other results on the GPU than by the interpreter.
+fn instructions(args: &Args, end: Option<Instant>) -> Result<usize, String> {
+    let mut forms = forms::all();
+    forms.retain(|form| wanted(&args.only, &form.text));
+    if let Some(folder) = &args.texts {
+        return write(folder, instructions::texts(&forms));
+    }
+    let (gpu, begun) = (machines::Gpu::new(args.device)?, Instant::now());
+    println!("# every form of an instruction on {} beside the interpreter", gpu.name());
+    let found = instructions::compare(&gpu, &forms, end);
+    print!("{}", found.told);
+    println!(
+        "# {} forms, {} inputs: {} alike, {} other, {} without time, {} s",
+        forms.len(),
+        found.rows,
+        found.same,
+        found.other,
+        found.left,
+        begun.elapsed().as_secs()
+    );
+    Ok(found.other)
+}
+
+/// How many programs of the memory model have outcomes on the GPU that the model forbids.
+fn litmus(args: &Args) -> Result<usize, String> {
+    let mut programs = programs::all();
+    programs.retain(|program| wanted(&args.only, &program.name));
+    if let Some(folder) = &args.texts {
+        return write(folder, programs.iter().filter_map(litmus::text));
+    }
+    let (gpu, begun) = (machines::Gpu::new(args.device)?, Instant::now());
+    println!("# small programs of the memory model on {}", gpu.name());
+    let budget = args.budget.unwrap_or(Duration::from_secs(20));
+    let (mut failed, mut ran) = (0, 0);
+    for (at, program) in programs.iter().enumerate() {
+        // The programs that are left have the remaining time, in equal parts.
+        let left = budget.saturating_sub(begun.elapsed()) / (programs.len() - at) as u32;
+        let (line, wrong) = litmus::check(&gpu, program, litmus::WHOLE, left);
+        println!("{line}");
+        failed += usize::from(wrong);
+        ran += usize::from(!line.contains(": skipped: "));
+    }
+    let seconds = begun.elapsed().as_secs();
+    println!("# {} programs: {ran} run, {failed} wrong, {seconds} s", programs.len());
+    Ok(failed)
 }
 
 /// Compiles a kernel that includes CUDA's headers; which NVRTC has done so.

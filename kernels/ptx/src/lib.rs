@@ -15,4 +15,4 @@ pub mod program;
 mod text;
 
 pub use error::BadText;
-pub use lint::{Finding, Rule, lint};
+pub use lint::{Finding, OPCODES, Rule, lint};

@@ -1,6 +1,7 @@
-//! `cargo xtask gpu-test`: all checks that need a GPU, in one command of ten minutes at most. Correctness of every
-//! algorithm, also below compute-sanitizer and over NCCL's sends and receives, and speed beside torch and NCCL. A step
-//! that fails does not stop the next ones, and after each of them the figures become a page.
+//! `cargo xtask gpu-test`: all checks that need a GPU, in one command of ten minutes at most. The interpreter of PTX
+//! beside the GPU; correctness of every algorithm, also below compute-sanitizer and over NCCL's sends and receives; and
+//! speed beside torch and NCCL. A step that fails does not stop the next ones, and after each of them the figures become
+//! a page.
 
 mod figures;
 mod pack;

@@ -67,6 +67,8 @@ pub(super) struct Setup {
 
 /// Seconds of each step; the correctness at the end gets the remaining time.
 struct Times {
+    instructions: u64,
+    litmus: u64,
     first: u64,
     bench: u64,
     torch: u64,
@@ -120,14 +122,37 @@ impl Setup {
     fn times(&self) -> Times {
         if self.rehearsal {
             let (first, bench, torch, nccl) = (32, 25, 2, 2);
-            return Times { first, bench, torch, nccl, over_nccl: 55, sanitizer: 12, rest: 8 };
+            let (instructions, litmus, over_nccl, sanitizer, rest) = (0, 0, 55, 12, 8);
+            return Times {
+                instructions,
+                litmus,
+                first,
+                bench,
+                torch,
+                nccl,
+                over_nccl,
+                sanitizer,
+                rest,
+            };
         }
         if self.quick {
-            let (first, bench, torch, nccl) = (40, 40, 20, 20);
-            return Times { first, bench, torch, nccl, over_nccl: 25, sanitizer: 20, rest: 10 };
+            let (first, bench, torch, nccl) = (30, 35, 18, 18);
+            let (instructions, litmus, over_nccl, sanitizer, rest) = (15, 16, 23, 20, 10);
+            return Times {
+                instructions,
+                litmus,
+                first,
+                bench,
+                torch,
+                nccl,
+                over_nccl,
+                sanitizer,
+                rest,
+            };
         }
-        let (first, bench, torch, nccl) = (75, 65, 20, 20);
-        Times { first, bench, torch, nccl, over_nccl: 45, sanitizer: 40, rest: 100 }
+        let (first, bench, torch, nccl) = (70, 65, 20, 20);
+        let (instructions, litmus, over_nccl, sanitizer, rest) = (20, 25, 45, 40, 75);
+        Times { instructions, litmus, first, bench, torch, nccl, over_nccl, sanitizer, rest }
     }
 
     /// Returns all steps.
@@ -144,6 +169,10 @@ impl Setup {
             _ => &FIRST,
         };
         let mut steps = vec![
+            Self::step("instructions", times.instructions, move |_| {
+                self.of_hardware("instructions", times.instructions)
+            }),
+            Self::step("litmus", times.litmus, move |_| self.of_hardware("litmus", times.litmus)),
             Self::step("correctness", times.first, move |_| {
                 Ok(vec![self.check("cuda", times.first, 0)])
             }),
@@ -210,6 +239,14 @@ impl Setup {
         command.args(self.check_args(kind, seconds, from));
         command.envs(SHARED_DEVICE);
         command
+    }
+
+    /// Returns the command that compares the GPU with the interpreter of PTX.
+    fn of_hardware(&self, kind: &str, seconds: u64) -> Result<Vec<Command>, String> {
+        if self.rehearsal {
+            return Err("the driver for tests does not assemble PTX".to_owned());
+        }
+        Ok(vec![self.check(kind, seconds, 0)])
     }
 
     /// Returns the command of a few checks below NVIDIA's sanitizer.

@@ -7,7 +7,7 @@ mod rules;
 
 use std::fmt;
 
-pub(crate) use opcodes::OPCODES;
+pub use opcodes::OPCODES;
 
 use crate::error::BadText;
 use crate::program::Module;

@@ -3,7 +3,7 @@
 /// Every opcode with its modifiers that NVRTC 13.0 makes of the kernels, in order: all element types and ops, forms,
 /// protocols and callers, for one device and for several. A text with another one is not wrong; the interpreter and the
 /// rules of the lint have to be looked at before the opcode comes here.
-pub(crate) const OPCODES: &[&str] = &[
+pub const OPCODES: &[&str] = &[
     "abs.f32",
     "abs.s32",
     "abs.s64",
