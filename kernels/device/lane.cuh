@@ -324,6 +324,8 @@ class Lane {
     // Builds the ranks that a `within` block sees. A rank outside the block has their count as its number.
     ROUNDELAY_SHARED Members number(const List& list) {
         u64* const numbered = work + at.next_members;
+        // All threads have read the ranks of the block before, which were at the same place.
+        walker_sync();
         for (i32 i = roundelay::walker(); i < len(list); i += WARP) numbered[i] = u64(rank_of(at.seen, list[i]));
         walker_sync();
         Members members{numbered, i32(len(list)), 0};
