@@ -1,5 +1,6 @@
 //! Operations on f32 and f64. The NaN that an f32 operation gives has all bits but the sign; one of f64 passes a
-//! source's NaN on, made quiet, and otherwise is the negative quiet one.
+//! source's NaN on, made quiet, and otherwise is the negative quiet one. PTX leaves open which one of two NaNs is passed
+//! on; an H200 takes the second one of a sum or a product, and the first one of a quotient.
 
 use crate::program::Float;
 
@@ -12,8 +13,16 @@ pub(super) fn sign(ty: Float) -> u64 {
     1 << (ty.bits() - 1)
 }
 
+/// Returns the value without its sign.
+pub(super) fn abs(ty: Float, a: u64) -> u64 {
+    match ty {
+        Float::F32 if f32::from_bits(a as u32).is_nan() => NAN32.into(),
+        _ => a & (sign(ty) - 1),
+    }
+}
+
 pub(super) fn add(ty: Float, a: u64, b: u64) -> u64 {
-    binary(ty, a, b, |a, b| a + b, |a, b| a + b)
+    binary(ty, b, a, |b, a| a + b, |b, a| a + b)
 }
 
 pub(super) fn sub(ty: Float, a: u64, b: u64) -> u64 {
@@ -21,7 +30,7 @@ pub(super) fn sub(ty: Float, a: u64, b: u64) -> u64 {
 }
 
 pub(super) fn mul(ty: Float, a: u64, b: u64) -> u64 {
-    binary(ty, a, b, |a, b| a * b, |a, b| a * b)
+    binary(ty, b, a, |b, a| a * b, |b, a| a * b)
 }
 
 pub(super) fn div(ty: Float, a: u64, b: u64) -> u64 {

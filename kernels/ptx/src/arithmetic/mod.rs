@@ -30,7 +30,7 @@ pub(crate) fn evaluate(op: ArithmeticOp, [a, b, c, d]: [u64; 4]) -> u64 {
         ArithmeticOp::Min(ty) => cut(wide(a, ty).min(wide(b, ty)) as u64, ty),
         ArithmeticOp::Max(ty) => cut(wide(a, ty).max(wide(b, ty)) as u64, ty),
         ArithmeticOp::Neg(Type::Float(ty)) => low(a, ty.bits()) ^ float::sign(ty),
-        ArithmeticOp::Abs(Type::Float(ty)) => low(a, ty.bits()) & !float::sign(ty),
+        ArithmeticOp::Abs(Type::Float(ty)) => float::abs(ty, a),
         ArithmeticOp::Neg(ty) => cut(a.wrapping_neg(), ty),
         ArithmeticOp::Abs(ty) => cut(wide(a, ty).unsigned_abs() as u64, ty),
         ArithmeticOp::Shl(ty) => cut(shifted(b, ty).map_or(0, |by| a << by), ty),
@@ -42,7 +42,9 @@ pub(crate) fn evaluate(op: ArithmeticOp, [a, b, c, d]: [u64; 4]) -> u64 {
         ArithmeticOp::Not(ty) => cut(!a, ty),
         ArithmeticOp::Lop3(table) => lookup(table, a, b, c),
         ArithmeticOp::Bfi(ty) => {
-            let (at, many) = (low(c, 8) as u32, low(d, 8) as u32);
+            // Beyond 255, PTX leaves open the place and the length; an H200 cuts those of 32 bits alone.
+            let bits = if ty.bits() == 64 { 32 } else { 8 };
+            let (at, many) = (low(c, bits) as u32, low(d, bits) as u32);
             let ones = if many >= 64 { u64::MAX } else { (1 << many) - 1 };
             let mask = ones.checked_shl(at).unwrap_or(0);
             cut((b & !mask) | (a.checked_shl(at).unwrap_or(0) & mask), ty)

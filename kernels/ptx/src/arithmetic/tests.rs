@@ -54,6 +54,20 @@ const TABLE: &[(&str, &[u64], u64)] = &[
     ("abs.s32 %r0, %r1", &[0x8000_0000], 0x8000_0000),
     ("abs.s64 %rd0, %rd1", &[(-5i64) as u64], 5),
     ("abs.f32 %f0, %f1", &[0x8000_0001], 1),
+    // Found on an H200.
+    ("abs.f32 %f0, %f1", &[0xffff_ff6c], 0x7fff_ffff),
+    (
+        "add.rn.f64 %fd0, %fd1, %fd2",
+        &[0x7ff0_0000_0000_0001, 0x7ff5_a5a5_5a5a_a5a5],
+        0x7ffd_a5a5_5a5a_a5a5,
+    ),
+    ("mul.rn.f64 %fd0, %fd1, %fd2", &[0xfff8 << 48, 0xffff_ffff_9ed4_c696], 0xffff_ffff_9ed4_c696),
+    ("bfi.b64 %rd0, %rd1, %rd2, %r1, %r2", &[0, 0x4340 << 48, 0x1f, 0x100], 0),
+    (
+        "bfi.b64 %rd0, %rd1, %rd2, %r1, %r2",
+        &[0xffff_ff80 << 32, 0x3fe0 << 48, 1 << 31, 0x28],
+        0x3fe0 << 48,
+    ),
     ("shl.b32 %r0, %r1, 31", &[3], 0x8000_0000),
     ("shl.b32 %r0, %r1, %r2", &[3, 32], 0),
     ("shl.b64 %rd0, %rd1, %r2", &[3, 33], 3 << 33),
