@@ -25,7 +25,7 @@ usage: cargo xtask gpu-test [--quick] [--device N] [--out DIR] [--built DIR]
        cargo xtask gpu-test --rehearse [--out DIR] [--built DIR]
        cargo xtask gpu-test --dry-run [--quick]
        cargo xtask gpu-test --pack DIR
-  --quick      less than four minutes: few rank counts and types, sizes to 16 MiB
+  --quick      less than five minutes: few rank counts and types, sizes to 16 MiB
   --device N   the GPU to use, the first if not given
   --out DIR    where the page and all output of the steps go, target/gpu-test if not given
   --built DIR  the programs that --pack made, for a machine without Rust: DIR/xtask gpu-test --built DIR

@@ -145,7 +145,10 @@ fn until(command: &mut Command, end: Instant, stem: &Path) -> (GpuVerdict, Strin
     let last = || {
         let said = if errors.trim().is_empty() { &printed } else { &errors };
         let lines: Vec<&str> = said.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-        lines[lines.len().saturating_sub(WHY)..].join(" / ")
+        match &lines[lines.len().saturating_sub(WHY)..] {
+            [] => format!("{shown} printed nothing"),
+            last => last.join(" / "),
+        }
     };
     let verdict = match ran {
         Err(error) => GpuVerdict::Failed(format!("{shown} did not start: {error}")),
@@ -276,5 +279,7 @@ mod tests {
         assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
         assert_eq!(verdict(&records), Err("failed: one, figures, two, last".to_owned()));
         assert_eq!(records[0].printed.len(), 1, "the step has no time for its second command");
+        let quiet = r#"out of time: "sh" "-c" "sleep 10" printed nothing"#;
+        assert_eq!(records[0].verdict, GpuVerdict::Failed(quiet.to_owned()));
     }
 }
