@@ -13,6 +13,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use error::Error;
@@ -38,32 +39,16 @@ impl Shim {
         if program.exists() {
             return Ok(Self { program });
         }
+        let main = main_object(&device, &folder)?;
         // The program has a name of its own until it is complete: other threads and processes may make the same
         // program.
         let making = unique(&program);
         let source = making.with_extension("cu");
         fs::write(&source, text).map_err(|error| Error::file(&source, error))?;
-        let compiler = std::env::var_os("CXX").unwrap_or_else(|| "g++".into());
-        let made = Command::new(&compiler)
-            .args(FLAGS)
-            .arg(format!("-DROUNDELAY_KERNEL_NAME={name}"))
-            .arg("-I")
-            .arg(&device)
-            .arg("-include")
-            .arg(device.join("host_shim.h"))
-            .args(["-x", "c++"])
-            .arg(&source)
-            .arg(device.join("shim_main.cpp"))
-            .arg("-o")
-            .arg(&making)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| Error::NoCompiler { compiler: lossy(&compiler), error })?;
-        if !made.status.success() {
-            // The text stays, for inspection.
-            return Err(Error::Compile { source, log: text_of(&made.stderr) });
-        }
-        fs::rename(&making, &program).map_err(|error| Error::file(&program, error))?;
+        let mut command = compiler(&device);
+        command.arg(&source).args(["-x", "none"]).arg(main);
+        // The text stays after an error, for inspection.
+        made(command, &source, &making, &program)?;
         let kept = program.with_extension("cu");
         fs::rename(&source, &kept).map_err(|error| Error::file(&kept, error))?;
         Ok(Self { program })
@@ -121,6 +106,41 @@ impl Shim {
 }
 
 /// Returns the folder where programs are kept.
+/// Returns the part of a program that is the same for all texts, compiled.
+fn main_object(device: &Path, folder: &Path) -> Result<PathBuf, Error> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let source = device.join("shim_main.cpp");
+    let object = folder.join(format!("shim_main-{:016x}.o", hash("", "shim_main", device)?));
+    if !object.exists() {
+        let mut command = compiler(device);
+        command.arg("-c").arg(&source);
+        made(command, &source, &unique(&object), &object)?;
+    }
+    Ok(object)
+}
+
+/// Returns the command that compiles C++ for the shim.
+fn compiler(device: &Path) -> Command {
+    let mut command = Command::new(std::env::var_os("CXX").unwrap_or_else(|| "g++".into()));
+    command.args(FLAGS).arg("-I").arg(device).arg("-include").arg(device.join("host_shim.h"));
+    command.args(["-x", "c++"]).stdin(Stdio::null());
+    command
+}
+
+/// Makes a file by a compiler, under a name of its own until it is complete.
+fn made(mut command: Command, source: &Path, making: &Path, file: &Path) -> Result<(), Error> {
+    let done = command
+        .arg("-o")
+        .arg(making)
+        .output()
+        .map_err(|error| Error::NoCompiler { compiler: lossy(command.get_program()), error })?;
+    if !done.status.success() {
+        return Err(Error::Compile { source: source.to_owned(), log: text_of(&done.stderr) });
+    }
+    fs::rename(making, file).map_err(|error| Error::file(file, error))
+}
+
 fn folder() -> PathBuf {
     let workspace = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(workspace, PathBuf::from);
