@@ -91,13 +91,15 @@ impl Litmus {
         let warps = 1 + self.threads.iter().map(|thread| thread.warp).max().unwrap();
         let locations = (0..4).map(|number| MEMORY + 16 * number).chain([RESULTS]);
         let parameters: Vec<u8> = locations.flat_map(u64::to_le_bytes).collect();
-        let rank = |module| RankLaunch {
+        let rank = |(device, module)| RankLaunch {
             module,
             kernel: "litmus",
             grid: [blocks, 1, 1],
             block: [32 * (warps - 1) + 1, 1, 1],
             parameters: parameters.clone(),
             dynamic_shared: 0,
+            device,
+            after: Vec::new(),
         };
         let window = |name: &str, address, bytes| Window {
             name: name.to_owned(),
@@ -106,7 +108,7 @@ impl Litmus {
         };
         let results = EACH as usize * self.threads.len();
         run(Launch {
-            ranks: modules.iter().map(rank).collect(),
+            ranks: (0..).zip(&modules).map(rank).collect(),
             windows: vec![window("memory", MEMORY, 64), window("results", RESULTS, results)],
             seed: 0,
             limits: Limits::default(),

@@ -173,7 +173,7 @@ impl Machine<'_> {
 
     fn special(&self, warp: usize, lane: u32, register: Special) -> u64 {
         let block = &self.blocks[self.warps[warp].block];
-        let launch = &self.shapes[block.rank as usize];
+        let launch = &self.launches[block.rank as usize];
         let axis = |index: u32, [x, y, _]: [u32; 3], axis: u8| match axis {
             0 => index % x,
             1 => index / x % y,
@@ -233,6 +233,9 @@ impl Machine<'_> {
         let block = self.warps[warp].block;
         self.warps[warp].live &= !ended;
         self.progress();
+        if self.warps[warp].live == 0 {
+            self.end_warp(block);
+        }
         for waiting in &self.warps[warp].groups {
             if let State::Lanes(mask) = waiting.state
                 && mask & ended != 0

@@ -18,6 +18,8 @@ pub enum LaunchError {
     Block([u32; 3]),
     /// The window overlaps another one, or is at addresses that the machine needs.
     Window(String),
+    /// The launch of this number is to begin after one with a number that is not lower.
+    Order(u32),
 }
 
 impl fmt::Display for LaunchError {
@@ -30,6 +32,9 @@ impl fmt::Display for LaunchError {
             }
             Self::Block([x, y, z]) => write!(f, "a block of {x} x {y} x {z} threads cannot run"),
             Self::Window(name) => write!(f, "the addresses of {name} are not free"),
+            Self::Order(number) => {
+                write!(f, "launch {number} is to begin after one with a number that is not lower")
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The code of all ranks in one array, and the places of frames and variables.
 
+use std::collections::HashMap;
+
 use super::fault::LaunchError;
 use crate::memory::{LANES, VARIABLES, VARIABLES_EACH};
 use crate::program::{Function, Instruction, Module, Operation, Space, Symbol};
@@ -138,6 +140,18 @@ impl<'a> Image<'a> {
             Space::Global => VARIABLES + u64::from(rank) * VARIABLES_EACH + offset,
             _ => offset,
         }
+    }
+
+    /// The variables of a module in global memory, by their names, from the bytes of all of them.
+    pub(crate) fn globals(&self, module: usize, bytes: &[u8]) -> HashMap<String, Vec<u8>> {
+        let variables = self.modules[module].variables.iter().zip(&self.sizes[module].variables);
+        let globals = variables.filter(|(variable, _)| variable.space == Space::Global);
+        globals
+            .filter_map(|(variable, &offset)| {
+                let bytes = bytes.get(offset as usize..)?.get(..variable.bytes as usize)?;
+                Some((variable.name.clone(), bytes.to_vec()))
+            })
+            .collect()
     }
 
     /// The number of the frame of the function that has an instruction.

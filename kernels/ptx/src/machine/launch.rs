@@ -4,15 +4,16 @@ use std::collections::HashMap;
 
 use super::fault::{KernelFault, LaunchError};
 use super::image::{Image, first_lanes};
+use super::stream::InStream;
 use super::warp::Warp;
-use super::{Block, Counters, Machine, Shape};
+use super::{Block, Counters, Machine};
 use crate::choices::Choices;
 use crate::memory::{
     END_OF_WINDOWS, Home, LANES, Memory, Sizes, VARIABLES, VARIABLES_EACH, Window,
 };
 use crate::program::Module;
 
-/// The kernel of a rank, as it is launched.
+/// A launch of a kernel: one for a rank, or one for several ranks.
 #[derive(Clone, Debug)]
 pub struct RankLaunch<'a> {
     /// The module; ranks may share one.
@@ -27,6 +28,10 @@ pub struct RankLaunch<'a> {
     pub parameters: Vec<u8>,
     /// Bytes of shared memory beyond the variables of the module.
     pub dynamic_shared: u32,
+    /// The device: the scope `gpu` has the threads of all its launches.
+    pub device: u32,
+    /// The launches that end before this one begins, by their numbers, which are lower; none begins with the run.
+    pub after: Vec<usize>,
 }
 
 /// Limits of a run, and its clock.
@@ -48,10 +53,10 @@ impl Default for Limits {
     }
 }
 
-/// A launch of kernels that run at the same time.
+/// Launches of kernels that run at the same time, unless one is to run after others.
 #[derive(Clone, Debug)]
 pub struct Launch<'a> {
-    /// The kernel of each rank.
+    /// The launches of kernels.
     pub ranks: Vec<RankLaunch<'a>>,
     /// Global memory, which all ranks reach.
     pub windows: Vec<Window>,
@@ -66,8 +71,10 @@ pub struct Launch<'a> {
 pub struct FinalState {
     /// Global memory after the run, by rising addresses.
     pub windows: Vec<Window>,
-    /// The counts of each rank.
+    /// The counts of each launch.
     pub counters: Vec<Counters>,
+    /// The variables of each launch in global memory, by their names.
+    pub variables: Vec<HashMap<String, Vec<u8>>>,
 }
 
 /// The way in which a launch fails.
@@ -103,11 +110,19 @@ impl Launch<'_> {
             Err(error) => return (choices, Err(Failure::Launch(error))),
         };
         let run = machine.run();
-        let Machine { memory, counters, choices, .. } = machine;
+        let Machine { memory, counters, choices, image, launches, .. } = machine;
         let outcome = run.map_err(Failure::Fault).map(|()| {
-            let mut windows = memory.into_windows();
-            windows.retain(|window| window.address < END_OF_WINDOWS);
-            FinalState { windows, counters }
+            let (windows, own) = memory
+                .into_windows()
+                .into_iter()
+                .partition(|window| window.address < END_OF_WINDOWS);
+            let mut own: HashMap<u64, Vec<u8>> =
+                Vec::into_iter(own).map(|window: Window| (window.address, window.bytes)).collect();
+            let variables = (0..).zip(&launches).map(|(number, launch)| {
+                let bytes = own.remove(&variables_of(number)).unwrap_or_default();
+                image.globals(launch.module, &bytes)
+            });
+            FinalState { windows, counters, variables: variables.collect() }
         });
         (choices, outcome)
     }
@@ -122,7 +137,7 @@ impl Launch<'_> {
             param_bytes: 0,
         };
         let mut windows = self.windows.clone();
-        let (mut blocks, mut warps, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut blocks, mut warps, mut launches) = (Vec::new(), Vec::new(), Vec::new());
         for (number, rank) in (0..).zip(&self.ranks) {
             let kernel = image.kernel(rank.module, rank.kernel)?;
             let frame = &image.frames[kernel];
@@ -138,10 +153,14 @@ impl Launch<'_> {
             if !own.globals.is_empty() {
                 windows.push(Window {
                     name: format!("the variables of rank {number}"),
-                    address: VARIABLES + u64::from(number) * VARIABLES_EACH,
+                    address: variables_of(number),
                     bytes: own.globals.clone(),
                 });
             }
+            if rank.after.iter().any(|&before| before >= number as usize) {
+                return Err(LaunchError::Order(number));
+            }
+            let first_warp = warps.len();
             for in_rank in 0..rank.grid.iter().product() {
                 let block = blocks.len();
                 let first = warps.len();
@@ -150,14 +169,15 @@ impl Launch<'_> {
                     let thread = warps.len() as u32 * LANES;
                     let start = (kernel, frame.first);
                     warps.push(Warp::new(thread, (block, in_block), lanes, start, own.registers));
-                    sizes.homes.push(Home { block: block as u32, rank: number });
+                    let (block, device) = (block as u32, rank.device);
+                    sizes.homes.push(Home { block, rank: number, device });
                 }
                 sizes.shared.push(own.shared + u64::from(rank.dynamic_shared));
                 let warps = first..warps.len();
                 let (barriers, lines) = (Vec::new(), HashMap::new());
                 blocks.push(Block { rank: number, in_rank, warps, barriers, lines });
             }
-            shapes.push(Shape { grid: rank.grid, block: rank.block });
+            launches.push(InStream::new(rank, frame.module, first_warp..warps.len()));
         }
         self.check_windows()?;
         let mut memory = Memory::new(windows, sizes);
@@ -173,7 +193,7 @@ impl Launch<'_> {
         let (executed, turns, idle) = (0, 0, 0);
         Ok(Machine {
             image,
-            shapes,
+            launches,
             blocks,
             warps,
             memory,
@@ -199,6 +219,11 @@ impl Launch<'_> {
         }
         Ok(())
     }
+}
+
+/// The address of the variables of a launch in global memory.
+fn variables_of(number: u32) -> u64 {
+    VARIABLES + u64::from(number) * VARIABLES_EACH
 }
 
 /// The threads of a block of a rank.

@@ -19,6 +19,7 @@ mod meet;
 mod missing;
 mod schedule;
 mod shrink;
+mod stream;
 mod warp;
 
 pub use crate::memory::{Conflict, Window};
@@ -34,6 +35,7 @@ use crate::choices::Choices;
 use crate::memory::{LANES, Memory, Thread};
 use image::Image;
 use meet::Arrivals;
+use stream::InStream;
 use warp::Warp;
 
 /// An error of the lanes of a mask.
@@ -52,18 +54,11 @@ struct Block {
     lines: HashMap<u64, u32>,
 }
 
-/// The shape of a rank's launch.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    grid: [u32; 3],
-    block: [u32; 3],
-}
-
 /// The state of a run.
 #[derive(Debug)]
 struct Machine<'a> {
     image: Image<'a>,
-    shapes: Vec<Shape>,
+    launches: Vec<InStream>,
     blocks: Vec<Block>,
     warps: Vec<Warp>,
     memory: Memory,

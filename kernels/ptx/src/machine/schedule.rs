@@ -20,6 +20,7 @@ const REPORTED: usize = 64;
 impl Machine<'_> {
     /// Runs all warps to their end.
     pub(super) fn run(&mut self) -> Result<(), Box<KernelFault>> {
+        self.begin_launches();
         let count = self.warps.len();
         let mut current = 0;
         let mut in_a_row = 0;
@@ -117,6 +118,7 @@ impl Machine<'_> {
             for group in &warp.groups {
                 let what = match group.state {
                     State::Ready => "polls".to_owned(),
+                    State::Launch => "waits for the launches before its own".to_owned(),
                     State::Barrier(id) => self.barrier_in_words(warp.block, id),
                     State::Lanes(mask) => {
                         format!("waits for the lanes of {:#010x}", mask & !group.lanes)

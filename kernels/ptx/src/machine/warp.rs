@@ -13,6 +13,8 @@ pub(super) type Missing = [u8; LANES as usize];
 pub(crate) enum State {
     /// It can go on.
     Ready,
+    /// Launches before its own have not ended.
+    Launch,
     /// It waits at the barrier of its block with this number.
     Barrier(u64),
     /// It waits for the other lanes of this mask.
@@ -58,7 +60,7 @@ pub(crate) struct Warp {
 }
 
 impl Warp {
-    /// A warp at the start of a kernel.
+    /// A warp at the start of a kernel, before its launch begins.
     pub(crate) fn new(
         first: Thread,
         (block, in_block): (usize, u32),
@@ -67,7 +69,7 @@ impl Warp {
         registers: u32,
     ) -> Self {
         let calls = Vec::new();
-        let group = LaneGroup { lanes: threads, place, frame, calls, state: State::Ready };
+        let group = LaneGroup { lanes: threads, place, frame, calls, state: State::Launch };
         Self {
             first,
             block,

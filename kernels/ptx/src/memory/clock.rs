@@ -3,6 +3,7 @@
 //! The time of a thread is cut into epochs, which end where the thread releases: at a fence, a release or a barrier. A
 //! thread knows an event of another thread if the epoch of the event is at most that in the thread's clock.
 
+use std::ops::Range;
 use std::rc::Rc;
 
 use crate::program::Scope;
@@ -69,13 +70,15 @@ struct Events {
     pending: Vec<Release>,
 }
 
-/// The block and the rank of a warp.
+/// The block, the launch and the device of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Home {
     /// The number of the block among all blocks of all ranks.
     pub(crate) block: u32,
-    /// The rank.
+    /// The launch.
     pub(crate) rank: u32,
+    /// The device that runs the launch.
+    pub(crate) device: u32,
 }
 
 /// The order of all threads' events.
@@ -105,7 +108,7 @@ impl Clocks {
         }
     }
 
-    /// The block and the rank of a thread.
+    /// The block, the launch and the device of a thread.
     pub(crate) fn home(&self, thread: Thread) -> Home {
         self.homes[(thread / LANES) as usize]
     }
@@ -137,7 +140,7 @@ impl Clocks {
         let (from, to) = (self.home(from), self.home(to));
         match scope {
             Scope::Cta => from.block == to.block,
-            Scope::Gpu => from.rank == to.rank,
+            Scope::Gpu => from.device == to.device,
             Scope::Sys => true,
         }
     }
@@ -230,6 +233,24 @@ impl Clocks {
             let events = &mut self.events[thread as usize];
             events.clock = Rc::clone(&all);
             events.epoch += 1;
+        }
+    }
+
+    /// Gives threads that have done nothing yet the knowledge of threads that have ended.
+    pub(crate) fn start(&mut self, threads: Range<Thread>, ended: impl Iterator<Item = Thread>) {
+        let mut all = vec![0; self.events.len()];
+        let mut last: Option<&Clock> = None;
+        for thread in ended {
+            let Events { clock, epoch, .. } = &self.events[thread as usize];
+            if last.is_none_or(|last| !Rc::ptr_eq(clock, last)) {
+                raise(&mut all, clock);
+                last = Some(clock);
+            }
+            all[thread as usize] = *epoch;
+        }
+        let all: Clock = all.into();
+        for thread in threads {
+            self.events[thread as usize].clock = Rc::clone(&all);
         }
     }
 

@@ -37,9 +37,9 @@ pub(crate) struct History {
     has_strong: bool,
     /// The narrowest scope of the strong accesses.
     narrowest: Scope,
-    /// The block and the rank of all strong accesses, as long as there is one.
+    /// The block and the device of all strong accesses, as long as there is one.
     block: Option<u32>,
-    rank: Option<u32>,
+    device: Option<u32>,
 }
 
 /// A strong access.
@@ -71,7 +71,7 @@ impl History {
             has_strong: false,
             narrowest: Scope::Sys,
             block: None,
-            rank: None,
+            device: None,
         }
     }
 
@@ -115,11 +115,11 @@ impl History {
         stores: bool,
     ) -> Option<(Stamp, bool)> {
         let me = access.stamp.thread;
-        let Home { block, rank } = clocks.home(me);
+        let Home { block, device, .. } = clocks.home(me);
         let narrowest = self.narrowest.min(access.scope);
         let reaches = match narrowest {
             Scope::Sys => true,
-            Scope::Gpu => self.rank == Some(rank),
+            Scope::Gpu => self.device == Some(device),
             Scope::Cta => self.block == Some(block),
         };
         if reaches {
@@ -244,10 +244,10 @@ impl History {
     fn widen(&mut self, clocks: &Clocks, access: &Strong) {
         let home = clocks.home(access.stamp.thread);
         if !std::mem::replace(&mut self.has_strong, true) {
-            (self.block, self.rank) = (Some(home.block), Some(home.rank));
+            (self.block, self.device) = (Some(home.block), Some(home.device));
         }
         self.block = self.block.filter(|&block| block == home.block);
-        self.rank = self.rank.filter(|&rank| rank == home.rank);
+        self.device = self.device.filter(|&device| device == home.device);
         self.narrowest = self.narrowest.min(access.scope);
     }
 

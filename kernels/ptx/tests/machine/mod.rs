@@ -3,6 +3,7 @@
 mod barriers;
 mod memory;
 mod runs;
+mod streams;
 mod warps;
 
 use roundelay_ptx::machine::{
@@ -39,17 +40,19 @@ fn parse(text: &str) -> Module {
 }
 
 fn launch(module: &Module, ranks: u32, blocks: u32, threads: u32) -> Launch<'_> {
-    let rank = RankLaunch {
+    let rank = |device| RankLaunch {
         module,
         kernel: "k",
         grid: [blocks, 1, 1],
         block: [threads, 1, 1],
         parameters: MEMORY.to_le_bytes().to_vec(),
         dynamic_shared: 0,
+        device,
+        after: Vec::new(),
     };
     let bytes = vec![0; 1 << 16];
     Launch {
-        ranks: vec![rank; ranks as usize],
+        ranks: (0..ranks).map(rank).collect(),
         windows: vec![Window { name: "memory".to_owned(), address: MEMORY, bytes }],
         seed: 1,
         limits: Limits::default(),
