@@ -172,16 +172,18 @@ impl<'a, 'w> Body<'a, 'w> {
         let _ = writeln!(self.out, "{:1$}{text}", "", 4 * self.depth);
     }
 
-    /// Writes a line with the author's line number, and the pending lines before it.
+    /// Writes a line, and the pending lines before it, each with the author's line number.
     fn statement(&mut self, at: SpanId, text: &str) {
-        if let Some(place) = self.source.locations.get(at.index()).filter(|place| place.line > 0) {
+        let place = self.source.locations.get(at.index()).filter(|place| place.line > 0);
+        let number = place.map(|place| {
             let file = self.source.file.replace('\\', "\\\\").replace('"', "\\\"");
-            let _ = writeln!(self.out, "#line {} \"{file}\"", place.line);
+            format!("#line {} \"{file}\"\n", place.line)
+        });
+        let before = std::mem::take(&mut self.before);
+        for line in before.iter().map(String::as_str).chain([text]) {
+            self.out += number.as_deref().unwrap_or_default();
+            self.line(line);
         }
-        for line in std::mem::take(&mut self.before) {
-            self.line(&line);
-        }
-        self.line(text);
     }
 
     /// Writes a statement with a body: its head, which ends in `{`, its body, and its last line.
@@ -348,9 +350,11 @@ impl<'a, 'w> Body<'a, 'w> {
     }
 
     fn data(&mut self, at: SpanId, text: &str) {
-        self.statement(at, text);
         if self.source.meets(at) {
-            self.line("lane.meet();");
+            // On the same line, which is the author's.
+            self.statement(at, &format!("{text} lane.meet();"));
+        } else {
+            self.statement(at, text);
         }
     }
 
@@ -426,7 +430,7 @@ impl<'a, 'w> Body<'a, 'w> {
         );
         self.statement(at, &head);
         self.depth += 1;
-        self.line(&format!("{name}({});", passed.join(", ")));
+        self.statement(at, &format!("{name}({});", passed.join(", ")));
         self.depth -= 1;
         self.line("});");
     }
