@@ -27,13 +27,17 @@ impl KernelPage<'_> {
     pub(super) fn finding(&self, finding: &Finding) -> Diagnostic {
         let Finding { rule, function, line, source, what } = finding;
         let at = self.line(source.as_ref());
-        let place = match source {
-            Some((file, line)) if at.is_none() => format!(" ({file}:{line})"),
-            _ => String::new(),
+        let broken = |place: &str| {
+            let rule = format!("rule {rule:?}, in {function}, line {line} of the PTX{place}");
+            self.broken(at, what).note(rule)
         };
-        self.broken(at, what)
-            .note(format!("rule {rule:?}, in {function}, line {line} of the PTX{place}"))
-            .help(REPORT)
+        let found = match source {
+            Some((file, line)) if at.is_none() => broken(&format!(" ({file}:{line})")).note(
+                "the code is of the device library, for all lines of the page with such an op",
+            ),
+            _ => broken(""),
+        };
+        found.help(REPORT)
     }
 
     /// Returns the diagnostic of a text that the interpreter cannot read.
@@ -198,6 +202,30 @@ mod tests {
             "at nranks = 2",
         ] {
             assert!(text.contains(part), "{part} is not in\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_rule_is_broken_at_a_line_or_for_several_lines() {
+        let finding = |file: &str| Finding {
+            rule: roundelay_ptx::Rule::Post,
+            function: "move".to_owned(),
+            line: 77,
+            source: Some((file.to_owned(), 2)),
+            what: "the post does not release".to_owned(),
+        };
+        let source = Source::from_text("pages/swap.coll", TEXT);
+        let page = KernelPage { source: &source, header: Span::new(0, 1), nranks: 2, seed: 9 };
+        let shown = |file| render(&page.finding(&finding(file)), &source, false);
+        let (own, library) = (shown("swap.coll"), shown("signals.cuh"));
+        assert!(own.contains("pages/swap.coll:2:1") && !own.contains("all lines"), "{own}");
+        for part in [
+            "pages/swap.coll:1:1",
+            "rule Post, in move",
+            "(signals.cuh:2)",
+            "for all lines of the page",
+        ] {
+            assert!(library.contains(part), "{part} is not in\n{library}");
         }
     }
 
