@@ -89,7 +89,11 @@ struct Traced {
 
 namespace roundelay {
 
+#ifdef ROUNDELAY_TRACED
+constexpr bool TRACING = true;
+#else
 constexpr bool TRACING = false;
+#endif
 // Threads whose accesses are one access where they are side by side.
 constexpr int WARP = 32;
 // Polls between two checks of the abort flag and the clock.
@@ -316,11 +320,47 @@ ROUNDELAY_DEVICE u64 nanoseconds() {
     return now;
 }
 
-// For the shim: a random pause, a pause that yields to other threads, and records of signals and moves.
+// For the shim: a random pause, and a pause that yields to other threads.
 ROUNDELAY_DEVICE void delay() {}
 ROUNDELAY_DEVICE void make_room() {}
+
+// Records of signals and moves, for a test that says in ROUNDELAY_TRACED how many CTAs there are.
+#ifdef ROUNDELAY_TRACED
+constexpr u64 TRACE_WORDS = 1 << 13;
+
+extern "C" {
+// For each CTA, the number of its words, and these words.
+__device__ u64 roundelay_trace[ROUNDELAY_TRACED * TRACE_WORDS];
+}
+
+// Adds a word to the record of this CTA, by its last thread, which walks.
+ROUNDELAY_DEVICE void trace_word(u64 word) {
+    if (thread() != ROUNDELAY_THREADS - 1) return;
+    u64* const words = roundelay_trace + u64(block_index()) * TRACE_WORDS;
+    const u64 at = words[0] + 1;
+    if (at == TRACE_WORDS) trap();
+    words[0] = at;
+    words[at] = word;
+}
+
+ROUNDELAY_DEVICE void trace_signal(bool post, int kind, i64 from, i64 to, i64 lane) {
+    const u64 words[] = {u64(post), u64(kind), u64(from), u64(to), u64(lane)};
+    for (const u64 word : words) trace_word(word);
+}
+
+ROUNDELAY_DEVICE void trace_move(const Traced* operands, int sources, int destinations, i64 len, bool finish) {
+    const u64 words[] = {2, u64(sources), u64(destinations), u64(len), u64(finish)};
+    for (const u64 word : words) trace_word(word);
+    for (int i = 0; i < sources + destinations; ++i) {
+        trace_word(u64(operands[i].rank));
+        trace_word(u64(operands[i].buffer));
+        trace_word(u64(operands[i].offset));
+    }
+}
+#else
 ROUNDELAY_DEVICE void trace_signal(bool, int, i64, i64, i64) {}
 ROUNDELAY_DEVICE void trace_move(const Traced*, int, int, i64, bool) {}
+#endif
 
 } // namespace roundelay
 

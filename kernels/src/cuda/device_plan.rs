@@ -11,23 +11,8 @@ use super::compile::{Compiled, Target, WALKERS, compile};
 use super::control::Control;
 use super::device::{Device, failed};
 use super::error::Error;
+use crate::grid::bound::{Addresses, BIND, BIND_TEXT, BOUND_AT_ONCE, batches};
 use crate::grid::{Arena, GridLayout, Launch, Placement, RankMemory};
-
-/// The name of the kernel that writes addresses.
-const BIND: &str = "roundelay_bind";
-const BIND_TEXT: &str = "#include \"bind.cuh\"\n";
-/// Ranks that one launch of the kernel binds; the kernel's text has the number too.
-const BOUND_AT_ONCE: usize = 64;
-
-/// The argument of the kernel that binds.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Addresses {
-    ranks: u64,
-    first: u64,
-    count: u64,
-    at: [[u64; 2]; BOUND_AT_ONCE],
-}
 
 // SAFETY: words without padding, as the kernel's text has them.
 unsafe impl DeviceRepr for Addresses {}
@@ -238,16 +223,6 @@ fn address(memory: &CudaSlice<u8>, stream: &Arc<CudaStream>) -> u64 {
     memory.device_ptr(stream).0
 }
 
-/// Returns the arguments of the launches that bind all ranks' buffers.
-fn batches(ranks: u64, io: &[[u64; 2]]) -> impl Iterator<Item = Addresses> {
-    io.chunks(BOUND_AT_ONCE).enumerate().map(move |(nth, chunk)| {
-        let mut at = [[0; 2]; BOUND_AT_ONCE];
-        at[..chunk.len()].copy_from_slice(chunk);
-        let first = (nth * BOUND_AT_ONCE) as u64;
-        Addresses { ranks, first, count: chunk.len() as u64, at }
-    })
-}
-
 /// Returns the argument of launches, without the fields that differ between devices.
 pub(super) fn launch(
     device: &Device,
@@ -270,20 +245,6 @@ pub(super) fn launch(
 mod tests {
     use super::super::compile::{HEADERS, tests::compiled};
     use super::*;
-
-    #[test]
-    fn every_rank_is_bound_once_in_calls_of_what_fits() {
-        for nranks in [0, 1, 63, 64, 65, 1000] {
-            let io: Vec<[u64; 2]> = (0..nranks).map(|rank| [rank, rank + 10_000]).collect();
-            let mut bound = Vec::new();
-            for call in batches(7, &io) {
-                assert_eq!((call.ranks, call.first), (7, bound.len() as u64));
-                bound.extend_from_slice(&call.at[..call.count as usize]);
-            }
-            assert_eq!(bound, io);
-        }
-        assert!(size_of::<Addresses>() <= 4096, "a launch may carry 4096 bytes on every GPU");
-    }
 
     #[test]
     fn what_binds_compiles_and_has_its_name_and_its_number() {

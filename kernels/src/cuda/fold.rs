@@ -7,23 +7,7 @@ use roundelay_core::schedule::Schedule;
 use super::compile::{Target, compile};
 use super::device::{Device, failed};
 use super::error::Error;
-
-const NAME: &str = "roundelay_driven";
-/// Bytes of a move for which one more block pays.
-const BYTES_PER_BLOCK: u64 = 16 << 10;
-/// The most blocks of a launch: more blocks would only wait for each other.
-const MOST_BLOCKS: u64 = 512;
-
-/// The argument of the kernel.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct FoldCall {
-    sources: u64,
-    len: u64,
-    divisor: i64,
-    to: u64,
-    from: [u64; 8],
-}
+use crate::grid::fold::{FoldCall, NAME, blocks, text};
 
 // SAFETY: words without padding, as the kernel's text has them.
 unsafe impl DeviceRepr for FoldCall {}
@@ -75,12 +59,9 @@ impl Folds {
                 unsafe { result::memcpy_dtod_async(to, *from, bytes as usize, stream.cu_stream()) };
             return copied.map_err(issue());
         }
-        let mut all = [0; 8];
-        all[..from.len()].copy_from_slice(from);
-        let call = FoldCall { sources: from.len() as u64, len, divisor, to, from: all };
-        let blocks = bytes.div_ceil(BYTES_PER_BLOCK).min(MOST_BLOCKS) as u32;
+        let call = FoldCall::new(from, to, len, divisor);
         let config = LaunchConfig {
-            grid_dim: (blocks, 1, 1),
+            grid_dim: (blocks(bytes), 1, 1),
             block_dim: (self.threads, 1, 1),
             shared_mem_bytes: 0,
         };
@@ -90,14 +71,6 @@ impl Folds {
         unsafe { builder.launch(config) }.map_err(issue())?;
         Ok(())
     }
-}
-
-/// Returns the text of the kernel that folds, for an element type and op.
-fn text(dtype: DType, op: ReduceOp, chain: bool) -> String {
-    let chain = if chain { "#define ROUNDELAY_CHAIN 1\n" } else { "" };
-    format!(
-        "#define ROUNDELAY_ELEMENT {dtype}\n#define ROUNDELAY_OP {op:?}\n{chain}#include \"driven.cuh\"\n"
-    )
 }
 
 #[cfg(test)]

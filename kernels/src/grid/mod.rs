@@ -1,12 +1,18 @@
 //! The data of a launch of a generated kernel, for every launcher: plain arithmetic, no driver.
 
 mod arena;
+#[cfg(any(feature = "cuda", feature = "ptx"))]
+pub(crate) mod bound;
+#[cfg(any(feature = "cuda", feature = "ptx"))]
+pub(crate) mod fold;
 mod launch;
 mod layout;
 mod model;
 mod order;
 mod parts;
 mod placement;
+#[cfg(any(feature = "cuda", feature = "ptx"))]
+pub(crate) mod steps;
 mod watch;
 
 pub use crate::buffers::Buffers;

@@ -1,28 +1,34 @@
 //! Compiled kernels without a GPU: an interpreter executes the PTX that NVRTC makes, on the memory of a [`ShimJob`].
 
+mod driven;
+mod memory;
+mod trace;
+
 use std::fmt;
 
 use roundelay_ptx::machine::{
-    Counters, Failure, FaultKind, Launch as Run, Limits, RankLaunch, Where, Window,
+    Counters, Failure, FaultKind, FinalState, Launch as Run, Limits, RankLaunch, Where,
 };
 use roundelay_ptx::program::Module;
 
-use crate::grid::{GridLayout, Launch, RankMemory};
+pub use driven::{DrivenMoves, move_text};
+
+use crate::grid::bound::{BIND, BIND_TEXT, BOUND_AT_ONCE, batches};
+use crate::grid::{GridLayout, Placement};
 use crate::shim::{self, Outcome, ShimJob};
+use memory::{Ranges, bytes_of};
 
-/// The address of the first range of memory.
-const FIRST: u64 = 1 << 20;
-/// The bytes at least between two ranges, and the alignment of each.
-const APART: u64 = 256;
-/// The byte that memory holds before it is written.
-const FILL: u8 = 0xa5;
-
-/// A kernel for one launch for all ranks, as NVRTC compiled it.
+/// A kernel, as NVRTC compiled it.
 #[derive(Clone, Debug)]
 pub struct Interpreted {
     module: Module,
     kernel: String,
+    devices: usize,
+    binds: Option<Module>,
 }
+
+/// The text and the name of the kernel that writes the addresses of buffers into tables before a launch.
+pub const BINDS: (&str, &str) = (BIND_TEXT, BIND);
 
 /// The reason why a run of a compiled kernel has no outcome.
 #[derive(Debug)]
@@ -50,7 +56,23 @@ impl Interpreted {
     /// # Errors
     /// The line that is not in the interpreter's subset.
     pub fn new(ptx: &str, kernel: &str) -> Result<Self, roundelay_ptx::BadText> {
-        Ok(Self { module: Module::parse(ptx)?, kernel: kernel.to_owned() })
+        let (module, kernel) = (Module::parse(ptx)?, kernel.to_owned());
+        Ok(Self { module, kernel, devices: 1, binds: None })
+    }
+
+    /// Deals the ranks to that many devices, with a launch on each: for a kernel of callers each, and where there are
+    /// several devices, of the scope of the system.
+    #[must_use]
+    pub fn on_devices(self, devices: usize) -> Self {
+        Self { devices, ..self }
+    }
+
+    /// Has the addresses of buffers written by a kernel, the PTX of [`BINDS`], as each launch of a graph has.
+    ///
+    /// # Errors
+    /// The line that is not in the interpreter's subset.
+    pub fn bound_by(self, ptx: &str) -> Result<Self, roundelay_ptx::BadText> {
+        Ok(Self { binds: Some(Module::parse(ptx)?), ..self })
     }
 
     /// Runs the launches of a job, with the choices of a seed. The job's number of threads is that of the shim; a block
@@ -69,34 +91,133 @@ impl Interpreted {
     /// A job with invalid values, or the first fault of a thread.
     pub fn run_counted(&self, job: &ShimJob, seed: u64) -> Result<(Outcome, Counters), NoOutcome> {
         let layout = job.layout().map_err(NoOutcome::Job)?;
-        let mut memory = Ranges::of(job, &layout);
+        let placement = Placement { devices: self.devices, nranks: job.schedule.nranks };
+        let mut memory = Ranges::of(job, &layout, placement);
         let mut counters = Counters::default();
-        let scale = format!("{}_scale", self.kernel);
-        let kernels = [Some(&self.kernel), job.facts.scale_outputs.then_some(&scale)];
+        let mut trace = String::new();
+        let buffers = memory.buffers(job);
+        memory.write_tables(self.binds.is_none().then_some(&buffers));
         for repeat in 0..job.repeats {
             memory.fill(job);
-            let launch = memory.launch(job);
-            for kernel in kernels.into_iter().flatten() {
-                let seed = seed.wrapping_add(repeat.into());
-                if memory.control()[0] == 0 {
-                    let ran = memory.run(self, kernel, launch, &layout, seed);
-                    let rank = |block: u32| match block / job.parts {
-                        // The blocks that divide are those of ranks, and not of streams.
-                        rank if *kernel == scale => rank,
-                        group => job.facts.groups.get(group as usize).map_or(0, |g| g.rank.0),
-                    };
-                    counters += ran.map_err(|failure| NoOutcome::Run(of_ranks(failure, rank)))?;
+            let seed = seed.wrapping_add(repeat.into());
+            if let Some(binds) = &self.binds {
+                let launches = bindings(binds, &memory, job, placement);
+                counters += sum(&run(&mut memory, launches, seed).map_err(NoOutcome::Run)?);
+            }
+            if memory.control()[0] != 0 {
+                break;
+            }
+            let launches = self.launches(&memory, job, &layout, placement);
+            let begins: Vec<bool> = launches.iter().map(|launch| launch.after.is_empty()).collect();
+            let ran = run(&mut memory, launches, seed);
+            let rank = |launch: u32, block: u32| {
+                let device = begins[..=launch as usize].iter().filter(|first| **first).count() - 1;
+                let nth = block / job.parts;
+                if !begins[launch as usize] {
+                    // The blocks that divide are those of ranks, and not of streams.
+                    return placement.ranks(device).start + nth;
                 }
+                let group = placement.groups(device, &job.facts.groups).start + nth as usize;
+                job.facts.groups.get(group).map_or(0, |group| group.rank.0)
+            };
+            let state = ran.map_err(|failure| NoOutcome::Run(of_ranks(failure, rank)))?;
+            counters += sum(&state);
+            let record = state.variables.first().and_then(|of_launch| of_launch.get(trace::RECORD));
+            if let Some(record) = record.filter(|_| job.trace && self.devices == 1) {
+                trace = trace::text(record, &job.facts.groups, job.parts).ok_or_else(|| {
+                    NoOutcome::Job(shim::Error::BadResult {
+                        what: "a trace that ends within an op".into(),
+                    })
+                })?;
             }
         }
         let (control, outputs) = (memory.control(), memory.outputs(job));
-        let outcome = Outcome { aborted: control[0] != 0, control, outputs, trace: String::new() };
-        Ok((outcome, counters))
+        Ok((Outcome { aborted: control[0] != 0, control, outputs, trace }, counters))
+    }
+
+    /// The launches of a job: on each device the kernel, and behind it the kernel that divides, if there is one.
+    fn launches<'a>(
+        &'a self,
+        memory: &Ranges,
+        job: &ShimJob,
+        layout: &GridLayout,
+        placement: Placement,
+    ) -> Vec<RankLaunch<'a>> {
+        let mut launches = Vec::new();
+        for device in 0..self.devices {
+            let groups = placement.groups(device, &job.facts.groups).len();
+            let first = launches.len();
+            let parameters = bytes_of(memory.launch(job, device).words().into_iter());
+            let mut add = |kernel: &'a str, blocks: usize, after| {
+                launches.push(RankLaunch {
+                    module: &self.module,
+                    kernel,
+                    grid: [(blocks * layout.parts) as u32, 1, 1],
+                    block: block_of(&self.module, kernel),
+                    parameters: parameters.clone(),
+                    dynamic_shared: 0,
+                    device: device as u32,
+                    after,
+                });
+            };
+            add(&self.kernel, groups, Vec::new());
+            let divides = self.module.functions.iter().find(|function| {
+                function.is_kernel && function.name.strip_suffix("_scale") == Some(&self.kernel)
+            });
+            if let Some(divides) = divides.filter(|_| job.facts.scale_outputs) {
+                add(&divides.name, placement.ranks(device).len(), vec![first]);
+            }
+        }
+        launches
     }
 }
 
-/// Gives the threads of a failure their ranks: the machine runs one launch for all of them.
-fn of_ranks(mut failure: Failure, rank: impl Fn(u32) -> u32) -> Failure {
+/// The launches that write the addresses of buffers into the table of each device.
+fn bindings<'a>(
+    binds: &'a Module,
+    memory: &Ranges,
+    job: &ShimJob,
+    placement: Placement,
+) -> Vec<RankLaunch<'a>> {
+    let buffers = memory.buffers(job);
+    let of = |device: usize| {
+        batches(memory.launch(job, device).ranks, &buffers).map(move |call| (device, call))
+    };
+    let calls = (0..placement.devices).flat_map(of);
+    calls
+        .map(|(device, call)| RankLaunch {
+            module: binds,
+            kernel: BIND,
+            grid: [1; 3],
+            block: [BOUND_AT_ONCE as u32, 1, 1],
+            parameters: bytes_of(call.words()),
+            dynamic_shared: 0,
+            device: device as u32,
+            after: Vec::new(),
+        })
+        .collect()
+}
+
+/// Runs launches to their end.
+fn run(memory: &mut Ranges, ranks: Vec<RankLaunch>, seed: u64) -> Result<FinalState, Failure> {
+    let windows = std::mem::take(&mut memory.windows);
+    let mut state = Run { ranks, windows, seed, limits: Limits::default() }.run()?;
+    memory.windows = std::mem::take(&mut state.windows);
+    Ok(state)
+}
+
+/// The threads of a block, for which the kernel was compiled.
+fn block_of(module: &Module, kernel: &str) -> [u32; 3] {
+    let function = module.function(kernel).map(|number| &module.functions[number]);
+    function.and_then(|function| function.most_threads).unwrap_or([1; 3])
+}
+
+fn sum(state: &FinalState) -> Counters {
+    state.counters.iter().fold(Counters::default(), |sum, of_launch| sum + *of_launch)
+}
+
+/// Gives the threads of a failure their ranks, which are a function of the launch and the block.
+fn of_ranks(mut failure: Failure, rank: impl Fn(u32, u32) -> u32) -> Failure {
     if let Failure::Fault(fault) = &mut failure {
         let fault = &mut **fault;
         let mut threads: Vec<&mut Where> = fault.at.iter_mut().collect();
@@ -106,167 +227,8 @@ fn of_ranks(mut failure: Failure, rank: impl Fn(u32) -> u32) -> Failure {
             _ => {}
         }
         for at in threads {
-            at.rank = rank(at.block);
+            at.rank = rank(at.rank, at.block);
         }
     }
     failure
-}
-
-/// The memory of a launch, as ranges of addresses.
-struct Ranges {
-    windows: Vec<Window>,
-    facts: usize,
-    table: usize,
-    control: usize,
-    work: usize,
-    steps: usize,
-    ranks: Vec<RankRanges>,
-}
-
-/// The ranges of a rank: of its buffers, of which the input's is the output's in place, and of its own memory.
-struct RankRanges {
-    input: usize,
-    output: usize,
-    scratch: usize,
-    posted: usize,
-    waited: usize,
-}
-
-impl Ranges {
-    fn of(job: &ShimJob, layout: &GridLayout) -> Self {
-        let mut windows = Vec::new();
-        let mut next = FIRST;
-        let mut add = |name: String, bytes: Vec<u8>, shift: usize| {
-            let address = next + shift as u64;
-            next = (address + bytes.len() as u64 + APART).next_multiple_of(APART);
-            windows.push(Window { name, address, bytes });
-            windows.len() - 1
-        };
-        let words = |words: usize| vec![0; 8 * words];
-        let facts = add("the facts".into(), bytes_of(job.facts.words.iter().map(|w| *w as u64)), 0);
-        let nranks = job.schedule.nranks as usize;
-        let table = add("the table of ranks".into(), words(5 * nranks), 0);
-        let control = add("the control block".into(), words(layout.control_words), 0);
-        let ctas = layout.groups * layout.parts;
-        let work = add("the work of blocks".into(), words(ctas * layout.work_words), 0);
-        let steps = add("the steps of links".into(), words(layout.steps_words), 0);
-        let mut ranks = Vec::new();
-        for (rank, buffers) in job.buffers().enumerate() {
-            // No kernel may rely on more than the alignment of an element.
-            let shift = rank % 2 * job.element_size;
-            let mut named =
-                |what: &str, bytes, shift| add(format!("rank {rank}'s {what}"), bytes, shift);
-            let (input, output) = if job.in_place {
-                let both = named("buffer", vec![FILL; buffers.shared], shift);
-                (both, both)
-            } else {
-                (
-                    named("input", vec![FILL; buffers.input], shift),
-                    named("output", vec![FILL; buffers.output], shift),
-                )
-            };
-            ranks.push(RankRanges {
-                input,
-                output,
-                scratch: named("scratch", vec![FILL; layout.scratch_bytes], 0),
-                posted: named("counters of posts", words(layout.posted_words), 0),
-                waited: named("counters of waits", words(layout.waited_words), 0),
-            });
-        }
-        let mut ranges = Self { windows, facts, table, control, work, steps, ranks };
-        let table = ranges.memories(job).into_iter().flat_map(RankMemory::words);
-        ranges.windows[ranges.table].bytes = bytes_of(table);
-        ranges
-    }
-
-    fn address(&self, window: usize) -> u64 {
-        self.windows[window].address
-    }
-
-    fn memories(&self, job: &ShimJob) -> Vec<RankMemory> {
-        let offsets = job.buffers().map(|buffers| {
-            if job.in_place { (buffers.input_at, buffers.output_at) } else { (0, 0) }
-        });
-        let ranks = self.ranks.iter().zip(offsets);
-        ranks
-            .map(|(rank, (input_at, output_at))| RankMemory {
-                input: self.address(rank.input) + input_at as u64,
-                output: self.address(rank.output) + output_at as u64,
-                scratch: self.address(rank.scratch),
-                posted: self.address(rank.posted),
-                waited: self.address(rank.waited),
-            })
-            .collect()
-    }
-
-    /// Sets the memory that each launch finds anew: inputs, outputs, and the words of blocks.
-    fn fill(&mut self, job: &ShimJob) {
-        self.windows[self.work].bytes.fill(FILL);
-        for ((rank, buffers), input) in self.ranks.iter().zip(job.buffers()).zip(job.inputs) {
-            self.windows[rank.output].bytes.fill(FILL);
-            let at = if job.in_place { buffers.input_at } else { 0 };
-            self.windows[rank.input].bytes[at..at + input.len()].copy_from_slice(input);
-        }
-    }
-
-    fn launch(&self, job: &ShimJob) -> Launch {
-        Launch {
-            facts: self.address(self.facts),
-            ranks: self.address(self.table),
-            control: self.address(self.control),
-            work: self.address(self.work),
-            steps: self.address(self.steps),
-            count: job.count,
-            parts: job.parts.into(),
-            first_group: 0,
-            poll_limit_ns: u64::try_from(job.poll_limit.as_nanos()).unwrap_or(u64::MAX),
-            finish_scale: job.facts.scale_outputs.into(),
-        }
-    }
-
-    /// Runs one kernel to its end.
-    fn run(
-        &mut self,
-        interpreted: &Interpreted,
-        kernel: &str,
-        launch: Launch,
-        layout: &GridLayout,
-        seed: u64,
-    ) -> Result<Counters, Failure> {
-        let module = &interpreted.module;
-        let function = module.function(kernel).map(|number| &module.functions[number]);
-        let block = function.and_then(|function| function.most_threads).unwrap_or([1; 3]);
-        let rank = RankLaunch {
-            module,
-            kernel,
-            grid: [(layout.groups * layout.parts) as u32, 1, 1],
-            block,
-            parameters: bytes_of(launch.words().into_iter()),
-            dynamic_shared: 0,
-        };
-        let windows = std::mem::take(&mut self.windows);
-        let run = Run { ranks: vec![rank], windows, seed, limits: Limits::default() };
-        let outcome = run.run()?;
-        self.windows = outcome.windows;
-        Ok(outcome.counters.into_iter().fold(Counters::default(), |sum, of_rank| sum + of_rank))
-    }
-
-    fn control(&self) -> Vec<u64> {
-        let words = self.windows[self.control].bytes.chunks_exact(8);
-        words.map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes"))).collect()
-    }
-
-    fn outputs(&self, job: &ShimJob) -> Vec<Vec<u8>> {
-        let ranks = self.ranks.iter().zip(job.buffers());
-        ranks
-            .map(|(rank, buffers)| {
-                let at = if job.in_place { buffers.output_at } else { 0 };
-                self.windows[rank.output].bytes[at..at + buffers.output].to_vec()
-            })
-            .collect()
-    }
-}
-
-fn bytes_of(words: impl Iterator<Item = u64>) -> Vec<u8> {
-    words.flat_map(u64::to_le_bytes).collect()
 }

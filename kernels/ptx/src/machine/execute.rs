@@ -234,7 +234,7 @@ impl Machine<'_> {
         self.warps[warp].live &= !ended;
         self.progress();
         if self.warps[warp].live == 0 {
-            self.end_warp(block);
+            self.end_warp(warp);
         }
         for waiting in &self.warps[warp].groups {
             if let State::Lanes(mask) = waiting.state

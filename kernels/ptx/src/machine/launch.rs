@@ -177,7 +177,8 @@ impl Launch<'_> {
                 let (barriers, lines) = (Vec::new(), HashMap::new());
                 blocks.push(Block { rank: number, in_rank, warps, barriers, lines });
             }
-            launches.push(InStream::new(rank, frame.module, first_warp..warps.len()));
+            let (shape, warps) = ([rank.grid, rank.block], first_warp..warps.len());
+            launches.push(InStream::new(shape, frame.module, warps, rank.after.clone()));
         }
         self.check_windows()?;
         let mut memory = Memory::new(windows, sizes);

@@ -3,8 +3,6 @@
 use std::ops::Range;
 
 use super::Machine;
-use super::launch::RankLaunch;
-use super::warp::State;
 use crate::memory::{LANES, Thread};
 
 /// A launch among the others of a run.
@@ -24,16 +22,15 @@ pub(super) struct InStream {
 }
 
 impl InStream {
-    pub(super) fn new(launch: &RankLaunch, module: usize, warps: Range<usize>) -> Self {
-        Self {
-            grid: launch.grid,
-            block: launch.block,
-            module,
-            live: warps.len(),
-            warps,
-            has_begun: false,
-            after: launch.after.clone(),
-        }
+    /// A launch of a kernel of a module, with its grid and block, that begins when others have ended.
+    pub(super) fn new(
+        [grid, block]: [[u32; 3]; 2],
+        module: usize,
+        warps: Range<usize>,
+        after: Vec<usize>,
+    ) -> Self {
+        let live = warps.len();
+        Self { grid, block, module, warps, live, has_begun: false, after }
     }
 
     fn threads(&self) -> Range<Thread> {
@@ -57,15 +54,17 @@ impl Machine<'_> {
             let ended = before().flat_map(InStream::threads);
             self.memory.clocks.start(launch.threads(), ended);
             for warp in launch.warps.clone() {
-                self.warps[warp].groups.iter_mut().for_each(|group| group.state = State::Ready);
+                self.warps[warp].begin();
             }
             self.launches[number].has_begun = true;
         }
     }
 
-    /// Notes that a warp of a block has ended.
-    pub(super) fn end_warp(&mut self, block: usize) {
-        let launch = &mut self.launches[self.blocks[block].rank as usize];
+    /// Notes that all lanes of a warp have ended.
+    pub(super) fn end_warp(&mut self, warp: usize) {
+        self.warps[warp].end();
+        let launch = self.rank(warp);
+        let launch = &mut self.launches[launch];
         launch.live -= 1;
         if launch.live == 0 {
             self.begin_launches();

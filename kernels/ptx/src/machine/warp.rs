@@ -53,7 +53,9 @@ pub(crate) struct Warp {
     pub(crate) turns: u32,
     /// The line of the page for which it does an op: an instruction of the thread that handed it the op.
     pub(crate) line: Option<u32>,
-    /// The value of each register in each lane.
+    /// The number of its registers.
+    count: u32,
+    /// The value of each register in each lane; none before its launch begins, and after its end.
     registers: Vec<[u64; LANES as usize]>,
     /// The bytes of each register without a value; empty as long as no register has had one.
     missing: Vec<Missing>,
@@ -78,9 +80,21 @@ impl Warp {
             groups: vec![group],
             turns: 0,
             line: None,
-            registers: vec![[0; LANES as usize]; registers as usize],
+            count: registers,
+            registers: Vec::new(),
             missing: Vec::new(),
         }
+    }
+
+    /// Lets all its lanes go on, with registers of their own.
+    pub(crate) fn begin(&mut self) {
+        self.registers = vec![[0; LANES as usize]; self.count as usize];
+        self.groups.iter_mut().for_each(|group| group.state = State::Ready);
+    }
+
+    /// Gives the registers back, after the end of all lanes.
+    pub(crate) fn end(&mut self) {
+        (self.registers, self.missing) = (Vec::new(), Vec::new());
     }
 
     /// Whether a group can go on.

@@ -1,0 +1,193 @@
+//! The memory of a job, as ranges of addresses.
+
+use roundelay_ptx::machine::Window;
+
+use crate::grid::{GridLayout, Launch, Placement, RankMemory};
+use crate::shim::ShimJob;
+
+/// The address of the first range of memory.
+const FIRST: u64 = 1 << 20;
+/// The bytes at least between two ranges, and the alignment of each.
+const APART: u64 = 256;
+/// The byte that memory holds before it is written.
+const FILL: u8 = 0xa5;
+
+/// The memory of a job.
+pub(super) struct Ranges {
+    pub(super) windows: Vec<Window>,
+    /// The first address that is free.
+    free: u64,
+    control: usize,
+    devices: Vec<DeviceRanges>,
+    ranks: Vec<RankRanges>,
+}
+
+/// The ranges of a device.
+struct DeviceRanges {
+    facts: usize,
+    table: usize,
+    work: usize,
+    steps: usize,
+    first_group: usize,
+}
+
+/// The ranges of a rank: of its buffers, of which the input's is the output's in place, and of its own memory.
+struct RankRanges {
+    input: usize,
+    output: usize,
+    scratch: usize,
+    posted: usize,
+    waited: usize,
+}
+
+impl Ranges {
+    pub(super) fn of(job: &ShimJob, layout: &GridLayout, placement: Placement) -> Self {
+        let mut ranges = Self {
+            windows: Vec::new(),
+            free: FIRST,
+            control: 0,
+            devices: Vec::new(),
+            ranks: Vec::new(),
+        };
+        let words = |words: usize| vec![0; 8 * words];
+        ranges.control = ranges.add("the control block".into(), words(layout.control_words), 0);
+        for (rank, buffers) in job.buffers().enumerate() {
+            // No kernel may rely on more than the alignment of an element.
+            let shift = rank % 2 * job.element_size;
+            let mut named = |what: &str, bytes, shift| {
+                ranges.add(format!("rank {rank}'s {what}"), bytes, shift)
+            };
+            let (input, output) = if job.in_place {
+                let both = named("buffer", vec![FILL; buffers.shared], shift);
+                (both, both)
+            } else {
+                (
+                    named("input", vec![FILL; buffers.input], shift),
+                    named("output", vec![FILL; buffers.output], shift),
+                )
+            };
+            let rank = RankRanges {
+                input,
+                output,
+                scratch: named("scratch", vec![FILL; layout.scratch_bytes], 0),
+                posted: named("counters of posts", words(layout.posted_words), 0),
+                waited: named("counters of waits", words(layout.waited_words), 0),
+            };
+            ranges.ranks.push(rank);
+        }
+        for device in 0..placement.devices {
+            let mut named = |what: &str, bytes| {
+                let on = if placement.devices == 1 {
+                    String::new()
+                } else {
+                    format!(" on device {device}")
+                };
+                ranges.add(format!("{what}{on}"), bytes, 0)
+            };
+            let groups = placement.groups(device, &job.facts.groups);
+            let facts = bytes_of(job.facts.words.iter().map(|word| *word as u64));
+            let device = DeviceRanges {
+                facts: named("the facts", facts),
+                table: named("the table of ranks", words(5 * placement.nranks as usize)),
+                work: named(
+                    "the work of blocks",
+                    words(groups.len() * layout.parts * layout.work_words),
+                ),
+                steps: named("the steps of links", words(layout.steps_words)),
+                first_group: groups.start,
+            };
+            ranges.devices.push(device);
+        }
+        ranges
+    }
+
+    /// Adds a range that begins `shift` bytes behind an aligned address; returns its number.
+    pub(super) fn add(&mut self, name: String, bytes: Vec<u8>, shift: usize) -> usize {
+        let address = self.free + shift as u64;
+        self.free = (address + bytes.len() as u64 + APART).next_multiple_of(APART);
+        self.windows.push(Window { name, address, bytes });
+        self.windows.len() - 1
+    }
+
+    pub(super) fn address(&self, window: usize) -> u64 {
+        self.windows[window].address
+    }
+
+    /// The addresses of each rank's input and output.
+    pub(super) fn buffers(&self, job: &ShimJob) -> Vec<[u64; 2]> {
+        let offsets = job.buffers().map(|buffers| {
+            if job.in_place { (buffers.input_at, buffers.output_at) } else { (0, 0) }
+        });
+        let ranks = self.ranks.iter().zip(offsets);
+        ranks
+            .map(|(rank, (input, output))| {
+                [self.address(rank.input) + input as u64, self.address(rank.output) + output as u64]
+            })
+            .collect()
+    }
+
+    /// Writes the addresses of all ranks' memory into the table of each device, with those of buffers if there are any.
+    pub(super) fn write_tables(&mut self, buffers: Option<&[[u64; 2]]>) {
+        let memory = |(at, rank): (usize, &RankRanges)| {
+            let [input, output] = buffers.map_or([0; 2], |buffers| buffers[at]);
+            let [scratch, posted, waited] =
+                [rank.scratch, rank.posted, rank.waited].map(|window| self.address(window));
+            RankMemory { input, output, scratch, posted, waited }.words()
+        };
+        let table = bytes_of(self.ranks.iter().enumerate().flat_map(memory));
+        for device in &self.devices {
+            self.windows[device.table].bytes.copy_from_slice(&table);
+        }
+    }
+
+    /// Sets the memory that each launch finds anew: inputs, outputs, and the words of blocks.
+    pub(super) fn fill(&mut self, job: &ShimJob) {
+        for device in &self.devices {
+            self.windows[device.work].bytes.fill(FILL);
+        }
+        for ((rank, buffers), input) in self.ranks.iter().zip(job.buffers()).zip(job.inputs) {
+            self.windows[rank.output].bytes.fill(FILL);
+            let at = if job.in_place { buffers.input_at } else { 0 };
+            self.windows[rank.input].bytes[at..at + input.len()].copy_from_slice(input);
+        }
+    }
+
+    /// The argument of the launch on a device.
+    pub(super) fn launch(&self, job: &ShimJob, device: usize) -> Launch {
+        let DeviceRanges { facts, table, work, steps, first_group } = self.devices[device];
+        Launch {
+            facts: self.address(facts),
+            ranks: self.address(table),
+            control: self.address(self.control),
+            work: self.address(work),
+            steps: self.address(steps),
+            count: job.count,
+            parts: job.parts.into(),
+            first_group: first_group as u64,
+            poll_limit_ns: u64::try_from(job.poll_limit.as_nanos()).unwrap_or(u64::MAX),
+            finish_scale: job.facts.scale_outputs.into(),
+        }
+    }
+
+    pub(super) fn control(&self) -> Vec<u64> {
+        words_of(&self.windows[self.control].bytes).collect()
+    }
+
+    pub(super) fn outputs(&self, job: &ShimJob) -> Vec<Vec<u8>> {
+        let ranks = self.ranks.iter().zip(job.buffers());
+        ranks
+            .map(|(rank, buffers)| {
+                let at = if job.in_place { buffers.output_at } else { 0 };
+                self.windows[rank.output].bytes[at..at + buffers.output].to_vec()
+            })
+            .collect()
+    }
+}
+
+pub(super) fn bytes_of(words: impl Iterator<Item = u64>) -> Vec<u8> {
+    words.flat_map(u64::to_le_bytes).collect()
+}
+
+pub(super) fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")))
+}
