@@ -3,86 +3,176 @@
 
 use roundelay::{DType, ReduceOp};
 use roundelay_core::optimize::{Goal, Level};
-use roundelay_core::verify::Callers;
+use roundelay_core::verify::{Callers, Proved};
 use roundelay_export::cuda::{Form, Kernel, Protocol, Spec};
 use roundelay_kernels::cuda::{Target, compile};
-use roundelay_kernels::interpreted::Interpreted;
-use roundelay_kernels::shim::ShimJob;
+use roundelay_kernels::interpreted::{BINDS, DrivenMoves, Interpreted, NoOutcome, move_text};
+use roundelay_kernels::shim::{Outcome, ShimJob};
 
-use super::runs::{code, inputs, loops, named, on_the_host, proved, spec};
+use super::runs::{code, inputs, loops, named, on_the_host, program, proved, run, spec};
 
 /// Threads of a block: two warps that move, so that barriers are those of several warps, and the one that walks.
 const THREADS: u32 = 96;
 
-/// The program that NVRTC makes of a kernel, for the most common GPU.
-fn compiled(kernel: &Kernel) -> Interpreted {
-    let target = Target::new("sm_90".parse().expect("an architecture"));
-    let target = Target { threads: THREADS, ..target };
-    let compiled = compile(&code(&kernel.text), &kernel.name, &target).expect("it compiles");
-    Interpreted::new(&compiled.ptx, &kernel.name).unwrap_or_else(|error| panic!("{error}"))
+/// The PTX that NVRTC makes of a text.
+fn ptx(text: &str, name: &str, arch: &str, define: Option<(&str, usize)>) -> String {
+    let define = define.map(|(name, value)| (name.to_owned(), value.to_string()));
+    let target = Target::new(arch.parse().expect("an architecture"));
+    let target = Target { threads: THREADS, defines: define.into_iter().collect(), ..target };
+    compile(&code(text), name, &target).expect("it compiles").ptx.clone()
 }
 
-/// Runs an algorithm's kernel with several seeds, two launches each, and compares the outputs with the host engine's.
-fn leaves_the_hosts_bits(
+fn interpreted(kernel: &Kernel, arch: &str, define: Option<(&str, usize)>) -> Interpreted {
+    let text = ptx(&kernel.text, &kernel.name, arch, define);
+    Interpreted::new(&text, &kernel.name).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The kernel of an algorithm of the library, with its proof.
+fn kernel(
     (name, nranks): (&str, u32),
     (form, protocol): (Form, Protocol),
     (element, op): (DType, ReduceOp),
-    counts: &[(u64, u32)],
-) {
+    callers: Callers,
+) -> (Kernel, Proved) {
     let algorithm = named(name);
     let proved = proved(algorithm, nranks).expect("it takes the ranks");
-    let spec = Spec { element, op, protocol, ..spec(algorithm) };
+    let spec = Spec { element, op, protocol, callers, ..spec(algorithm) };
     let kernel = match form {
         Form::Loops => loops(algorithm, &proved, spec),
         Form::Table => {
-            let goal = Goal { level: Level::O2, callers: Callers::One, reassociate: false };
+            let goal = Goal { level: Level::O2, callers, reassociate: false };
             let made = proved.optimized(goal).expect("it is proved again");
             Kernel::of_table(&made, spec).unwrap_or_else(|refused| panic!("{}", refused.title))
         }
     };
-    let interpreted = compiled(&kernel);
-    for &(count, parts) in counts {
-        let inputs = inputs(&kernel, count);
-        let expected = on_the_host(&proved, &kernel, count, &inputs);
-        for seed in 0..2 {
-            let job = ShimJob { repeats: 2, parts, ..ShimJob::new(&kernel, count, &inputs) };
-            let case = format!("{name}, {nranks} ranks, {form}, count {count}, seed {seed}");
-            let run = interpreted.run(&job, seed);
-            let outcome = run.unwrap_or_else(|error| panic!("{case}: {error}"));
-            assert!(!outcome.aborted, "{case}: a wait gave up");
-            assert_eq!(outcome.outputs, expected, "{case}");
-        }
+    (kernel, proved)
+}
+
+/// Runs a kernel with several seeds, two launches each, and compares the outputs with the host engine's.
+fn has_the_hosts_bits(
+    (kernel, proved): &(Kernel, Proved),
+    (count, parts): (u64, u32),
+    run: impl Fn(&ShimJob, u64) -> Result<Outcome, NoOutcome>,
+) {
+    let inputs = inputs(kernel, count);
+    let expected = on_the_host(proved, kernel, count, &inputs);
+    for seed in 0..2 {
+        let job = ShimJob { repeats: 2, parts, ..ShimJob::new(kernel, count, &inputs) };
+        let case = format!("{}, {}, count {count}, seed {seed}", kernel.name, kernel.form);
+        let outcome = run(&job, seed).unwrap_or_else(|error| panic!("{case}: {error}"));
+        assert!(!outcome.aborted, "{case}: a wait gave up");
+        assert_eq!(outcome.outputs, expected, "{case}");
     }
 }
 
+/// Runs a kernel for one caller.
+fn leaves_the_hosts_bits(
+    of: (&str, u32),
+    form: (Form, Protocol),
+    kind: (DType, ReduceOp),
+    shape: (u64, u32),
+) {
+    let of = kernel(of, form, kind, Callers::One);
+    let interpreted = interpreted(&of.0, "sm_90", None);
+    has_the_hosts_bits(&of, shape, |job, seed| interpreted.run(job, seed));
+}
+
 const LOOPS: (Form, Protocol) = (Form::Loops, Protocol::Direct);
+const TABLE: (Form, Protocol) = (Form::Table, Protocol::Direct);
+const LINES: (Form, Protocol) = (Form::Loops, Protocol::Ll);
 const SUMS: (DType, ReduceOp) = (DType::F32, ReduceOp::Sum);
 
 #[test]
 fn rings() {
-    leaves_the_hosts_bits(("RingAllReduce", 2), LOOPS, SUMS, &[(17, 1)]);
-    leaves_the_hosts_bits(("RingAllReduce", 3), LOOPS, SUMS, &[(261, 2)]);
-    let averages = (DType::Bf16, ReduceOp::Avg);
-    leaves_the_hosts_bits(
-        ("RingAllReduce", 3),
-        (Form::Table, Protocol::Direct),
-        averages,
-        &[(161, 2)],
-    );
+    leaves_the_hosts_bits(("RingAllReduce", 2), LOOPS, SUMS, (17, 1));
+    leaves_the_hosts_bits(("RingAllReduce", 3), LOOPS, SUMS, (261, 2));
+    leaves_the_hosts_bits(("RingAllReduce", 3), TABLE, (DType::Bf16, ReduceOp::Avg), (161, 2));
 }
 
 #[test]
 fn slots() {
     let ring = ("NcclRingAllReduce", 3);
-    let simple = (Form::Loops, Protocol::Simple);
-    leaves_the_hosts_bits(ring, simple, SUMS, &[(161, 2)]);
-    let lines = (Form::Loops, Protocol::Ll);
-    leaves_the_hosts_bits(ring, lines, (DType::U8, ReduceOp::Max), &[(161, 2)]);
+    leaves_the_hosts_bits(ring, (Form::Loops, Protocol::Simple), SUMS, (161, 2));
+    leaves_the_hosts_bits(ring, LINES, (DType::U8, ReduceOp::Max), (161, 2));
 }
 
 #[test]
 fn trees_and_meshes() {
-    leaves_the_hosts_bits(("DoubleBinaryTreeAllReduce", 4), LOOPS, SUMS, &[(61, 1)]);
-    leaves_the_hosts_bits(("MeshAllReduce", 4), LOOPS, (DType::F16, ReduceOp::Prod), &[(61, 1)]);
-    leaves_the_hosts_bits(("PairwiseAllToAll", 3), LOOPS, (DType::I64, ReduceOp::Sum), &[(7, 1)]);
+    leaves_the_hosts_bits(("DoubleBinaryTreeAllReduce", 4), LOOPS, SUMS, (61, 1));
+    leaves_the_hosts_bits(("MeshAllReduce", 4), LOOPS, (DType::F16, ReduceOp::Prod), (61, 1));
+    leaves_the_hosts_bits(("PairwiseAllToAll", 3), LOOPS, (DType::I64, ReduceOp::Sum), (7, 1));
+}
+
+/// Blocks of `within` one behind another, with no op between them.
+#[test]
+fn islands_of_one_rank() {
+    leaves_the_hosts_bits(("HierarchicalAllReduce", 2), LOOPS, SUMS, (37, 1));
+}
+
+/// A kernel of callers each, whose scope is the system's: a launch on each device. And on one device, where another
+/// kernel writes the buffers' addresses before the launch.
+#[test]
+fn callers_each() {
+    let halves = (DType::Bf16, ReduceOp::Avg);
+    for (name, form, kind) in [
+        ("RingAllReduce", LOOPS, SUMS),
+        ("NcclRingAllReduce", LINES, SUMS),
+        ("MeshAllReduce", TABLE, halves),
+    ] {
+        let of = kernel((name, 3), form, kind, Callers::Each);
+        let apart = interpreted(&of.0, "sm_90", Some(("ROUNDELAY_SCOPE_SYS", 1)));
+        for devices in [2, 3] {
+            let apart = apart.clone().on_devices(devices);
+            has_the_hosts_bits(&of, (61, 2), |job, seed| apart.run(job, seed));
+        }
+    }
+    let of = kernel(("RingAllReduce", 3), LOOPS, SUMS, Callers::Each);
+    let binds = ptx(BINDS.0, BINDS.1, "sm_90", None);
+    let bound = interpreted(&of.0, "sm_90", None).bound_by(&binds).expect("it is read");
+    has_the_hosts_bits(&of, (61, 1), |job, seed| bound.run(job, seed));
+}
+
+/// The scope of a device does not do for several devices.
+#[test]
+fn a_scope_that_is_too_narrow_is_found() {
+    let (kernel, _) = kernel(("RingAllReduce", 2), LOOPS, SUMS, Callers::Each);
+    let narrow = interpreted(&kernel, "sm_90", None).on_devices(2);
+    let inputs = inputs(&kernel, 17);
+    let fault = narrow.run(&ShimJob::new(&kernel, 17, &inputs), 0).expect_err("a fault");
+    assert!(fault.to_string().contains("scope"), "{fault}");
+}
+
+/// A launch for each move, ordered by the streams and the signals of the schedule alone.
+#[test]
+fn moves_from_the_host() {
+    for (name, kind) in [("RingAllReduce", SUMS), ("MeshAllReduce", (DType::Bf16, ReduceOp::Avg))] {
+        let of = kernel((name, 3), LOOPS, kind, Callers::One);
+        let (text, name) = move_text(&of.0);
+        let moves = DrivenMoves::new(&ptx(&text, name, "sm_90", None)).expect("it is read");
+        has_the_hosts_bits(&of, (61, 2), |job, seed| moves.run(&of.0, job, seed));
+    }
+}
+
+/// The ops of each stream are those of the same kernel on CPU threads.
+#[test]
+fn ops_are_the_shims() {
+    for (name, form) in [("RingAllReduce", LOOPS), ("NcclRingAllReduce", LINES)] {
+        let (kernel, _) = kernel((name, 3), form, SUMS, Callers::One);
+        let inputs = inputs(&kernel, 61);
+        let job = ShimJob { trace: true, parts: 2, ..ShimJob::new(&kernel, 61, &inputs) };
+        let blocks = 2 * job.facts.groups.len();
+        let traced = interpreted(&kernel, "sm_90", Some(("ROUNDELAY_TRACED", blocks)));
+        let outcome = traced.run(&job, 1).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let shims = run(&program(&kernel), &job);
+        assert!(shims.trace.contains("move"), "{name}");
+        assert_eq!(outcome.trace, shims.trace, "{name}");
+        assert_eq!(outcome.outputs, shims.outputs, "{name}");
+    }
+}
+
+#[test]
+fn an_older_architecture() {
+    let of = kernel(("RingAllReduce", 3), LOOPS, (DType::Bf16, ReduceOp::Sum), Callers::One);
+    let interpreted = interpreted(&of.0, "sm_80", None);
+    has_the_hosts_bits(&of, (61, 2), |job, seed| interpreted.run(job, seed));
 }

@@ -13,7 +13,7 @@ pub(super) mod one_device {
     use roundelay_kernels::Check;
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Driven, Error, Rooms};
 
-    use crate::driver::cases::{Case, Data};
+    use crate::driver::cases::{Case, Data, Way};
     use crate::driver::cuda::Cuda;
     use crate::driver::engine::Engine;
 
@@ -34,7 +34,8 @@ pub(super) mod one_device {
             Form::Loops => Protocol::of(algorithm),
             Form::Table => Protocol::Direct,
         };
-        Case { algorithm, proved, nranks: proved.schedule().nranks, data, form, protocol }
+        let (nranks, way) = (proved.schedule().nranks, Way::One);
+        Case { algorithm, proved, nranks, data, form, protocol, way }
     }
 
     pub(in super::super) fn sums(count: usize) -> Data {

@@ -28,6 +28,42 @@ pub(crate) fn rank_counts(engine: &dyn Engine, quick: bool) -> Vec<u32> {
     if quick { vec![2, 5] } else { engine.rank_counts() }
 }
 
+/// The way in which a case is launched.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Way {
+    /// One launch for all ranks.
+    One,
+    /// A launch by each rank, with a device for all ranks or for each.
+    Each {
+        /// Whether each rank has a device of its own.
+        apart: bool,
+    },
+    /// One launch for all ranks, whose ops are recorded.
+    Traced,
+    /// A launch for each move, from the host.
+    Driven,
+}
+
+impl Way {
+    fn callers(self) -> Callers {
+        match self {
+            Self::Each { .. } => Callers::Each,
+            Self::One | Self::Traced | Self::Driven => Callers::One,
+        }
+    }
+
+    /// The way in words, behind a comma; nothing for the usual way.
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::One => "",
+            Self::Each { apart: false } => ", callers each",
+            Self::Each { apart: true } => ", callers each, on a device each",
+            Self::Traced => ", traced",
+            Self::Driven => ", driven",
+        }
+    }
+}
+
 /// An algorithm on data.
 pub(crate) struct Case<'a> {
     pub(crate) algorithm: &'a Configured,
@@ -36,6 +72,7 @@ pub(crate) struct Case<'a> {
     pub(crate) data: Data,
     pub(crate) form: Form,
     pub(crate) protocol: Protocol,
+    pub(crate) way: Way,
 }
 
 impl Case<'_> {
@@ -43,7 +80,8 @@ impl Case<'_> {
         let Data { count, dtype, op } = self.data;
         let place = if in_place { "in place" } else { "out of place" };
         let (nranks, form, protocol) = (self.nranks, self.form, self.protocol.name());
-        format!("{nranks} ranks, count {count}, {dtype} {op}, {form}, {protocol}, {place}")
+        let way = self.way.in_words();
+        format!("{nranks} ranks, count {count}, {dtype} {op}, {form}, {protocol}, {place}{way}")
     }
 
     /// Launches in a row: many where they are cheap.
@@ -66,10 +104,10 @@ impl Case<'_> {
         ranks.map(|rank| Buffers::new(schedule, rank, count as u64, dtype.size())).collect()
     }
 
-    /// The kernel, for one caller.
+    /// The kernel, for the callers of the way.
     pub(crate) fn kernel(&self) -> Result<Kernel, String> {
         let Data { dtype, op, .. } = self.data;
-        let callers = Callers::One;
+        let callers = self.way.callers();
         let spec = Spec { element: dtype, op, protocol: self.protocol, vector: 16, callers };
         match self.form {
             Form::Loops => Kernel::of_loops(self.algorithm, self.proved, spec)

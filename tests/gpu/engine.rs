@@ -1,8 +1,9 @@
 //! Engines that run kernels.
 
+use roundelay::DType;
 use roundelay_kernels::Stuck;
 
-use super::cases::Case;
+use super::cases::{Case, Way};
 
 pub(crate) trait Engine: Sync {
     /// Describes the engine for the report.
@@ -35,6 +36,16 @@ pub(crate) trait Engine: Sync {
     /// Whether the engine runs kernels, each in a form and with a protocol; if not, only the schedule matters.
     fn has_kernels(&self) -> bool {
         true
+    }
+
+    /// The ways of launches besides one launch for all ranks.
+    fn other_ways(&self) -> &[Way] {
+        &[]
+    }
+
+    /// Why the engine has no kernels for elements of a type; `None` where it has them.
+    fn lacks(&self, _: DType) -> Option<String> {
+        None
     }
 
     /// Compiles the kernels of a run of this case. Threads do so ahead of the runs.

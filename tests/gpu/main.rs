@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use cuda::Kernels;
 use engine::Engine;
 use order::Order;
-use roundelay::{Algorithm as _, select};
+use roundelay::{Algorithm as _, DType, select};
 use roundelay_kernels::cuda::{Arch, Cache, Compiler, Target};
 use runner::Limits;
 
@@ -164,6 +164,11 @@ fn check(args: &Args, begun: Instant) -> Result<usize, Refused> {
         other => return Err(format!("no engine {other}; {USAGE}").into()),
     };
     println!("# {}", engine.about());
+    for dtype in DType::ALL {
+        if let Some(why) = engine.lacks(*dtype) {
+            println!("# no cases of {dtype}: {why}");
+        }
+    }
     let order = Order::new(engine.as_ref(), only, *quick);
     if limits.from > order.len() {
         return Err(format!("there are {} cases, so none from {}", order.len(), limits.from).into());

@@ -10,8 +10,8 @@ use roundelay_kernels::cuda::{Arch, HEADERS};
 use roundelay_kernels::interpreted::Interpreted;
 use roundelay_kernels::shim::ShimJob;
 
-use super::cases::{Case, Data};
-use super::ptx::{compiled, run};
+use super::cases::{Case, Data, Way};
+use super::ptx::{compiled, run, target};
 
 /// Runs of each job.
 const SEEDS: u64 = 4;
@@ -139,7 +139,8 @@ impl Ready {
             select::library().iter().find(|a| roundelay::Algorithm::name(*a) == algorithm);
         let algorithm = of_library.unwrap_or_else(|| panic!("the library has no {algorithm}"));
         let proved = prove_source(algorithm, nranks).expect("it is proved");
-        let case = Case { algorithm, proved: &proved, nranks, data, form, protocol };
+        let way = Way::One;
+        let case = Case { algorithm, proved: &proved, nranks, data, form, protocol, way };
         let kernel = case.kernel().expect("a kernel");
         let expected = case.expected(in_place).expect("a result of the host");
         Self { inputs: case.inputs(), kernel, expected, witness }
@@ -148,13 +149,14 @@ impl Ready {
     /// Runs the kernel with a mistake; the error is the way in which it is found.
     fn run(&self, mutant: Option<&Mutant>, arch: Arch) -> Result<(), Found> {
         let text = whole(&self.kernel.text, mutant, &mut HashSet::new());
-        let (ptx, finding) = compiled(&text, &self.kernel.name, arch).map_err(Found::Run)?;
+        let (ptx, finding) =
+            compiled(&text, &self.kernel.name, &target(arch)).map_err(Found::Run)?;
         let program = Interpreted::new(&ptx, &self.kernel.name);
         let program = program.map_err(|error| Found::Run(error.to_string()))?;
         let mut job = ShimJob::new(&self.kernel, self.witness.data.count as u64, &self.inputs);
         (job.repeats, job.parts) = (2, self.witness.parts);
         job.in_place = self.witness.in_place;
-        match run(&program, &job, SEEDS) {
+        match run(&job, SEEDS, |seed| program.run(&job, seed)) {
             Err(why) => Err(Found::Run(why)),
             Ok(outcome) if outcome.outputs != self.expected => {
                 Err(Found::Run("wrong bits".to_owned()))

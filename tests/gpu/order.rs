@@ -12,7 +12,7 @@ use roundelay_core::prove_source;
 use roundelay_core::verify::Proved;
 use roundelay_export::cuda::{Form, Protocol};
 
-use super::cases::{Case, Data};
+use super::cases::{Case, Data, Way};
 use super::engine::Engine;
 
 /// Ranks where the algorithm takes them.
@@ -38,6 +38,7 @@ struct Planned {
     data: Data,
     form: Form,
     protocol: Protocol,
+    way: Way,
 }
 
 /// All cases in their order.
@@ -186,6 +187,22 @@ impl Order {
                 }
             });
         }
+        for &way in engine.other_ways() {
+            self.each(engine, |at, _, asked| {
+                let (sums, typed) = (sums(usual), typed(at, 1));
+                for protocol in asked.iter().take(if way == Way::Driven { 1 } else { asked.len() })
+                {
+                    all.add_way(way, at, 0, sums, (Form::Loops, *protocol));
+                }
+                let other = match way {
+                    Way::Each { .. } => (Form::Table, Protocol::Direct),
+                    Way::Driven => (Form::Loops, asked[0]),
+                    Way::One | Way::Traced => return,
+                };
+                all.add_way(way, at, 0, typed, other);
+            });
+        }
+        all.cases.retain(|case| engine.lacks(case.data.dtype).is_none());
         all.cases
     }
 
@@ -205,10 +222,10 @@ impl Order {
 
     /// The case of that number, and the place of its algorithm.
     pub(crate) fn case(&self, at: usize) -> (usize, Case<'_>) {
-        let Planned { subject, proof, data, form, protocol } = self.cases[at];
+        let Planned { subject, proof, data, form, protocol, way } = self.cases[at];
         let Subject { algorithm, proofs, .. } = &self.subjects[subject];
         let (nranks, proved) = &proofs[proof];
-        (subject, Case { algorithm, proved, nranks: *nranks, data, form, protocol })
+        (subject, Case { algorithm, proved, nranks: *nranks, data, form, protocol, way })
     }
 }
 
@@ -221,7 +238,18 @@ struct Cases {
 
 impl Cases {
     fn add(&mut self, subject: usize, proof: usize, data: Data, form: Form, protocol: Protocol) {
-        let case = Planned { subject, proof, data, form, protocol };
+        self.add_way(Way::One, subject, proof, data, (form, protocol));
+    }
+
+    fn add_way(
+        &mut self,
+        way: Way,
+        subject: usize,
+        proof: usize,
+        data: Data,
+        (form, protocol): (Form, Protocol),
+    ) {
+        let case = Planned { subject, proof, data, form, protocol, way };
         if self.seen.insert(case) {
             self.cases.push(case);
         }

@@ -10,7 +10,7 @@ use roundelay::{Algorithm as _, DType, ReduceOp, select};
 use roundelay_core::prove_source;
 use roundelay_export::cuda::{Form, Protocol, check_width};
 
-use super::cases::{Case, Data};
+use super::cases::{Case, Data, Way};
 use super::engine::Engine;
 use super::order::{Order, cores};
 
@@ -243,7 +243,8 @@ fn without_last(engine: &dyn Engine) -> Result<String, String> {
     let proved = prove_source(algorithm, NRANKS).map_err(|all| all[0].title.clone())?;
     let data = Data { count: 100, dtype: DType::F32, op: ReduceOp::Sum };
     let (form, protocol) = (Form::Loops, Protocol::Direct);
-    engine.without_last(&Case { algorithm, proved: &proved, nranks: NRANKS, data, form, protocol })
+    let (nranks, way) = (NRANKS, Way::One);
+    engine.without_last(&Case { algorithm, proved: &proved, nranks, data, form, protocol, way })
 }
 
 /// Compiles every kernel and runs none; returns their number, and names the refused ones.

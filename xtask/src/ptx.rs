@@ -5,15 +5,30 @@ use std::process::Command;
 
 use crate::command::{root, run};
 
-/// Runs `gpu-check ptx` or `gpu-check ptx-mutants` with the other options, which are those of `gpu-check`.
+/// The architectures of a whole run: the most common one, and the oldest one.
+const ARCHS: [&str; 2] = ["sm_90", "sm_80"];
+
+/// Runs `gpu-check ptx` for each architecture, or for that of `--arch`, or `gpu-check ptx-mutants`; with the other
+/// options, which are those of `gpu-check`.
 pub(crate) fn all(options: &[&str]) -> Result<(), String> {
     let root = root();
     crate::nvrtc::install(&root)?;
     let (mutants, rest): (Vec<&str>, Vec<&str>) =
         options.iter().partition(|option| **option == "--mutants");
-    let engine = if mutants.is_empty() { "ptx" } else { "ptx-mutants" };
-    let mut command = Command::new(env!("CARGO"));
-    // The profile of tests optimizes the interpreter.
-    command.current_dir(&root).args(["run", "--profile", "test", "--package", "roundelay-tests"]);
-    run(command.args(["--bin", "gpu-check", "--", engine]).args(rest))
+    let check = |engine: &[&str]| {
+        let mut command = Command::new(env!("CARGO"));
+        // The profile of tests optimizes the interpreter.
+        command.current_dir(&root).args(["run", "--profile", "test", "--package"]);
+        command.args(["roundelay-tests", "--bin", "gpu-check", "--"]).args(engine);
+        run(command.args(&rest))
+    };
+    if !mutants.is_empty() {
+        return check(&["ptx-mutants"]);
+    }
+    if rest.contains(&"--arch") {
+        return check(&["ptx"]);
+    }
+    // All are run, whether one fails or not.
+    let failed = ARCHS.map(|arch| check(&["ptx", "--arch", arch]));
+    failed.into_iter().collect()
 }
