@@ -15,11 +15,20 @@ use roundelay_core::ids::{ChannelId, LaneId, OpId, RankId, SpanId, StreamId};
 use roundelay_core::schedule::{Buffer, Channel, Op, OpKind, Schedule, SignalKind};
 use roundelay_core::verify::in_order;
 
-/// A rank that accesses another rank's scratch, and that other rank.
-type Pair = (RankId, RankId);
+/// A rank that accesses another rank's scratch, and that other rank; or the ranks that post and wait for a signal.
+pub(super) type Pair = (RankId, RankId);
+
+/// A schedule with a link's signals, and with no access to scratch outside of a run.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Closed {
+    pub(super) schedule: Schedule,
+    /// The added signals at the begin and at the end of each rank's main stream.
+    pub(super) begun: Vec<Pair>,
+    pub(super) ended: Vec<Pair>,
+}
 
 /// Returns the schedule with a link's signals, and with no access to scratch outside of a run.
-pub(super) fn closed(schedule: &Schedule) -> Result<Schedule, Vec<Finding>> {
+pub(super) fn closed(schedule: &Schedule) -> Result<Closed, Vec<Finding>> {
     let mut closed = schedule.clone();
     for channel in &mut closed.channels {
         channel.kind = match channel.kind {
@@ -30,10 +39,12 @@ pub(super) fn closed(schedule: &Schedule) -> Result<Schedule, Vec<Finding>> {
     }
     // A rank's knowledge follows from the flags, and all lanes of a link share its flags.
     let Open { early, late } = open(&SIGNALS.seen(&closed))?;
-    if !(early.is_empty() && late.is_empty()) {
-        add(&mut closed, &early, &late);
+    let begun: Vec<Pair> = early.into_iter().map(|(who, owner)| (owner, who)).collect();
+    let ended: Vec<Pair> = late.into_iter().collect();
+    if !(begun.is_empty() && ended.is_empty()) {
+        add(&mut closed, &begun, &ended);
     }
-    Ok(closed)
+    Ok(Closed { schedule: closed, begun, ended })
 }
 
 /// Accesses to scratch that may overlap the previous run of its rank (`early`) or the next one (`late`).
@@ -102,7 +113,7 @@ fn open(schedule: &Schedule) -> Result<Open, Vec<Finding>> {
 
 /// Adds signals: from each owner to its early accessors when it has begun, and from late accessors to the owner when
 /// they are done.
-fn add(schedule: &mut Schedule, early: &BTreeSet<Pair>, late: &BTreeSet<Pair>) {
+fn add(schedule: &mut Schedule, begun: &[Pair], ended: &[Pair]) {
     let mut channel = |from, to, kind| {
         let wanted = Channel { from, to, kind, lane: LaneId(0) };
         let known = schedule.channels.iter().position(|channel| *channel == wanted);
@@ -112,14 +123,11 @@ fn add(schedule: &mut Schedule, early: &BTreeSet<Pair>, late: &BTreeSet<Pair>) {
         });
         ChannelId(at as u32)
     };
-    let begun: Vec<_> = early
-        .iter()
-        .map(|&(who, owner)| (owner, who, channel(owner, who, SignalKind::Ack)))
-        .collect();
-    let ended: Vec<_> = late
-        .iter()
-        .map(|&(who, owner)| (who, owner, channel(who, owner, SignalKind::Data)))
-        .collect();
+    let mut channels = |pairs: &[Pair], kind| -> Vec<_> {
+        pairs.iter().map(|&(from, to)| (from, to, channel(from, to, kind))).collect()
+    };
+    let begun = channels(begun, SignalKind::Ack);
+    let ended = channels(ended, SignalKind::Data);
 
     // All posts before all waits, so that no post is behind a wait.
     let signals = |all: &[(RankId, RankId, ChannelId)], rank: RankId, at: SpanId| {
@@ -179,7 +187,7 @@ rank 1 stream 0
         let pair = (RankId(1), RankId(0));
         let late = Open { early: BTreeSet::new(), late: BTreeSet::from([pair]) };
         assert_eq!(open(&schedule), Ok(late));
-        let closed = closed(&schedule).expect("it is in order");
+        let closed = closed(&schedule).expect("it is in order").schedule;
         assert_eq!(open(&closed), Ok(Open::default()));
         let [zero, one] = [0, 1].map(|at| closed.streams[at]);
         assert_eq!(closed.op(OpId(zero.first.0 + zero.len - 1)).kind, OpKind::Wait);
@@ -207,7 +215,7 @@ rank 1 stream 0
     fn a_writer_that_ends_last_needs_no_answer() {
         let schedule = text::parse(PUSHED).expect("a schedule");
         assert_eq!(open(&schedule), Ok(Open::default()));
-        assert_eq!(closed(&schedule), Ok(schedule));
+        assert_eq!(closed(&schedule).map(|closed| closed.schedule), Ok(schedule));
     }
 
     #[test]
@@ -217,7 +225,7 @@ rank 1 stream 0
         let schedule = text::parse(&later).expect("a schedule");
         let early = Open { early: BTreeSet::from([(RankId(0), RankId(1))]), late: BTreeSet::new() };
         assert_eq!(open(&schedule), Ok(early));
-        let closed = closed(&schedule).expect("it is in order");
+        let closed = closed(&schedule).expect("it is in order").schedule;
         assert_eq!(open(&closed), Ok(Open::default()));
     }
 }

@@ -1,23 +1,19 @@
 //! Executors as C++14 in the form of the contest: a class with the `Calc*` methods, `KernelRun` and `REGISTER_EXEC`.
 //!
-//! The text is written from the schedules as their authors wrote them: no signal is left out, and repeated statements
-//! become loops. Each class of sizes has its own level of links and its own scratch, so no other algorithm takes a
+//! The text is printed from the [loop form](crate::loops) of the schedules as their authors wrote them: no signal is left
+//! out. Each class of sizes has its own level of links and its own scratch, so no other algorithm takes a
 //! signal that one algorithm leaves behind. Within a class, the schedule is first proved for one-shot flags that all
 //! streams of a rank share, and refused if it could lose a signal.
 
+mod class;
 mod handshakes;
-mod lift;
-mod loops;
 mod moves;
 mod print;
-mod text;
-mod tree;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::rounds_late;
-use moves::Act;
+use crate::{loops, rounds_late};
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::executor::Executor;
@@ -26,7 +22,6 @@ use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::schedule::{Buffer, OpKind, Schedule};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::{Signals, verify_with};
-use text::ContestWriter;
 
 /// The behavior of a link's flags.
 pub const SIGNALS: Signals = Signals { one_shot: true, link_shared: true };
@@ -139,15 +134,13 @@ impl SizeClassPart {
         if let Some(late) = rounds_late(class.schedule) {
             return Err(vec![*late]);
         }
-        let schedule = handshakes::closed(class.schedule).map_err(noted)?;
-        verify_with(&schedule, SIGNALS).map_err(noted)?;
-        let writer = ContestWriter::new(&schedule, class.source)?;
-        let pieces = writer.pieces;
-        let loops = loops::functions(class.algorithm, class.schedule, &schedule, &writer);
-        let functions = match loops {
-            Some(functions) => functions,
-            None => writer.class()?,
-        };
+        let closed = handshakes::closed(class.schedule).map_err(noted)?;
+        verify_with(&closed.schedule, SIGNALS).map_err(noted)?;
+        let pieces = loops::pieces(&closed.schedule)?;
+        let schedule = moves::split(&closed.schedule)?;
+        let (algorithm, source) = (class.algorithm, class.source);
+        let single = (&schedule, pieces);
+        let functions = class::functions(algorithm, class.schedule, &closed, single, source)?;
         let mut part = Self {
             algorithm: schedule.algorithm.clone(),
             pieces,
@@ -162,12 +155,12 @@ impl SizeClassPart {
             shows: [false; 3],
             tiles: false,
         };
-        part.touch(&schedule)?;
+        part.touch(&schedule);
         Ok(part)
     }
 
     /// Records the links and the memory that the ops use.
-    fn touch(&mut self, schedule: &Schedule) -> Result<(), Vec<Finding>> {
+    fn touch(&mut self, schedule: &Schedule) {
         for stream in &schedule.streams {
             for op in &schedule.ops[stream.first.index()..][..stream.len as usize] {
                 if op.kind != OpKind::Move {
@@ -178,25 +171,24 @@ impl SizeClassPart {
                     }
                     continue;
                 }
-                for (act, src, dst) in moves::singles(schedule, stream.rank, op)? {
-                    let far = [src, dst].into_iter().filter(|o| o.rank != stream.rank);
-                    let mut peers = 0;
-                    for operand in far {
-                        peers += 1;
-                        self.peers[stream.rank.index()].insert(operand.rank);
-                        self.peers[operand.rank.index()].insert(stream.rank);
-                        let kind = match schedule.region(operand).buffer {
-                            Buffer::Input => 0,
-                            Buffer::Output => 1,
-                            Buffer::Scratch(_) => 2,
-                        };
-                        self.shows[kind] = true;
-                    }
-                    self.tiles |= peers > 1 || (peers == 1 && act == Act::Reduce);
+                // A reduction has its destination as a source, too.
+                let operands = &schedule.operands_of(op)[usize::from(op.srcs) - 1..];
+                let far = operands.iter().filter(|operand| operand.rank != stream.rank);
+                let mut peers = 0;
+                for operand in far {
+                    peers += 1;
+                    self.peers[stream.rank.index()].insert(operand.rank);
+                    self.peers[operand.rank.index()].insert(stream.rank);
+                    let kind = match schedule.region(*operand).buffer {
+                        Buffer::Input => 0,
+                        Buffer::Output => 1,
+                        Buffer::Scratch(_) => 2,
+                    };
+                    self.shows[kind] = true;
                 }
+                self.tiles |= peers > 1 || (peers == 1 && op.srcs > 1);
             }
         }
-        Ok(())
     }
 }
 

@@ -1,59 +1,99 @@
 //! Moves of a copy engine: one source and one destination, copied or reduced.
 
 use roundelay_core::diagnostics::{Code, Finding};
-use roundelay_core::ids::RankId;
-use roundelay_core::schedule::{Op, Operand, Schedule};
+use roundelay_core::ids::OpId;
+use roundelay_core::schedule::{Op, OpKind, Operand, Schedule};
 
-/// The operation of a copy engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Act {
-    Copy,
-    Reduce,
-}
+use crate::loops::ir::LoopNode;
 
-/// A move of one source to one destination.
-pub(super) type Single = (Act, Operand, Operand);
+/// The sources and the destination of a move: a copy has one source, and a reduction has its destination and another.
+type Single<T> = (Vec<T>, T);
 
-/// Splits `op` of `rank` into single moves: reductions of the sources in one destination, in their order, and copies of
-/// the result to the other destinations.
-pub(super) fn singles(
-    schedule: &Schedule,
-    rank: RankId,
-    op: &Op,
-) -> Result<Vec<Single>, Vec<Finding>> {
-    let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
-    let is =
-        |a: &Operand, b: &Operand| a.rank == b.rank && schedule.region(*a) == schedule.region(*b);
+/// Splits a move into single moves: reductions of the sources in one destination, in their order, and copies of the
+/// result to the other destinations. `near` tells the operands of the executing rank. `None` if the destination is one
+/// of the later sources: the reductions would overwrite it too early.
+fn singles<T: Clone + PartialEq>(
+    srcs: &[T],
+    dsts: &[T],
+    near: impl Fn(&T) -> bool,
+) -> Option<Vec<Single<T>>> {
     // A destination that is also a source needs no copy of it.
-    let held = dsts.iter().find_map(|dst| Some((srcs.iter().position(|src| is(src, dst))?, *dst)));
+    let held = dsts.iter().find_map(|dst| Some((srcs.iter().position(|src| src == dst)?, dst)));
     let mut singles = Vec::new();
+    let fold = |src: &T, into: &T| (vec![into.clone(), src.clone()], into.clone());
     let into = match held {
         Some((0, into)) => {
-            singles.extend(srcs[1..].iter().map(|src| (Act::Reduce, *src, into)));
+            singles.extend(srcs[1..].iter().map(|src| fold(src, into)));
             into
         }
         // An executor's reductions commute.
         Some((1, into)) => {
             let others = srcs[..1].iter().chain(&srcs[2..]);
-            singles.extend(others.map(|src| (Act::Reduce, *src, into)));
+            singles.extend(others.map(|src| fold(src, into)));
             into
         }
-        Some(_) => {
-            let title = "a reduction whose destination is one of its later sources";
-            let finding = Finding::new(Code::NotExportable, op.at, title)
-                .note("a copy engine folds its source into what the destination holds")
-                .help("let the destination be the first source, as `reduce(src, dst)` does");
-            return Err(vec![finding]);
-        }
+        Some(_) => return None,
         None => {
             // The rank's own destination if there is one; the other operands are reduced on their way to it.
-            let near = dsts.iter().find(|dst| dst.rank == rank);
-            let into = *near.unwrap_or(&dsts[0]);
-            singles.push((Act::Copy, srcs[0], into));
-            singles.extend(srcs[1..].iter().map(|src| (Act::Reduce, *src, into)));
+            let into = dsts.iter().find(|dst| near(dst)).unwrap_or(&dsts[0]);
+            singles.push((vec![srcs[0].clone()], into.clone()));
+            singles.extend(srcs[1..].iter().map(|src| fold(src, into)));
             into
         }
     };
-    singles.extend(dsts.iter().filter(|dst| !is(dst, &into)).map(|dst| (Act::Copy, into, *dst)));
-    Ok(singles)
+    let others = dsts.iter().filter(|dst| *dst != into);
+    singles.extend(others.map(|dst| (vec![into.clone()], dst.clone())));
+    Some(singles)
+}
+
+/// Returns the schedule with each move split into single moves.
+pub(super) fn split(schedule: &Schedule) -> Result<Schedule, Vec<Finding>> {
+    let (mut ops, mut operands) = (Vec::new(), Vec::new());
+    let mut streams = schedule.streams.clone();
+    for stream in &mut streams {
+        let own = &schedule.ops[stream.first.index()..][..stream.len as usize];
+        stream.first = OpId(ops.len() as u32);
+        for op in own {
+            if op.kind != OpKind::Move {
+                ops.push(*op);
+                continue;
+            }
+            let near = |operand: &Operand| operand.rank == stream.rank;
+            let all = singles(schedule.srcs(op), schedule.dsts(op), near).ok_or_else(|| {
+                let title = "a reduction whose destination is one of its later sources";
+                let finding = Finding::new(Code::NotExportable, op.at, title)
+                    .note("a copy engine folds its source into what the destination holds")
+                    .help("let the destination be the first source, as `reduce(src, dst)` does");
+                vec![finding]
+            })?;
+            for (srcs, dst) in all {
+                let arg = operands.len() as u32;
+                ops.push(Op { srcs: srcs.len() as u8, dsts: 1, chain: false, arg, ..*op });
+                operands.extend(srcs);
+                operands.push(dst);
+            }
+        }
+        stream.len = ops.len() as u32 - stream.first.0;
+    }
+    Ok(Schedule { streams, ops, operands, ..schedule.clone() })
+}
+
+/// Splits each move of statements into single moves.
+pub(super) fn split_nodes(nodes: Vec<LoopNode>) -> Vec<LoopNode> {
+    let mut all = Vec::new();
+    for mut node in nodes {
+        for block in node.blocks_mut() {
+            *block = split_nodes(std::mem::take(block));
+        }
+        match node {
+            LoopNode::Move { line, srcs, dsts, .. } => {
+                let singles = singles(&srcs, &dsts, |place| place.of.is_none());
+                let single =
+                    |(srcs, dst)| LoopNode::Move { line, chain: false, srcs, dsts: vec![dst] };
+                all.extend(singles.into_iter().flatten().map(single));
+            }
+            node => all.push(node),
+        }
+    }
+    all
 }

@@ -1,43 +1,98 @@
-//! Prints C++ with loops: scopes and names, numbers, and statements below the source line that they come from.
+//! Prints the loop form as C++: scopes and names, and statements below the source line that they come from.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use super::tree::{LoopNode, LoopPlace, LoopTable, Number, Piece};
 use crate::cuda::names::identifier;
-use roundelay_core::schedule::Buffer;
-use roundelay_core::syntax::ast::{BinOp, UnOp};
+use crate::loops::Loops;
+use crate::loops::cpp::NumberText;
+use crate::loops::ir::{LoopNode, LoopPlace, LoopTable, Number, Piece, binary};
+use crate::loops::machine::LeastSides;
+use roundelay_core::schedule::{Buffer, SignalKind};
+use roundelay_core::syntax::ast::BinOp;
 use roundelay_core::syntax::expr_text::{Target, Text};
 
 /// Names that the generated text uses itself.
-const TAKEN: [&str; 8] = ["lane", "run", "me", "nranks", "peer", "slave", "At", "Piece"];
+const TAKEN: [&str; 7] = ["lane", "run", "me", "nranks", "slave", "At", "Piece"];
 
 /// Prints nodes.
 pub(super) struct Printer<'t> {
-    /// The names of the variables in the source.
-    pub(super) vars: &'t [String],
-    /// The least left side of each quotient and remainder at any rank.
-    pub(super) least: &'t HashMap<*const Number, i64>,
-    pub(super) tables: &'t [LoopTable],
-    pub(super) nranks: u32,
+    loops: &'t Loops,
+    least: &'t LeastSides,
     /// Returns a line of the source with its number, for a comment.
-    pub(super) said: &'t dyn Fn(u32) -> Option<String>,
+    said: &'t dyn Fn(u32) -> Option<String>,
+    /// The parameters of each function in C++: the objects that it uses.
+    heads: Vec<[bool; 2]>,
     /// The names in use, by scope.
-    pub(super) scopes: Vec<Vec<String>>,
+    scopes: Vec<Vec<String>>,
     /// The current name of each variable.
-    pub(super) names: HashMap<usize, String>,
-    pub(super) line: Option<u32>,
-    pub(super) text: String,
+    names: HashMap<usize, String>,
+    line: Option<u32>,
+    text: String,
 }
 
-impl Printer<'_> {
+impl<'t> Printer<'t> {
+    /// Returns the text of all functions, and the statements of the body.
+    pub(super) fn class(
+        loops: &'t Loops,
+        least: &'t LeastSides,
+        said: &'t dyn Fn(u32) -> Option<String>,
+    ) -> (String, String) {
+        let mut printer = Self {
+            loops,
+            least,
+            said,
+            heads: Vec::new(),
+            scopes: Vec::new(),
+            names: HashMap::new(),
+            line: None,
+            text: String::new(),
+        };
+        let mut functions = String::new();
+        for (number, function) in loops.functions.iter().enumerate() {
+            printer.scopes = vec![Vec::new()];
+            printer.line = None;
+            let params: Vec<_> = function
+                .params
+                .iter()
+                .map(|var| format!("i64 {}", printer.declare(*var)))
+                .collect();
+            printer.nodes(&function.body);
+            let body = std::mem::take(&mut printer.text);
+            let me = me(&body);
+            let uses = [!me.is_empty() || asks(&body, "run"), asks(&body, "lane")];
+            let objects = ["Run& run", "Lane lane"].into_iter().zip(uses);
+            let objects = objects.filter(|(_, used)| *used).map(|(object, _)| object.to_owned());
+            let params: Vec<_> = objects.chain(params).collect();
+            printer.heads.push(uses);
+            let _ = write!(
+                functions,
+                "\nHcclResult {}({}) {{\n{me}{body}    return HCCL_SUCCESS;\n}}\n",
+                printer.function(number),
+                params.join(", ")
+            );
+        }
+        printer.scopes = vec![Vec::new()];
+        printer.line = None;
+        printer.nodes(&loops.body);
+        (functions, printer.text)
+    }
+
+    /// Returns the name of a function: that of the form with a capital letter, and its number if another has that name.
+    fn function(&self, number: usize) -> String {
+        let name = &self.loops.functions[number].name;
+        let first = self.loops.functions.iter().position(|function| function.name == *name);
+        let nth = if first == Some(number) { String::new() } else { format!("_{number}") };
+        format!("Step_{}{nth}", identifier(name))
+    }
+
     fn indent(&self) -> String {
         "    ".repeat(self.scopes.len())
     }
 
     /// Returns a new name for a variable: its name in the source if that is free.
     fn declare(&mut self, var: usize) -> String {
-        let wanted = identifier(&self.vars[var]);
+        let wanted = identifier(&self.loops.vars[var]);
         let open = |name: &str| self.scopes.iter().flatten().any(|known| known == name);
         let names = std::iter::once(wanted.clone()).chain((2..).map(|k| format!("{wanted}_{k}")));
         let mut free = names.filter(|name| !TAKEN.contains(&name.as_str()) && !open(name));
@@ -108,7 +163,7 @@ impl Printer<'_> {
             }
             LoopNode::Streams { line, var, lo, hi, body } => {
                 self.at(*line);
-                let many = Number::Binary(BinOp::Sub, Box::new([hi.clone(), lo.clone()]));
+                let many = binary(BinOp::Sub, hi.clone(), lo.clone());
                 let many = if *lo == Number::Const(0) { hi.clone() } else { many };
                 let many = self.operand(BinOp::Lt, &many);
                 let (lo_text, hi) = (self.number(lo).code, self.operand(BinOp::Lt, hi));
@@ -161,29 +216,44 @@ impl Printer<'_> {
                 self.body(body);
                 self.put("}");
             }
-            LoopNode::Signal { line, method, peer } => {
-                self.at(*line);
-                let peer = self.number(peer).code;
-                self.put(&format!("CHK_RET(lane.{method}({peer}));"));
-            }
-            LoopNode::Peers { method, peers } => {
-                let peers: Vec<_> = peers
-                    .iter()
-                    .map(|own| {
-                        let own: Vec<_> = own.iter().map(ToString::to_string).collect();
-                        format!("{{{}}}", own.join(", "))
-                    })
-                    .collect();
-                self.put(&format!(
-                    "for (const u32 peer : std::vector<std::vector<u32>>{{{}}}[me]) {{",
-                    peers.join(", ")
-                ));
-                self.put(&format!("    CHK_RET(lane.{method}(peer));"));
+            LoopNode::On { stream, body } => {
+                self.put("{");
+                self.scopes.push(Vec::new());
+                self.line = None;
+                self.put(&format!("Lane lane(run, {stream});"));
+                self.nodes(body);
+                self.scopes.pop();
+                self.line = None;
                 self.put("}");
             }
-            LoopNode::Move { line, method, places } => {
+            LoopNode::Do(function, args) => {
+                let objects = ["run", "lane"].into_iter().zip(self.heads[*function]);
+                let objects = objects.filter(|(_, used)| *used).map(|(name, _)| name.to_owned());
+                let args = args.iter().map(|arg| self.number(arg).code);
+                let args: Vec<_> = objects.chain(args).collect();
+                self.put(&format!("CHK_RET({}({}));", self.function(*function), args.join(", ")));
+            }
+            LoopNode::Signal { line, post, kind, peer } => {
                 self.at(*line);
-                let [src, dst] = places.each_ref().map(|place| self.place(place));
+                let peer = self.number(peer).code;
+                let call = match (kind, post) {
+                    (SignalKind::Fork, false) => "Begin()".to_owned(),
+                    (SignalKind::Join, true) => "End()".to_owned(),
+                    (SignalKind::Fork, true) => format!("Fork({peer})"),
+                    (SignalKind::Join, false) => format!("Join({peer})"),
+                    (SignalKind::Ack | SignalKind::Head, true) => format!("TxAck({peer})"),
+                    (SignalKind::Ack | SignalKind::Head, false) => format!("RxAck({peer})"),
+                    (SignalKind::Data | SignalKind::Tail, true) => format!("TxDataSignal({peer})"),
+                    (SignalKind::Data | SignalKind::Tail, false) => format!("RxDataSignal({peer})"),
+                    (SignalKind::Local, _) => unreachable!("no program has a local signal"),
+                };
+                self.put(&format!("CHK_RET(lane.{call});"));
+            }
+            LoopNode::Move { line, srcs, dsts, .. } => {
+                self.at(*line);
+                // A reduction has its destination as its first source.
+                let method = if srcs.len() == 1 { "Copy" } else { "Reduce" };
+                let [src, dst] = [&srcs[srcs.len() - 1], &dsts[0]].map(|place| self.place(place));
                 self.put(&format!("CHK_RET(lane.{method}({src}, {dst}));"));
             }
         }
@@ -212,9 +282,10 @@ impl Printer<'_> {
     }
 
     fn entry(&self, table: usize, indices: &[Number]) -> String {
-        let name = name_of(&self.tables[table], table);
+        let of = &self.loops.tables.all[table];
+        let name = name_of(of, table);
         let indices = indices.iter().map(|index| format!("[{}]", self.number(index).code));
-        let rank = if self.tables[table].by_rank { "[me]" } else { "" };
+        let rank = if of.by_rank { "[me]" } else { "" };
         format!("{name}{}{rank}", indices.collect::<String>())
     }
 
@@ -226,59 +297,36 @@ impl Printer<'_> {
     }
 
     fn number(&self, number: &Number) -> Text {
-        let infix = |op, left, right| Target::Cpp.infix(op, left, right);
-        match number {
-            Number::Const(value) => Text::number(value.to_string(), *value),
-            Number::Me => Text::atom("me".to_owned()),
-            Number::Nranks => Text::atom("nranks".to_owned()),
-            Number::Var(var) => Text::atom(self.names[var].clone()),
-            Number::Neg(of) => Target::Cpp.unary(UnOp::Neg, self.number(of)),
-            Number::Not(of) => Target::Cpp.unary(UnOp::Not, self.number(of)),
-            Number::Flip(of) => Target::Cpp.complement(self.number(of)),
-            Number::Binary(op @ (BinOp::Rem | BinOp::Div), sides) => {
-                let (left, right) = (self.number(&sides[0]), self.number(&sides[1]));
-                // C++ computes the same for left sides that are never negative; for others a remainder may add the
-                // divisor once.
-                let least = self.least.get(&std::ptr::from_ref(number)).copied().unwrap_or(0);
-                let positive = matches!(sides[1], Number::Nranks)
-                    || matches!(sides[1], Number::Const(value) if value > 0);
-                let turn = match sides[1] {
-                    Number::Const(value) => value,
-                    _ => self.nranks.into(),
-                };
-                match (least, positive) {
-                    (0.., true) => infix(*op, left, right),
-                    (_, true) if *op == BinOp::Rem && least >= -turn => {
-                        infix(BinOp::Rem, infix(BinOp::Add, left, right.clone()), right)
-                    }
-                    _ => Target::Cpp.binary(*op, left, right),
-                }
-            }
-            Number::Binary(op, sides) => {
-                Target::Cpp.binary(*op, self.number(&sides[0]), self.number(&sides[1]))
-            }
-            Number::Choice(parts) => {
-                let [condition, then, otherwise] = parts.each_ref().map(|part| self.number(part));
-                Target::Cpp.choice(condition, then, otherwise)
-            }
-            Number::Call(function, args) => {
-                Text::call(function.name(), args.iter().map(|arg| self.number(arg)))
-            }
-            Number::IsPowerOfTwo(of) => Text::call("is_power_of_two", [self.number(of)]),
-            Number::Entry(table, indices) => Text::atom(self.entry(*table, indices)),
-        }
+        let text = NumberText {
+            me: "me",
+            nranks: (self.loops.nranks, "nranks"),
+            var: &|var| self.names[&var].clone(),
+            entry: &|table, indices| self.entry(table, indices),
+            least: self.least,
+        };
+        text.text(number)
     }
+}
+
+/// Whether a text uses a name.
+pub(super) fn asks(text: &str, name: &str) -> bool {
+    let part = |c: char| c.is_alphanumeric() || c == '_';
+    text.split(|c| !part(c)).any(|word| word == name)
+}
+
+/// Returns the declaration of the executing rank, if the text of a body uses it.
+pub(super) fn me(body: &str) -> &'static str {
+    if asks(body, "me") { "    const i64 me = run.rank;\n" } else { "" }
 }
 
 /// Returns the name of a table.
 pub(super) fn name_of(table: &LoopTable, number: usize) -> String {
-    let pieces = table.entries.first().is_some_and(|entry| entry.len() > 1);
-    format!("{}_{number}", if pieces { "PIECE" } else { "TABLE" })
+    format!("{}_{number}", if table.has_pieces() { "PIECE" } else { "TABLE" })
 }
 
 /// Returns the definition of a table.
 pub(super) fn table(table: &LoopTable, number: usize, nranks: u32) -> String {
-    let pieces = table.entries.first().is_some_and(|entry| entry.len() > 1);
+    let pieces = table.has_pieces();
     let ty = if pieces { "Piece" } else { "i64" };
     let mut sizes = table.sizes.clone();
     if table.by_rank {
@@ -310,43 +358,4 @@ fn nested(entries: &[String], sizes: &[usize]) -> String {
             format!("{{\n    {},\n}}", rows.join(",\n    "))
         }
     }
-}
-
-/// Removes unused variables, since compilers warn of them, and empty blocks, for example from `require`s.
-pub(super) fn prune(nodes: &mut Vec<LoopNode>) {
-    loop {
-        let mut used = HashSet::new();
-        for node in nodes.iter() {
-            node.asks(&mut used);
-        }
-        if !drop_unused(nodes, &used) {
-            return;
-        }
-    }
-}
-
-fn drop_unused(nodes: &mut Vec<LoopNode>, used: &HashSet<usize>) -> bool {
-    let before = nodes.len();
-    let mut dropped = false;
-    for node in &mut *nodes {
-        for block in node.blocks_mut() {
-            dropped |= drop_unused(block, used);
-        }
-        if let LoopNode::If(arms, otherwise) = node
-            && let [(condition, body)] = &mut arms[..]
-            && body.is_empty()
-        {
-            *condition = condition.opposite();
-            std::mem::swap(body, otherwise);
-        }
-    }
-    nodes.retain(|node| match node {
-        LoopNode::Let(var, _) => used.contains(var),
-        LoopNode::Loop { body, .. } | LoopNode::Block { body, .. } => !body.is_empty(),
-        LoopNode::If(arms, otherwise) => {
-            !(otherwise.is_empty() && arms.iter().all(|(_, body)| body.is_empty()))
-        }
-        _ => true,
-    });
-    dropped || nodes.len() < before
 }

@@ -7,7 +7,6 @@
 
 mod about;
 mod entry;
-mod numbers;
 mod statements;
 mod text;
 

@@ -1,6 +1,6 @@
 //! The statements of a rank, in the form for the loop finder: each has a key, and numbers that may differ.
 
-use crate::repeats::RepeatNode;
+use crate::loops::repeats::RepeatNode;
 use roundelay_core::messages::{Action, FormPart, Message, MessageId};
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Operand, Schedule};
@@ -223,7 +223,7 @@ pub(super) fn piece(end: Rat, pieces: u64) -> u64 {
 /// Ranks whose statements have the same keys, with the loops that were found in them.
 pub(super) struct MpiShape {
     pub(super) ranks: Vec<u32>,
-    pub(super) nodes: Vec<RepeatNode<MpiKey, u64>>,
+    pub(super) nodes: Vec<RepeatNode<MpiKey, i64>>,
 }
 
 /// Returns all ranks in shapes, in the order of their first ranks.
@@ -244,12 +244,13 @@ pub(super) fn shapes(of: Vec<(u32, Vec<Statement>)>) -> Vec<MpiShape> {
     let shape = |(ranks, all): (Vec<u32>, Vec<Vec<Statement>>)| {
         let node = |(at, statement): (usize, &Statement)| {
             // The outer index is the iteration, the inner one the rank.
-            let column = |nth: usize| vec![all.iter().map(|own| own[at].numbers[nth]).collect()];
+            let column =
+                |nth: usize| vec![all.iter().map(|own| own[at].numbers[nth] as i64).collect()];
             let columns = (0..statement.numbers.len()).map(column).collect();
             RepeatNode::Once { key: statement.key.clone(), columns }
         };
         let nodes = all[0].iter().enumerate().map(node).collect();
-        MpiShape { ranks, nodes: crate::repeats::found(nodes) }
+        MpiShape { ranks, nodes: crate::loops::repeats::found(nodes) }
     };
     shapes.into_iter().map(shape).collect()
 }

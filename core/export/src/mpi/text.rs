@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::numbers::Numbers;
 use super::statements::{MessageWay, MpiAction, MpiKey, MpiShape, numbers};
-use crate::repeats::{Column, RepeatNode, index, variable};
+use crate::loops::columns::ColumnPlace;
+use crate::loops::cpp::NumberText;
+use crate::loops::machine::LeastSides;
+use crate::loops::repeats::{Column, RepeatNode, index, variable};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::Source;
@@ -51,12 +53,6 @@ impl Role {
     }
 }
 
-/// The place of a statement: its ranks, and the enclosing loops.
-struct StatementPlace<'a> {
-    ranks: &'a [u32],
-    loops: Vec<usize>,
-}
-
 impl<'a> MpiWriter<'a> {
     pub(super) fn new(
         nranks: u32,
@@ -80,7 +76,7 @@ impl<'a> MpiWriter<'a> {
         let mut functions = String::new();
         let mut cases = String::new();
         for (nth, shape) in shapes.iter().enumerate() {
-            let mut place = StatementPlace { ranks: &shape.ranks, loops: Vec::new() };
+            let mut place = ColumnPlace::new(&shape.ranks, self.nranks);
             let mut body = String::new();
             self.peers = self.peers(&shape.nodes, &place);
             let mut peers = String::new();
@@ -140,11 +136,11 @@ impl<'a> MpiWriter<'a> {
     /// number.
     fn peers(
         &self,
-        nodes: &[RepeatNode<MpiKey, u64>],
-        place: &StatementPlace<'_>,
+        nodes: &[RepeatNode<MpiKey, i64>],
+        place: &ColumnPlace<'_>,
     ) -> Vec<(String, &'static str)> {
         let mut found = [Vec::new(), Vec::new()];
-        let mut open: Vec<(&RepeatNode<MpiKey, u64>, Vec<usize>)> =
+        let mut open: Vec<(&RepeatNode<MpiKey, i64>, Vec<usize>)> =
             nodes.iter().map(|node| (node, Vec::new())).collect();
         while let Some((node, loops)) = open.pop() {
             match node {
@@ -159,10 +155,11 @@ impl<'a> MpiWriter<'a> {
                         _ => continue,
                     };
                     // A peer that changes with the iteration has no name.
-                    let place = StatementPlace { ranks: place.ranks, loops };
-                    let numbers = self.numbers(&columns[1], &place);
-                    let by_round = numbers.values.iter().any(|row| *row != numbers.values[0]);
-                    found[way].push(numbers.expression().filter(|_| !by_round));
+                    let mut place = ColumnPlace::new(place.ranks, self.nranks);
+                    loops.iter().enumerate().for_each(|(var, times)| place.enter(*times, var));
+                    let by_round = columns[1].iter().any(|row| *row != columns[1][0]);
+                    let found_there = self.expression(&columns[1], &place);
+                    found[way].push(found_there.filter(|_| !by_round));
                 }
             }
         }
@@ -174,33 +171,35 @@ impl<'a> MpiWriter<'a> {
         [same(&found[0], "to"), same(&found[1], "from")].into_iter().flatten().collect()
     }
 
-    fn numbers<'b>(&self, column: &Column<u64>, place: &'b StatementPlace<'_>) -> Numbers<'b> {
-        let row = |members: &Vec<u64>| members.iter().map(|value| *value as i64).collect();
-        Numbers {
-            values: column.iter().map(row).collect(),
-            ranks: place.ranks,
-            loops: &place.loops,
-            nranks: self.nranks,
-        }
+    /// Returns the expression of all numbers in a column, if there is a simple one.
+    fn expression(&self, column: &Column<i64>, place: &ColumnPlace<'_>) -> Option<String> {
+        let text = NumberText {
+            me: "rank",
+            nranks: (self.nranks, "RANKS"),
+            var: &variable,
+            entry: &|_, _| unreachable!("arithmetic has no tables"),
+            least: &LeastSides::new(),
+        };
+        place.recognised(column, true).map(|number| text.text(&number).code)
     }
 
     fn nodes(
         &mut self,
-        nodes: &[RepeatNode<MpiKey, u64>],
-        place: &mut StatementPlace<'_>,
+        nodes: &[RepeatNode<MpiKey, i64>],
+        place: &mut ColumnPlace<'_>,
         text: &mut String,
     ) {
-        let indent = "    ".repeat(place.loops.len() + 1);
+        let indent = "    ".repeat(place.times.len() + 1);
         let mut line = None;
         for node in nodes {
             match node {
                 RepeatNode::Loop { times, body } => {
-                    let var = variable(place.loops.len());
+                    let var = variable(place.times.len());
                     let _ =
                         writeln!(text, "{indent}for (int {var} = 0; {var} < {times}; {var}++) {{");
-                    place.loops.push(*times);
+                    place.enter(*times, place.times.len());
                     self.nodes(body, place, text);
-                    place.loops.pop();
+                    place.leave();
                     let _ = writeln!(text, "{indent}}}");
                     line = None;
                 }
@@ -226,8 +225,8 @@ impl<'a> MpiWriter<'a> {
     fn statement(
         &mut self,
         key: &MpiKey,
-        columns: &[Column<u64>],
-        place: &StatementPlace<'_>,
+        columns: &[Column<i64>],
+        place: &ColumnPlace<'_>,
         indent: &str,
         text: &mut String,
     ) {
@@ -316,8 +315,8 @@ impl<'a> MpiWriter<'a> {
     fn region(
         &mut self,
         buffer: Buffer,
-        columns: &[Column<u64>],
-        place: &StatementPlace<'_>,
+        columns: &[Column<i64>],
+        place: &ColumnPlace<'_>,
     ) -> String {
         match (buffer, columns) {
             (Buffer::Scratch(id), [slot, base, lo, len]) => {
@@ -341,12 +340,11 @@ impl<'a> MpiWriter<'a> {
     }
 
     /// Returns an expression for a number, or an entry of a table.
-    fn value(&mut self, role: Role, column: &Column<u64>, place: &StatementPlace<'_>) -> String {
-        let numbers = self.numbers(column, place);
-        if let Some(text) = numbers.expression() {
+    fn value(&mut self, role: Role, column: &Column<i64>, place: &ColumnPlace<'_>) -> String {
+        if let Some(text) = self.expression(column, place) {
             return text;
         }
-        let values = &numbers.values;
+        let values = column;
         let by_round = values.iter().any(|row| *row != values[0]);
         let by_rank = values.iter().any(|row| row.iter().any(|value| *value != row[0]));
         let list = |values: &[i64]| {
@@ -386,7 +384,7 @@ impl<'a> MpiWriter<'a> {
                 name
             }
         };
-        let round = if by_round { format!("[{}]", index(&place.loops)) } else { String::new() };
+        let round = if by_round { format!("[{}]", index(&place.times)) } else { String::new() };
         let rank = if by_rank { "[rank]" } else { "" };
         format!("{name}{round}{rank}")
     }
@@ -453,14 +451,14 @@ mod tests {
     /// A peer that changes with the iteration has no name outside its loop.
     #[test]
     fn only_what_is_one_peer_throughout_has_a_name() {
-        let send = |peer: u64| RepeatNode::Once {
+        let send = |peer: i64| RepeatNode::Once {
             key: MpiKey { line: 0, what: MpiAction::Send(Buffer::Input) },
             columns: [0, peer, 0, 0, 1].map(|v| vec![vec![v; 4]; 1]).to_vec(),
         };
-        let peers = |values: [u64; 4], rounds: [u64; 2]| {
+        let peers = |values: [i64; 4], rounds: [i64; 2]| {
             let mut node = send(0);
             if let RepeatNode::Once { columns, .. } = &mut node {
-                let row = |round: u64| values.map(|value| (value + round) % 4).to_vec();
+                let row = |round: i64| values.map(|value| (value + round) % 4).to_vec();
                 columns[1] = rounds.map(row).to_vec();
             }
             let body = vec![node.clone()];
@@ -469,7 +467,7 @@ mod tests {
                 RepeatNode::Loop { times: 2, body },
             ];
             let writer = MpiWriter::new(4, None, &[], None);
-            writer.peers(&nodes, &StatementPlace { ranks: &[0, 1, 2, 3], loops: Vec::new() })
+            writer.peers(&nodes, &ColumnPlace::new(&[0, 1, 2, 3], 4))
         };
         assert_eq!(peers([1, 2, 3, 0], [0, 0]), [("(rank + 1) % RANKS".to_owned(), "to")]);
         assert_eq!(peers([1, 2, 3, 0], [0, 1]), []);

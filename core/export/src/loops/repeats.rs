@@ -24,11 +24,11 @@
 const LONGEST: usize = 256;
 
 /// The values at one place of a statement, by iteration and member; of nested loops the outermost runs slowest.
-pub(super) type Column<V> = Vec<Vec<V>>;
+pub(crate) type Column<V> = Vec<Vec<V>>;
 
 /// A statement, or a loop of nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum RepeatNode<K, V> {
+pub(crate) enum RepeatNode<K, V> {
     Once { key: K, columns: Vec<Column<V>> },
     Loop { times: usize, body: Vec<RepeatNode<K, V>> },
 }
@@ -65,13 +65,13 @@ impl<K: PartialEq, V> RepeatNode<K, V> {
 }
 
 /// Returns the name of a loop's variable, by the number of loops around it.
-pub(super) fn variable(depth: usize) -> String {
+pub(crate) fn variable(depth: usize) -> String {
     ["i", "j", "k"].get(depth).map_or_else(|| format!("i{depth}"), |name| (*name).to_owned())
 }
 
 /// Returns the number of an iteration of nested loops in their variables, from the iterations of each; in a column the
 /// innermost loop runs fastest.
-pub(super) fn index(loops: &[usize]) -> String {
+pub(crate) fn index(loops: &[usize]) -> String {
     let mut text = variable(0);
     for (depth, times) in loops.iter().enumerate().skip(1) {
         let outer = if depth == 1 { text } else { format!("({text})") };
@@ -81,7 +81,7 @@ pub(super) fn index(loops: &[usize]) -> String {
 }
 
 /// Puts repeated nodes into loops, the innermost first.
-pub(super) fn found<K: PartialEq, V>(mut nodes: Vec<RepeatNode<K, V>>) -> Vec<RepeatNode<K, V>> {
+pub(crate) fn found<K: PartialEq, V>(mut nodes: Vec<RepeatNode<K, V>>) -> Vec<RepeatNode<K, V>> {
     loop {
         let before = nodes.len();
         nodes = once(nodes);

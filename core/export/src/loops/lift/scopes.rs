@@ -1,11 +1,10 @@
 //! The ranks that a part of a program sees: all ranks, or those of a `within`, which have new numbers. These numbers
 //! become arithmetic on the rank in the whole run if the group allows it, or else tables.
 
-use super::grids::Grid;
-use super::numbers::{binary, sum, times};
-use super::tables::each;
+use super::seen::each;
 use super::{Around, Lift, LiftResult, Rows};
-use crate::contest::tree::{LoopNode, Number};
+use crate::loops::grids::Grid;
+use crate::loops::ir::{LoopNode, Number, binary, sum, times};
 use roundelay_core::program::ir::Stmt;
 use roundelay_core::syntax::ast::BinOp;
 
@@ -33,14 +32,10 @@ impl LiftScope {
         Self { rank: Number::Me, size: Number::Nranks, ranks: Ranks::All }
     }
 
-    /// Returns a rank's neighbor at distance `by` in its group, in the order of ranks: its number in the group, and its
-    /// rank.
-    pub(super) fn turned(&self, rank: i64, by: i64) -> Option<[i64; 2]> {
+    /// Returns the groups of ranks at equal distances, where the scope is one of these.
+    pub(super) fn grid(&self) -> Option<Grid> {
         match self.ranks {
-            Ranks::Grid(grid, _) => {
-                let number = (grid.number(rank) + by).rem_euclid(grid.size);
-                Some([number, grid.member(rank, number)])
-            }
+            Ranks::Grid(grid, _) => Some(grid),
             _ => None,
         }
     }

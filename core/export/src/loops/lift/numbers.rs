@@ -1,9 +1,9 @@
 //! Numbers: arithmetic stays arithmetic, known numbers are computed, and all others were looked up.
 
 use super::{Lift, LiftResult};
-use crate::contest::tree::{Machine, Number};
+use crate::loops::ir::{Number, binary};
+use crate::loops::machine::Machine;
 use roundelay_core::program::ir::{Expr, Kind, Op};
-use roundelay_core::syntax::ast::BinOp;
 
 impl<'p> Lift<'p> {
     pub(super) fn number(&mut self, expr: &'p Expr) -> LiftResult<Number> {
@@ -91,35 +91,5 @@ impl<'p> Lift<'p> {
         let mut lists = seen.iter().flatten().map(|(_, list)| list);
         let first = lists.next()?;
         lists.all(|list| list == first).then(|| first.clone())
-    }
-}
-
-pub(super) fn binary(op: BinOp, left: Number, right: Number) -> Number {
-    Number::Binary(op, Box::new([left, right]))
-}
-
-pub(super) fn times(index: Number, width: i64) -> Number {
-    match (index, width) {
-        (Number::Const(index), _) => Number::Const(index * width),
-        (index, 1) => index,
-        (index, _) => binary(BinOp::Mul, index, Number::Const(width)),
-    }
-}
-
-pub(super) fn product(a: Number, b: Number) -> Number {
-    match (a, b) {
-        (a, Number::Const(b)) => times(a, b),
-        (Number::Const(0), _) => Number::Const(0),
-        (Number::Const(1), b) => b,
-        (a, b) => binary(BinOp::Mul, a, b),
-    }
-}
-
-pub(super) fn sum(a: Number, b: Number) -> Number {
-    match (a, b) {
-        (Number::Const(0), b) => b,
-        (a, Number::Const(0)) => a,
-        (Number::Const(a), Number::Const(b)) => Number::Const(a + b),
-        (a, b) => binary(BinOp::Add, a, b),
     }
 }

@@ -2,23 +2,23 @@
 //! provides becomes a table of the values that every rank looked up in its trace.
 
 mod calls;
-mod grids;
 mod numbers;
 mod regions;
 mod scopes;
-mod tables;
+mod seen;
 
 use std::collections::HashMap;
 
-use super::tree::{LoopNode, LoopPlace, LoopTable, Number};
+use super::ir::{LoopNode, Number, binary};
+use super::tables::Tables;
 use regions::{BufferPart, Cut};
 use roundelay_core::ids::ScratchId;
 use roundelay_core::layout::trace::{LoopPath, Operands, Trace};
-use roundelay_core::program::ir::{Expr, Kind, Op, Program, Stmt, StmtKind, VarId};
-use roundelay_core::schedule::{Buffer, SignalKind};
+use roundelay_core::program::ir::{Expr, Kind, Program, Stmt, StmtKind, VarId};
+use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::ast::BinOp;
 use scopes::LiftScope;
-use tables::each;
+use seen::each;
 
 /// This form cannot express the program, for example because of a fifo; the text is then written from the schedule.
 pub(super) struct Unfit;
@@ -27,6 +27,9 @@ type LiftResult<T> = Result<T, Unfit>;
 
 /// The most statements of a text: a step's statements are repeated at each call.
 const MOST: usize = 2_000;
+
+/// The most sources of a move; a longer fold is several moves.
+const MOST_SOURCES: usize = 8;
 
 /// The values that each rank looked up, each with the way that led there.
 type Rows<T> = Vec<Vec<(LoopPath, T)>>;
@@ -42,7 +45,7 @@ pub(super) struct Lift<'p> {
     pieces: u64,
     /// The enclosing loops and calls.
     around: Vec<Around>,
-    pub(super) tables: Vec<LoopTable>,
+    pub(super) tables: Tables,
     stmts: usize,
     /// The names of the variables of the text.
     pub(super) vars: Vec<String>,
@@ -98,7 +101,7 @@ impl<'p> Lift<'p> {
             nranks,
             pieces,
             around: Vec::new(),
-            tables: Vec::new(),
+            tables: Tables { all: Vec::new(), nranks },
             stmts: 0,
             vars: program.vars.iter().map(|var| var.name.clone()).collect(),
             known: HashMap::new(),
@@ -207,14 +210,8 @@ impl<'p> Lift<'p> {
                 nodes.push(LoopNode::Block { line: 0, body });
             }
             StmtKind::Post(kind, peer) | StmtKind::Wait(kind, peer) => {
-                let method = match (kind, matches!(stmt.kind, StmtKind::Post(..))) {
-                    (SignalKind::Ack, true) => "TxAck",
-                    (SignalKind::Ack, false) => "RxAck",
-                    (SignalKind::Data, true) => "TxDataSignal",
-                    (SignalKind::Data, false) => "RxDataSignal",
-                    _ => return Err(Unfit),
-                };
-                nodes.push(LoopNode::Signal { line, method, peer: self.number(peer)? });
+                let (kind, post) = (*kind, matches!(stmt.kind, StmtKind::Post(..)));
+                nodes.push(LoopNode::Signal { line, post, kind, peer: self.number(peer)? });
             }
             StmtKind::Copy(src, dsts) => {
                 let ops: Vec<_> = self.traces.iter().map(|trace| trace.moves(stmt)).collect();
@@ -223,22 +220,18 @@ impl<'p> Lift<'p> {
                 if ops.iter().flatten().all(|(_, op)| none(op)) {
                     return Ok(());
                 }
-                // Further destinations are copied from the first destination that is local.
-                let near = dsts.iter().position(|dst| dst.args[0].op == Op::Local).unwrap_or(0);
-                let places = self.places(stmt, std::iter::once(src).chain(dsts))?;
-                let into = places[1 + near].clone();
-                nodes.push(moved(line, "Copy", &places[0], &into));
-                for (at, dst) in places[1..].iter().enumerate() {
-                    if at != near {
-                        nodes.push(moved(line, "Copy", &into, dst));
-                    }
-                }
+                let mut srcs = self.places(stmt, std::iter::once(src).chain(dsts))?;
+                let dsts = srcs.split_off(1);
+                nodes.push(LoopNode::Move { line, chain: false, srcs, dsts });
             }
             StmtKind::Reduce(srcs, dst) => {
                 // The destination is also the first source of the op.
                 let places = self.places(stmt, std::iter::once(dst).chain(srcs).chain([dst]))?;
-                for src in &places[1..=srcs.len()] {
-                    nodes.push(moved(line, "Reduce", src, &places[0]));
+                let (into, srcs) = (&places[0], &places[1..=srcs.len()]);
+                for part in srcs.chunks(MOST_SOURCES - 1) {
+                    let (srcs, dsts) =
+                        ([std::slice::from_ref(into), part].concat(), vec![into.clone()]);
+                    nodes.push(LoopNode::Move { line, chain: false, srcs, dsts });
                 }
             }
             StmtKind::Within(_, body) => {
@@ -353,10 +346,6 @@ impl<'p> Lift<'p> {
 fn iteration(var: usize, lo: &Number) -> Around {
     Around::Loop(match lo {
         Number::Const(0) => Number::Var(var),
-        lo => Number::Binary(BinOp::Sub, Box::new([Number::Var(var), lo.clone()])),
+        lo => binary(BinOp::Sub, Number::Var(var), lo.clone()),
     })
-}
-
-fn moved(line: u32, method: &'static str, src: &LoopPlace, dst: &LoopPlace) -> LoopNode {
-    LoopNode::Move { line, method, places: Box::new([src.clone(), dst.clone()]) }
 }

@@ -1,9 +1,8 @@
 //! Regions as arithmetic: the start, the width and the slot of a part of a buffer.
 
-use super::numbers::{binary, product, sum, times};
 use super::scopes::LiftScope;
 use super::{Lift, LiftResult, Unfit};
-use crate::contest::tree::{LoopNode, LoopPlace, Number, Piece};
+use crate::loops::ir::{LoopNode, LoopPlace, Number, Piece, binary, product, sum, times};
 use roundelay_core::program::ir::{Expr, Kind, Op, Stmt, VarId};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::ast::BinOp;
@@ -136,7 +135,7 @@ impl<'p> Lift<'p> {
                     return Cut::Other;
                 }
                 let entries = sums.iter().map(|sum| vec![sum * width / total]).collect();
-                Cut::Weighted(part, self.table_of(vec![sums.len()], false, entries))
+                Cut::Weighted(part, self.tables.table(vec![sums.len()], false, entries))
             }
             (Some(_), None) => Cut::Other,
             (None, _) => match self.many(by) {

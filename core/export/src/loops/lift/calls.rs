@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::regions::{BufferPart, Cut};
 use super::scopes::LiftScope;
 use super::{Around, Frame, Lift, LiftResult, Unfit};
-use crate::contest::tree::{LoopNode, Number};
+use crate::loops::ir::{LoopNode, Number};
 use roundelay_core::program::ir::{Call, Kind, Program, Stmt, VarId};
 
 impl<'p> Lift<'p> {

@@ -1,0 +1,92 @@
+//! A class of sizes as C++: its tables, its functions, and the function that enqueues it, printed from the loop form.
+
+use std::fmt::Write as _;
+
+use super::handshakes::{Closed, Pair};
+use super::moves;
+use super::print::{self, Printer};
+use crate::loops::Loops;
+use crate::loops::ir::{LoopNode, Number};
+use roundelay_core::diagnostics::Finding;
+use roundelay_core::layout::Configured;
+use roundelay_core::schedule::{Schedule, SignalKind};
+use roundelay_core::syntax::Source;
+
+/// Returns the functions of a class that runs `algorithm`. `schedule` is its schedule, `closed` the same with the signals
+/// that its links need, and `single` has the moves of a copy engine besides, in equal pieces of a unit.
+pub(super) fn functions(
+    algorithm: &Configured,
+    schedule: &Schedule,
+    closed: &Closed,
+    (single, pieces): (&Schedule, u64),
+    source: Option<&Source>,
+) -> Result<String, Vec<Finding>> {
+    let lifted = Loops::lifted(algorithm, schedule, pieces).map(|mut loops| {
+        let mut all = signals(&mut loops, SignalKind::Ack, &closed.begun);
+        all.extend(moves::split_nodes(std::mem::take(&mut loops.body)));
+        all.extend(signals(&mut loops, SignalKind::Data, &closed.ended));
+        loops.body = all;
+        loops
+    });
+    let (loops, least) = Loops::checked(lifted, single, pieces)?;
+    let said = |line| said(source, line);
+    let (functions, body) = Printer::class(&loops, &least, &said);
+    let mut text = String::new();
+    if !loops.of_program {
+        text += "// These loops were found in the schedule: the program's own have no form here.\n";
+    }
+    let _ = writeln!(text, "constexpr i64 nranks = {};", loops.nranks);
+    for (number, table) in loops.tables.all.iter().enumerate() {
+        let name = print::name_of(table, number);
+        if print::asks(&functions, &name) || print::asks(&body, &name) {
+            let _ = writeln!(text, "{}", print::table(table, number, loops.nranks));
+        }
+    }
+    text += &functions;
+    let lane = if print::asks(&body, "lane") { "    Lane lane(run, 0);\n" } else { "" };
+    let _ = write!(text, "\nHcclResult Enqueue(Run& run) {{\n{}{lane}{body}", print::me(&body));
+    text += "    return HCCL_SUCCESS;\n}\n";
+    Ok(text)
+}
+
+/// Returns a line of the source, with its number.
+fn said(source: Option<&Source>, line: u32) -> Option<String> {
+    if line == 0 {
+        return None;
+    }
+    let text = source.and_then(|source| source.line(line)).unwrap_or_default();
+    // A comment that ends in a backslash would continue in the next line.
+    let text = text.trim().trim_end_matches('\\');
+    Some(format!("{line}: {text}").trim_end_matches([':', ' ']).to_owned())
+}
+
+/// Returns the statements of the signals of a kind that close a run, from the first to the second rank of each pair: all
+/// posts before all waits.
+fn signals(loops: &mut Loops, kind: SignalKind, pairs: &[Pair]) -> Vec<LoopNode> {
+    let mut all = Vec::new();
+    for post in [true, false] {
+        let peers = |rank| {
+            let own =
+                pairs.iter().map(|(from, to)| if post { (from.0, to.0) } else { (to.0, from.0) });
+            own.filter(|(own, _)| *own == rank).map(|(_, peer)| i64::from(peer)).collect()
+        };
+        let peers: Vec<Vec<i64>> = (0..loops.nranks).map(peers).collect();
+        let many = peers.iter().map(Vec::len).max().unwrap_or(0);
+        let signal = |peer| LoopNode::Signal { line: 0, post, kind, peer };
+        if peers.iter().all(|own| own.len() == many) {
+            for nth in 0..many {
+                let own: Vec<_> = peers.iter().map(|own| vec![own[nth]]).collect();
+                all.push(signal(loops.tables.number(&own, &[])));
+            }
+            continue;
+        }
+        // Where ranks have different numbers of signals, each rank has a list.
+        let counts: Vec<_> = peers.iter().map(|own| vec![own.len() as i64]).collect();
+        let (lo, hi) = (Number::Const(0), loops.tables.number(&counts, &[]));
+        let var = loops.vars.len();
+        loops.vars.push("nth".to_owned());
+        let body = vec![signal(loops.tables.number(&peers, &[Number::Var(var)]))];
+        all.push(LoopNode::Loop { var, lo, hi, body });
+    }
+    all
+}

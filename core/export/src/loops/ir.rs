@@ -1,0 +1,249 @@
+//! The statements of the loop form, the numbers in them, and the tables that numbers are looked up in.
+
+use roundelay_core::schedule::{Buffer, SignalKind};
+use roundelay_core::syntax::ast::BinOp;
+use roundelay_core::values::arith::IntFn;
+
+/// The number of a quotient or a remainder in a form, in the order of its text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct DivisionId(pub(crate) u32);
+
+/// A number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Number {
+    Const(i64),
+    /// The executing rank.
+    Me,
+    Nranks,
+    Var(usize),
+    Neg(Box<Self>),
+    Not(Box<Self>),
+    Flip(Box<Self>),
+    Binary(BinOp, Box<[Self; 2]>),
+    /// A quotient or a remainder. It has an id, since its text depends on the numbers that it is computed of.
+    Division(DivisionId, BinOp, Box<[Self; 2]>),
+    Choice(Box<[Self; 3]>),
+    Call(IntFn, Vec<Self>),
+    IsPowerOfTwo(Box<Self>),
+    /// An entry of a table; the indices are iterations of loops, and also the rank if the table has a row for each.
+    Entry(usize, Vec<Self>),
+}
+
+/// A table. Its dimensions are iterations of loops, the outermost first, and last the rank if `by_rank`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LoopTable {
+    pub(crate) sizes: Vec<usize>,
+    pub(crate) by_rank: bool,
+    /// The entries: each is one number, or the four numbers of a piece.
+    pub(crate) entries: Vec<Vec<i64>>,
+}
+
+impl LoopTable {
+    /// Whether the entries are pieces.
+    pub(crate) fn has_pieces(&self) -> bool {
+        self.entries.first().is_some_and(|entry| entry.len() > 1)
+    }
+}
+
+/// A part of a buffer, in equal pieces of a unit: its first piece, its number of pieces, its slot, and the first piece
+/// of the data in that slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Computed {
+        lo: Number,
+        width: Number,
+        slot: Number,
+        base: Number,
+    },
+    /// An entry of a table: low end, high end, slot and base.
+    Entry(usize, Vec<Number>),
+}
+
+/// A source or a destination: its rank if that is not the executing rank, its buffer and its piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LoopPlace {
+    pub(crate) of: Option<Number>,
+    pub(crate) buffer: Buffer,
+    pub(crate) piece: Piece,
+}
+
+/// A statement. A `line` is the number of its source line, or 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LoopNode {
+    Let(usize, Number),
+    Loop {
+        var: usize,
+        lo: Number,
+        hi: Number,
+        body: Vec<Self>,
+    },
+    /// Every number between the bounds on a stream of its own; the first number on the current stream.
+    Streams {
+        line: u32,
+        var: usize,
+        lo: Number,
+        hi: Number,
+        body: Vec<Self>,
+    },
+    If(Vec<(Number, Vec<Self>)>, Vec<Self>),
+    /// Statements with variables of their own.
+    Block {
+        line: u32,
+        body: Vec<Self>,
+    },
+    /// Statements of the stream with a number, among statements of other streams.
+    On {
+        stream: usize,
+        body: Vec<Self>,
+    },
+    /// Runs a function with these arguments.
+    Do(usize, Vec<Number>),
+    /// A post or a wait. The peer of a fork or a join is the number of the child stream.
+    Signal {
+        line: u32,
+        post: bool,
+        kind: SignalKind,
+        peer: Number,
+    },
+    /// A fold of the sources, which is written to all destinations.
+    Move {
+        line: u32,
+        /// Whether each sum of two sources is rounded.
+        chain: bool,
+        srcs: Vec<LoopPlace>,
+        dsts: Vec<LoopPlace>,
+    },
+}
+
+pub(crate) fn binary(op: BinOp, left: Number, right: Number) -> Number {
+    let sides = Box::new([left, right]);
+    match op {
+        BinOp::Div | BinOp::Rem => Number::Division(DivisionId::default(), op, sides),
+        op => Number::Binary(op, sides),
+    }
+}
+
+pub(crate) fn times(index: Number, width: i64) -> Number {
+    match (index, width) {
+        (Number::Const(index), _) => Number::Const(index * width),
+        (index, 1) => index,
+        (index, _) => binary(BinOp::Mul, index, Number::Const(width)),
+    }
+}
+
+pub(crate) fn product(a: Number, b: Number) -> Number {
+    match (a, b) {
+        (a, Number::Const(b)) => times(a, b),
+        (Number::Const(0), _) => Number::Const(0),
+        (Number::Const(1), b) => b,
+        (a, b) => binary(BinOp::Mul, a, b),
+    }
+}
+
+pub(crate) fn sum(a: Number, b: Number) -> Number {
+    match (a, b) {
+        (Number::Const(0), b) => b,
+        (a, Number::Const(0)) => a,
+        (Number::Const(a), Number::Const(b)) => Number::Const(a + b),
+        (a, b) => binary(BinOp::Add, a, b),
+    }
+}
+
+impl Number {
+    /// Returns the negated condition.
+    pub(crate) fn opposite(&self) -> Self {
+        let op = match self {
+            Self::Not(of) => return (**of).clone(),
+            Self::Binary(BinOp::Eq, _) => BinOp::Ne,
+            Self::Binary(BinOp::Ne, _) => BinOp::Eq,
+            Self::Binary(BinOp::Lt, _) => BinOp::Ge,
+            Self::Binary(BinOp::Ge, _) => BinOp::Lt,
+            Self::Binary(BinOp::Gt, _) => BinOp::Le,
+            Self::Binary(BinOp::Le, _) => BinOp::Gt,
+            other => return Self::Not(Box::new(other.clone())),
+        };
+        match self {
+            Self::Binary(_, sides) => Self::Binary(op, sides.clone()),
+            other => other.clone(),
+        }
+    }
+
+    /// Returns the numbers that this number is computed from.
+    pub(crate) fn parts(&self) -> Vec<&Self> {
+        match self {
+            Self::Var(_) | Self::Const(_) | Self::Me | Self::Nranks => Vec::new(),
+            Self::Neg(of) | Self::Not(of) | Self::Flip(of) | Self::IsPowerOfTwo(of) => vec![of],
+            Self::Binary(_, sides) | Self::Division(_, _, sides) => sides.iter().collect(),
+            Self::Choice(parts) => parts.iter().collect(),
+            Self::Call(_, args) | Self::Entry(_, args) => args.iter().collect(),
+        }
+    }
+
+    /// Calls `each` with this number and then with its parts.
+    pub(crate) fn visit(&mut self, each: &mut impl FnMut(&mut Self)) {
+        each(self);
+        let parts: &mut [Self] = match self {
+            Self::Var(_) | Self::Const(_) | Self::Me | Self::Nranks => &mut [],
+            Self::Neg(of) | Self::Not(of) | Self::Flip(of) | Self::IsPowerOfTwo(of) => {
+                std::slice::from_mut(of)
+            }
+            Self::Binary(_, sides) | Self::Division(_, _, sides) => &mut sides[..],
+            Self::Choice(parts) => &mut parts[..],
+            Self::Call(_, args) | Self::Entry(_, args) => args,
+        };
+        for part in parts {
+            part.visit(each);
+        }
+    }
+}
+
+impl LoopPlace {
+    pub(crate) fn numbers(&mut self) -> Vec<&mut Number> {
+        let mut numbers: Vec<_> = self.of.iter_mut().collect();
+        match &mut self.piece {
+            Piece::Computed { lo, width, slot, base } => numbers.extend([lo, width, slot, base]),
+            Piece::Entry(_, indices) => numbers.extend(indices),
+        }
+        numbers
+    }
+}
+
+impl LoopNode {
+    /// Returns the numbers of the statement itself, in the order of its text.
+    pub(crate) fn numbers(&mut self) -> Vec<&mut Number> {
+        match self {
+            Self::Let(_, value) => vec![value],
+            Self::Loop { lo, hi, .. } | Self::Streams { lo, hi, .. } => vec![lo, hi],
+            Self::If(arms, _) => arms.iter_mut().map(|(condition, _)| condition).collect(),
+            Self::Signal { peer, .. } => vec![peer],
+            Self::Do(_, args) => args.iter_mut().collect(),
+            Self::Move { srcs, dsts, .. } => {
+                srcs.iter_mut().chain(dsts).flat_map(LoopPlace::numbers).collect()
+            }
+            Self::Block { .. } | Self::On { .. } => Vec::new(),
+        }
+    }
+
+    /// Calls `each` with every number of the statement, and of those in its blocks.
+    pub(crate) fn visit(&mut self, each: &mut impl FnMut(&mut Number)) {
+        for number in self.numbers() {
+            number.visit(each);
+        }
+        for node in self.blocks_mut().into_iter().flatten() {
+            node.visit(each);
+        }
+    }
+
+    pub(crate) fn blocks_mut(&mut self) -> Vec<&mut Vec<Self>> {
+        match self {
+            Self::Loop { body, .. }
+            | Self::Streams { body, .. }
+            | Self::Block { body, .. }
+            | Self::On { body, .. } => vec![body],
+            Self::If(arms, otherwise) => {
+                arms.iter_mut().map(|(_, body)| body).chain([otherwise]).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}

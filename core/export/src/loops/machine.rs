@@ -1,0 +1,285 @@
+//! A machine that runs the loop form at a rank: the check that every form passes before anything is printed of it.
+
+use std::collections::BTreeMap;
+
+use super::form::Loops;
+use super::ir::{DivisionId, LoopNode, LoopPlace, LoopTable, Number, Piece};
+use roundelay_core::ids::RankId;
+use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule, SignalKind, Stream};
+use roundelay_core::syntax::ast::BinOp;
+use roundelay_core::values::arith;
+
+/// The form differs from the schedule that it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Differs;
+
+type RunResult<T> = Result<T, Differs>;
+
+/// The least left side of each quotient and remainder, at any rank.
+pub(crate) type LeastSides = BTreeMap<DivisionId, i64>;
+
+/// An operand: its rank, its buffer, and the low end, high end, slot and base of its piece.
+pub(super) type EventPlace = (u32, Buffer, [u64; 4]);
+
+/// One op of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum LoopEvent {
+    /// A post or a wait: the peer, or the child stream of a fork or a join.
+    Signal(bool, SignalKind, u32),
+    /// A move: whether it is a chain, its sources and its destinations.
+    Move(bool, Vec<EventPlace>, Vec<EventPlace>),
+}
+
+/// Runs the form at every rank, and compares the ops of each stream with the schedule. Lanes of signals and lines are
+/// not compared.
+pub(crate) fn check(loops: &Loops, schedule: &Schedule) -> RunResult<LeastSides> {
+    let mut least = LeastSides::new();
+    for me in 0..loops.nranks {
+        let mut machine = Machine::new(&loops.tables.all, loops.nranks, me, loops.vars.len());
+        machine.functions = Some(loops);
+        machine.run(&loops.body)?;
+        let own = schedule.streams.iter().filter(|stream| stream.rank.0 == me);
+        let own = own.filter(|stream| stream.len > 0).collect::<Vec<_>>();
+        // A stream without ops at this rank may be missing on either side.
+        if machine.streams.iter().filter(|ops| !ops.is_empty()).count() != own.len() {
+            return Err(Differs);
+        }
+        for stream in own {
+            let ran = machine.streams.get(stream.index as usize).ok_or(Differs)?;
+            if *ran != events(schedule, stream, loops.pieces) {
+                return Err(Differs);
+            }
+        }
+        for (division, value) in machine.least {
+            let known = least.entry(division).or_insert(value);
+            *known = value.min(*known);
+        }
+    }
+    Ok(least)
+}
+
+/// Returns the ops of a stream.
+pub(super) fn events(schedule: &Schedule, stream: &Stream, pieces: u64) -> Vec<LoopEvent> {
+    let place = |operand: &Operand| {
+        let region = schedule.region(*operand);
+        let [lo, hi, base] =
+            [region.lo, region.hi, region.base].map(|end| end.num() * (pieces / end.den()));
+        (operand.rank.0, region.buffer, [lo, hi, region.slot.into(), base])
+    };
+    let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
+    let event = |op| {
+        let op: &roundelay_core::schedule::Op = op;
+        if op.kind == OpKind::Move {
+            let [srcs, dsts] = [schedule.srcs(op), schedule.dsts(op)]
+                .map(|operands| operands.iter().map(place).collect());
+            return LoopEvent::Move(op.chain, srcs, dsts);
+        }
+        let (post, channel) = (op.kind == OpKind::Post, schedule.channel(op));
+        let RankId(peer) = if post { channel.to } else { channel.from };
+        let child = !channel.kind.has_lane();
+        LoopEvent::Signal(post, channel.kind, if child { channel.lane.0 } else { peer })
+    };
+    ops.iter().map(event).collect()
+}
+
+/// Runs the statements of a rank, and records the ops of each stream and the least left sides.
+pub(super) struct Machine<'t> {
+    tables: &'t [LoopTable],
+    functions: Option<&'t Loops>,
+    nranks: u32,
+    me: u32,
+    pub(super) vars: Vec<i64>,
+    streams: Vec<Vec<LoopEvent>>,
+    stream: usize,
+    least: LeastSides,
+}
+
+impl<'t> Machine<'t> {
+    pub(super) fn new(tables: &'t [LoopTable], nranks: u32, me: u32, vars: usize) -> Self {
+        Self {
+            tables,
+            functions: None,
+            nranks,
+            me,
+            vars: vec![0; vars],
+            streams: vec![Vec::new()],
+            stream: 0,
+            least: LeastSides::new(),
+        }
+    }
+
+    pub(super) fn number(&mut self, number: &Number) -> RunResult<i64> {
+        let fits = |value: Result<i64, arith::Fault>| value.map_err(|_| Differs);
+        Ok(match number {
+            Number::Const(value) => *value,
+            Number::Me => self.me.into(),
+            Number::Nranks => self.nranks.into(),
+            Number::Var(var) => self.vars[*var],
+            Number::Neg(of) => fits(arith::arithmetic(BinOp::Sub, 0, self.number(of)?))?,
+            Number::Not(of) => (self.number(of)? == 0).into(),
+            Number::Flip(of) => !self.number(of)?,
+            Number::Binary(BinOp::And, sides) => {
+                (self.number(&sides[0])? != 0 && self.number(&sides[1])? != 0).into()
+            }
+            Number::Binary(BinOp::Or, sides) => {
+                (self.number(&sides[0])? != 0 || self.number(&sides[1])? != 0).into()
+            }
+            Number::Binary(op, sides) => {
+                let (left, right) = (self.number(&sides[0])?, self.number(&sides[1])?);
+                if op.precedence() <= BinOp::Lt.precedence() {
+                    arith::compare(*op, left, right).into()
+                } else {
+                    fits(arith::arithmetic(*op, left, right))?
+                }
+            }
+            Number::Division(id, op, sides) => {
+                let (left, right) = (self.number(&sides[0])?, self.number(&sides[1])?);
+                let least = self.least.entry(*id).or_insert(left);
+                *least = left.min(*least);
+                fits(arith::arithmetic(*op, left, right))?
+            }
+            Number::Choice(parts) => {
+                let chosen = if self.number(&parts[0])? != 0 { &parts[1] } else { &parts[2] };
+                self.number(chosen)?
+            }
+            Number::Call(function, args) => {
+                let first = self.number(&args[0])?;
+                let second = args.get(1).map_or(Ok(0), |arg| self.number(arg))?;
+                fits(function.apply(first, second))?
+            }
+            Number::IsPowerOfTwo(of) => {
+                let value = self.number(of)?;
+                (value > 0 && value & (value - 1) == 0).into()
+            }
+            Number::Entry(table, indices) => self.entry(*table, indices)?[0],
+        })
+    }
+
+    fn entry(&mut self, table: usize, indices: &[Number]) -> RunResult<&'t [i64]> {
+        let LoopTable { sizes, by_rank, entries } = &self.tables[table];
+        let mut at = 0;
+        for (size, index) in sizes.iter().zip(indices) {
+            let index: usize = self.index(index)?;
+            if index >= *size {
+                return Err(Differs);
+            }
+            at = at * size + index;
+        }
+        if *by_rank {
+            at = at * self.nranks as usize + self.me as usize;
+        }
+        entries.get(at).map(Vec::as_slice).ok_or(Differs)
+    }
+
+    /// Returns a number that is not negative.
+    fn index<T: TryFrom<i64>>(&mut self, number: &Number) -> RunResult<T> {
+        T::try_from(self.number(number)?).map_err(|_| Differs)
+    }
+
+    fn place(&mut self, place: &LoopPlace) -> RunResult<EventPlace> {
+        let LoopPlace { of, buffer, piece } = place;
+        let rank = of.as_ref().map_or(Ok(self.me), |of| self.index(of))?;
+        let values = match piece {
+            Piece::Computed { lo, width, slot, base } => {
+                let lo = self.number(lo)?;
+                let hi = lo.checked_add(self.number(width)?).ok_or(Differs)?;
+                [lo, hi, self.number(slot)?, self.number(base)?]
+            }
+            Piece::Entry(table, indices) => {
+                self.entry(*table, indices)?.try_into().map_err(|_| Differs)?
+            }
+        };
+        let mut whole = [0; 4];
+        for (whole, value) in whole.iter_mut().zip(values) {
+            *whole = u64::try_from(value).map_err(|_| Differs)?;
+        }
+        Ok((rank, *buffer, whole))
+    }
+
+    fn run(&mut self, nodes: &[LoopNode]) -> RunResult<()> {
+        nodes.iter().try_for_each(|node| self.node(node))
+    }
+
+    fn node(&mut self, node: &LoopNode) -> RunResult<()> {
+        match node {
+            LoopNode::Let(var, value) => self.vars[*var] = self.number(value)?,
+            LoopNode::Loop { var, lo, hi, body } => {
+                for value in self.number(lo)?..self.number(hi)? {
+                    self.vars[*var] = value;
+                    self.run(body)?;
+                }
+            }
+            LoopNode::Streams { var, lo, hi, body, .. } => {
+                let (lo, hi) = (self.number(lo)?, self.number(hi)?);
+                // Nested streams would be numbered at run time; the schedule's form is used for them.
+                if self.stream != 0 {
+                    return Err(Differs);
+                }
+                let children = 1..u32::try_from(hi - lo).unwrap_or(0).max(1);
+                for child in children.clone() {
+                    self.push(LoopEvent::Signal(true, SignalKind::Fork, child));
+                }
+                for (stream, value) in (0..).zip(lo..hi) {
+                    self.switch(stream as usize);
+                    self.vars[*var] = value;
+                    if stream > 0 {
+                        self.push(LoopEvent::Signal(false, SignalKind::Fork, stream));
+                    }
+                    self.run(body)?;
+                    if stream > 0 {
+                        self.push(LoopEvent::Signal(true, SignalKind::Join, stream));
+                    }
+                }
+                self.switch(0);
+                for child in children {
+                    self.push(LoopEvent::Signal(false, SignalKind::Join, child));
+                }
+            }
+            LoopNode::If(arms, otherwise) => {
+                for (condition, body) in arms {
+                    if self.number(condition)? != 0 {
+                        return self.run(body);
+                    }
+                }
+                self.run(otherwise)?;
+            }
+            LoopNode::Block { body, .. } => self.run(body)?,
+            LoopNode::On { stream, body } => {
+                let around = self.stream;
+                self.switch(*stream);
+                self.run(body)?;
+                self.switch(around);
+            }
+            LoopNode::Do(function, args) => {
+                let function = &self.functions.ok_or(Differs)?.functions[*function];
+                let args =
+                    args.iter().map(|arg| self.number(arg)).collect::<RunResult<Vec<_>>>()?;
+                for (param, arg) in function.params.iter().zip(args) {
+                    self.vars[*param] = arg;
+                }
+                self.run(&function.body)?;
+            }
+            LoopNode::Signal { post, kind, peer, .. } => {
+                let peer = self.index(peer)?;
+                self.push(LoopEvent::Signal(*post, *kind, peer));
+            }
+            LoopNode::Move { chain, srcs, dsts, .. } => {
+                let mut places = |all: &[LoopPlace]| {
+                    all.iter().map(|place| self.place(place)).collect::<RunResult<Vec<_>>>()
+                };
+                let (srcs, dsts) = (places(srcs)?, places(dsts)?);
+                self.push(LoopEvent::Move(*chain, srcs, dsts));
+            }
+        }
+        Ok(())
+    }
+
+    fn switch(&mut self, stream: usize) {
+        self.streams.resize(self.streams.len().max(stream + 1), Vec::new());
+        self.stream = stream;
+    }
+
+    fn push(&mut self, event: LoopEvent) {
+        self.streams[self.stream].push(event);
+    }
+}

@@ -1,0 +1,119 @@
+//! The loop form: an algorithm at one number of ranks as one text of statements with loops, for exports that print the
+//! loops of a program.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `form`, `ir` | a form; its statements, numbers and tables |
+//! | `lift` | makes the form of a program, with the values that each rank looked up |
+//! | `flat`, `repeats` | makes the form of a schedule, by finding its loops |
+//! | `recognise`, `grids`, `tables`, `columns` | arithmetic in values, and tables of all other values |
+//! | `machine` | runs a form at every rank, and compares it with the schedule |
+//! | `prune` | leaves out variables and blocks without a use |
+//! | `cpp` | numbers as expressions of C and C++ |
+//!
+//! A form is made of the program where its loops survive, and of the schedule otherwise. In both cases the machine runs
+//! it at every rank, and each op is compared with the proved schedule, before anything is printed.
+
+pub(crate) mod columns;
+pub(crate) mod cpp;
+mod flat;
+mod form;
+mod grids;
+pub(crate) mod ir;
+mod lift;
+pub(crate) mod machine;
+mod prune;
+mod recognise;
+pub(crate) mod repeats;
+mod tables;
+
+pub use form::Loops;
+
+use lift::Lift;
+use machine::LeastSides;
+use roundelay_core::diagnostics::{Code, Finding};
+use roundelay_core::ids::SpanId;
+use roundelay_core::layout::{Algorithm as _, Configured};
+use roundelay_core::rational::Rat;
+use roundelay_core::schedule::Schedule;
+use tables::Tables;
+
+/// The most pieces of a unit: with as many units, no product of the generated code leaves 64 bits.
+const MOST_PIECES: u64 = 1 << 24;
+
+/// Returns the number of equal pieces of a unit for which all boundaries of a schedule are whole.
+///
+/// # Errors
+/// E0704 where there are too many.
+pub(crate) fn pieces(schedule: &Schedule) -> Result<u64, Vec<Finding>> {
+    let ends = schedule.regions.iter().flat_map(|region| [region.base, region.lo, region.hi]);
+    let mut pieces = 1_u64;
+    for end in ends {
+        let times = Rat::new(end.den(), pieces).map_or(1, Rat::num);
+        let finer = pieces.checked_mul(times).filter(|pieces| *pieces <= MOST_PIECES);
+        pieces = finer.ok_or_else(|| {
+            let title = "the buffers are cut at boundaries that no few equal pieces have";
+            let finding = Finding::new(Code::NotExportable, SpanId(0), title)
+                .note(format!("more than {MOST_PIECES} pieces of a unit"))
+                .help("let the splits have numbers of pieces with a small common multiple");
+            vec![finding]
+        })?;
+    }
+    Ok(pieces)
+}
+
+impl Loops {
+    /// Returns a form without statements.
+    fn empty(schedule: &Schedule, pieces: u64) -> Self {
+        Self {
+            algorithm: schedule.algorithm.clone(),
+            collective: schedule.collective,
+            nranks: schedule.nranks,
+            root: schedule.root,
+            of_program: false,
+            pieces,
+            scratch: schedule.scratch.iter().map(|scratch| scratch.name.clone()).collect(),
+            vars: Vec::new(),
+            tables: Tables { all: Vec::new(), nranks: schedule.nranks },
+            functions: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// Returns the form of a program, which was not run yet. `None` if its loops do not survive.
+    pub(crate) fn lifted(algorithm: &Configured, schedule: &Schedule, pieces: u64) -> Option<Self> {
+        let nranks = schedule.nranks;
+        let traces = algorithm.traces(nranks).ok()?;
+        let collective = algorithm.collective();
+        let units = [collective.max_input_units(nranks), collective.max_output_units(nranks)];
+        let mut lift = Lift::new(algorithm.program(), &traces, nranks, pieces, units);
+        let body = lift.body().ok()?;
+        let (vars, tables) = (lift.vars, lift.tables);
+        Some(Self { of_program: true, vars, tables, body, ..Self::empty(schedule, pieces) })
+    }
+
+    /// Returns the form after its run at every rank: `lifted`, or the form of the schedule if `lifted` differs.
+    ///
+    /// # Errors
+    /// E0704 where the form of the schedule differs from the schedule, which no program is known to cause.
+    pub(crate) fn checked(
+        lifted: Option<Self>,
+        schedule: &Schedule,
+        pieces: u64,
+    ) -> Result<(Self, LeastSides), Vec<Finding>> {
+        let run = |mut loops: Self| {
+            loops.finish();
+            let least = machine::check(&loops, schedule).ok()?;
+            Some((loops, least))
+        };
+        let flat = || {
+            let mut flat = Self::empty(schedule, pieces);
+            flat.add_flat(schedule);
+            flat
+        };
+        lifted.and_then(run).or_else(|| run(flat())).ok_or_else(|| {
+            let title = "its form with loops differs from its schedule";
+            vec![Finding::new(Code::NotExportable, SpanId(0), title)]
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! Tables of values that arithmetic does not express, with as few indices as possible.
+
+use std::collections::BTreeMap;
+
+use super::ir::{LoopTable, Number};
+use super::recognise::{Sample, Samples};
+
+/// An entry with the iterations of the loops around it, and the rank that has it.
+pub(crate) type Row = (Vec<i64>, usize, Vec<i64>);
+
+/// The tables of a form that is being made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tables {
+    pub(crate) all: Vec<LoopTable>,
+    pub(crate) nranks: u32,
+}
+
+impl Tables {
+    /// Adds a table of entries with as few indices as possible, and returns it with its indices. `loops` are the numbers
+    /// that stand for the iterations. `None` if two rows differ in their entries alone, or if there are too many entries.
+    pub(crate) fn fewest(
+        &mut self,
+        rows: &[Row],
+        loops: &[Number],
+        nothing: &[i64],
+    ) -> Option<(usize, Vec<Number>)> {
+        let tells = |kept: &[usize], by_rank: bool| {
+            let mut known: BTreeMap<(usize, Vec<i64>), &Vec<i64>> = BTreeMap::new();
+            rows.iter().all(|(counters, rank, entry)| {
+                let key = kept.iter().map(|at| counters[*at]).collect();
+                let rank = if by_rank { *rank } else { 0 };
+                *known.entry((rank, key)).or_insert(entry) == entry
+            })
+        };
+        let mut kept: Vec<usize> = (0..loops.len()).collect();
+        if !tells(&kept, true) {
+            return None;
+        }
+        let by_rank = !tells(&kept, false);
+        for at in 0..loops.len() {
+            let fewer: Vec<_> = kept.iter().copied().filter(|other| *other != at).collect();
+            if tells(&fewer, by_rank) {
+                kept = fewer;
+            }
+        }
+        let most = |at: &usize| rows.iter().map(|row| row.0[*at] + 1).max().unwrap_or(0);
+        let sizes = kept.iter().map(|at| usize::try_from(most(at)).ok());
+        let sizes = sizes.collect::<Option<Vec<_>>>()?;
+        let ranks = if by_rank { self.nranks as usize } else { 1 };
+        let many = sizes.iter().try_fold(ranks, |many, size| many.checked_mul(*size))?;
+        // Every index has a reason, so a table is hardly larger than its rows, but for sparse ones.
+        if many > 64 * rows.len().max(1 << 10) {
+            return None;
+        }
+        let mut entries = vec![nothing.to_vec(); many];
+        for (counters, rank, entry) in rows {
+            let at = kept.iter().zip(&sizes);
+            let at = at.fold(0, |sum, (at, size)| sum * size + counters[*at] as usize);
+            entries[if by_rank { at * ranks + rank } else { at }].clone_from(entry);
+        }
+        let indices = kept.iter().map(|at| loops[*at].clone()).collect();
+        Some((self.table(sizes, by_rank, entries), indices))
+    }
+
+    /// Returns a number: arithmetic if possible, or else an entry of a table. Each rank has a value for each iteration of
+    /// the only loop, or one value if there is no loop.
+    pub(crate) fn number(&mut self, values: &[Vec<i64>], loops: &[Number]) -> Number {
+        let many = values.iter().map(Vec::len).max().unwrap_or(0);
+        let counters: Vec<Vec<i64>> =
+            (0..many as i64).map(|nth| loops.iter().map(|_| nth).collect()).collect();
+        let all = || {
+            let own = |(rank, own): (usize, &Vec<i64>)| {
+                own.iter()
+                    .enumerate()
+                    .map(move |(at, value)| (at, rank, *value))
+                    .collect::<Vec<_>>()
+            };
+            values.iter().enumerate().flat_map(own)
+        };
+        let rows = all().map(|(at, rank, value)| Sample { at, rank: rank as i64, value });
+        let samples = Samples {
+            counters: &counters,
+            rows: rows.collect(),
+            loops,
+            rank: &Number::Me,
+            nranks: (self.nranks.into(), &Number::Nranks),
+            whole: false,
+        };
+        samples.number().unwrap_or_else(|| {
+            let rows = all().map(|(at, rank, value)| (counters[at].clone(), rank, vec![value]));
+            let table = self.fewest(&rows.collect::<Vec<_>>(), loops, &[0]);
+            let (table, indices) = table.expect("each rank has one number in an iteration");
+            Number::Entry(table, indices)
+        })
+    }
+
+    /// Adds a table with these entries, unless there is an equal one.
+    pub(crate) fn table(
+        &mut self,
+        sizes: Vec<usize>,
+        by_rank: bool,
+        entries: Vec<Vec<i64>>,
+    ) -> usize {
+        let table = LoopTable { sizes, by_rank, entries };
+        let known = self.all.iter().position(|known| *known == table);
+        known.unwrap_or_else(|| {
+            self.all.push(table);
+            self.all.len() - 1
+        })
+    }
+}
