@@ -278,27 +278,56 @@ fn groups_of_lists_become_tables() {
     equals_host(&exported, &Call { nranks: 5, counts: &[1, 103], ccl: 400, ..Call::default() });
 }
 
-/// Streams that fork again get numbers in the text: such a text has the loops that its schedule shows.
+/// Streams that fork streams have the numbers that the layout gave them; a step that is called often is one function.
 #[test]
-fn streams_in_streams_are_written_from_the_schedule() {
+fn streams_in_streams_and_steps_keep_their_loops() {
     let text = "algorithm Forks() -> AllGather {
+        step hear(from: peer) {
+            from.RxAck();
+            copy(from.input, local.output.split(nranks)[from.rank]);
+            for k in 0..1 {
+                from.TxDataSignal();
+            }
+        }
         copy(local.input, local.output.split(nranks)[rank]);
         parallel way in 0..2 {
             parallel d in 1..nranks {
                 if d % 2 == way {
-                    let from = peer((rank + d) % nranks);
                     peer((rank - d) % nranks).TxAck();
-                    from.RxAck();
-                    copy(from.input, local.output.split(nranks)[from.rank]);
-                    from.TxDataSignal();
+                    if way == 0 {
+                        hear(peer((rank + d) % nranks));
+                    } else {
+                        hear(peer((rank + d) % nranks));
+                    }
                     peer((rank - d) % nranks).RxDataSignal();
                 }
             }
         }
     }";
     let placed = place_text(text, "full_mesh(4)", 4).unwrap_or_else(|report| panic!("{report}"));
-    assert!(!has_loops(&placed));
+    assert!(has_loops(&placed));
+    let text = export("Forks", &[(None, &placed)]).expect("it is exported");
+    assert_eq!(text.matches("Step_hear(").count(), 3, "{text}");
     let exported = Exported::new("Forks", vec![(None, placed)]);
+    let call = Call { nranks: 4, counts: &[1, 103], units: (1, 4), ccl: 400, ..Call::default() };
+    equals_host(&exported, &call);
+}
+
+/// A fifo has no form yet that keeps the loops of a program; the loops are found in the schedule.
+#[test]
+fn loops_of_a_fifo_are_found_in_the_schedule() {
+    let text = "algorithm Pushed() -> AllGather {
+        view all = output.split(nranks);
+        fifo like input, credits = 1, slices = 1;
+        copy(local.input, local.all[rank]);
+        for s in 0..nranks - 1 {
+            peer((rank + 1) % nranks).send(local.all[(rank - s) % nranks]);
+            peer((rank - 1) % nranks).recv(local.all[(rank - s - 1) % nranks]);
+        }
+    }";
+    let placed = place_text(text, "full_mesh(4)", 4).unwrap_or_else(|report| panic!("{report}"));
+    assert!(!has_loops(&placed));
+    let exported = Exported::new("Pushed", vec![(None, placed)]);
     let call = Call { nranks: 4, counts: &[1, 103], units: (1, 4), ccl: 400, ..Call::default() };
     equals_host(&exported, &call);
 }

@@ -8,7 +8,9 @@ use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::program::text as program_text;
+use roundelay_core::prove_source;
 use roundelay_core::syntax::Source;
+use roundelay_export::loops::{Loops, text as loops_text};
 
 use crate::executor::{self, Which};
 use crate::exported::{self, MscclFlags};
@@ -43,6 +45,8 @@ enum EmitForm {
     },
     /// The work of every rank in the compiler's intermediate form: few constructs, with loops
     Program(SourceFlags),
+    /// The work of every rank at a rank count: the loops, with arithmetic and tables for all numbers
+    Loops(OneCountFlags),
     /// The flat schedule of a rank count
     Schedule(ScheduleFlags),
     /// The data and signals between the ranks, one line for each step
@@ -202,6 +206,17 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
             let (_, algorithm) = algorithm(flags)?;
             print(program_text::print(algorithm.program()).trim_end());
             Ok(())
+        }
+        EmitForm::Loops(of) => {
+            of.blocks.refuse("loops")?;
+            for_one_count(of, |algorithm, _, nranks| {
+                let proved = prove_source(algorithm, nranks)?;
+                let loops = Loops::of(algorithm, proved.schedule());
+                let told = |all: Vec<_>| {
+                    all.into_iter().map(|finding| algorithm.diagnostic(finding, nranks)).collect()
+                };
+                loops.map(|loops| loops_text::print(&loops)).map_err(told)
+            })
         }
         EmitForm::Schedule(flags) => schedule::schedule(flags),
         EmitForm::Steps(flags) => schedule::steps(flags),

@@ -4,7 +4,8 @@
 //! | module | from | makes |
 //! |---|---|---|
 //! | [`cuda`] | a checked algorithm | the text of a CUDA kernel, with the facts that its launch needs |
-//! | [`contest`] | a program | a C++ class in the form of a contest's executors |
+//! | [`loops`] | a program, or a schedule | one text of statements with loops for all ranks |
+//! | [`contest`] | a program, by its loop form | a C++ class in the form of a contest's executors |
 //! | [`mpi`] | a proved schedule | a C file that an MPI job calls |
 //! | [`goal`] | a proved schedule | a GOAL file, for simulators of networks |
 //! | [`unrolled`] | a proved schedule | a page of statements without loops |

@@ -8,6 +8,7 @@
 mod dice;
 #[path = "../../tests/packing/graphs.rs"]
 mod graphs;
+mod loops;
 mod msccl;
 mod mscclpp;
 mod packed;

@@ -105,12 +105,12 @@ fn write(schedule: &Schedule, out: &mut String) -> fmt::Result {
 }
 
 /// Returns the word for a kind of signal.
-pub(crate) fn signal_name(kind: SignalKind) -> &'static str {
+pub fn signal_name(kind: SignalKind) -> &'static str {
     KINDS.iter().find(|(known, _)| *known == kind).map_or("", |(_, name)| name)
 }
 
 /// Returns the kind of signal for a word.
-pub(crate) fn signal_kind(name: &str) -> Result<SignalKind, String> {
+pub fn signal_kind(name: &str) -> Result<SignalKind, String> {
     let kind = KINDS.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind);
     kind.ok_or_else(|| format!("no signal is called `{name}`"))
 }

@@ -12,6 +12,9 @@ use roundelay_core::layout::Configured;
 use roundelay_core::schedule::{Schedule, SignalKind};
 use roundelay_core::syntax::Source;
 
+/// The numbers of streams that fork streams.
+const STREAMS: &str = include_str!("streams.h");
+
 /// Returns the functions of a class that runs `algorithm`. `schedule` is its schedule, `closed` the same with the signals
 /// that its links need, and `single` has the moves of a copy engine besides, in equal pieces of a unit.
 pub(super) fn functions(
@@ -26,11 +29,14 @@ pub(super) fn functions(
         all.extend(moves::split_nodes(std::mem::take(&mut loops.body)));
         all.extend(signals(&mut loops, SignalKind::Data, &closed.ended));
         loops.body = all;
+        for function in &mut loops.functions {
+            function.body = moves::split_nodes(std::mem::take(&mut function.body));
+        }
         loops
     });
-    let (loops, least) = Loops::checked(lifted, single, pieces)?;
+    let (loops, facts) = Loops::checked(lifted, single, pieces)?;
     let said = |line| said(source, line);
-    let (functions, body) = Printer::class(&loops, &least, &said);
+    let (functions, body) = Printer::class(&loops, &facts, &said);
     let mut text = String::new();
     if !loops.of_program {
         text += "// These loops were found in the schedule: the program's own have no form here.\n";
@@ -42,9 +48,19 @@ pub(super) fn functions(
             let _ = writeln!(text, "{}", print::table(table, number, loops.nranks));
         }
     }
+    let streams = if facts.nested {
+        text += STREAMS;
+        "    Streams streams;\n"
+    } else {
+        ""
+    };
     text += &functions;
     let lane = if print::asks(&body, "lane") { "    Lane lane(run, 0);\n" } else { "" };
-    let _ = write!(text, "\nHcclResult Enqueue(Run& run) {{\n{}{lane}{body}", print::me(&body));
+    let _ = write!(
+        text,
+        "\nHcclResult Enqueue(Run& run) {{\n{}{streams}{lane}{body}",
+        print::me(&body)
+    );
     text += "    return HCCL_SUCCESS;\n}\n";
     Ok(text)
 }

@@ -7,22 +7,33 @@ use crate::cuda::names::identifier;
 use crate::loops::Loops;
 use crate::loops::cpp::NumberText;
 use crate::loops::ir::{LoopNode, LoopPlace, LoopTable, Number, Piece, binary};
-use crate::loops::machine::LeastSides;
+use crate::loops::machine::RunFacts;
 use roundelay_core::schedule::{Buffer, SignalKind};
 use roundelay_core::syntax::ast::BinOp;
 use roundelay_core::syntax::expr_text::{Target, Text};
 
 /// Names that the generated text uses itself.
-const TAKEN: [&str; 7] = ["lane", "run", "me", "nranks", "slave", "At", "Piece"];
+const TAKEN: [&str; 10] =
+    ["lane", "run", "me", "nranks", "slave", "stream", "streams", "forked", "At", "Piece"];
+
+/// The objects that statements use, as parameters of a function and as its arguments.
+const OBJECTS: [(&str, &str); 4] = [
+    ("Run& run", "run"),
+    ("Lane lane", "lane"),
+    ("Streams& streams", "streams"),
+    ("u32 stream", "stream"),
+];
 
 /// Prints nodes.
 pub(super) struct Printer<'t> {
     loops: &'t Loops,
-    least: &'t LeastSides,
+    facts: &'t RunFacts,
     /// Returns a line of the source with its number, for a comment.
     said: &'t dyn Fn(u32) -> Option<String>,
     /// The parameters of each function in C++: the objects that it uses.
-    heads: Vec<[bool; 2]>,
+    heads: Vec<[bool; 4]>,
+    /// Whether the statements are inside a loop whose iterations have streams.
+    forked: bool,
     /// The names in use, by scope.
     scopes: Vec<Vec<String>>,
     /// The current name of each variable.
@@ -35,14 +46,15 @@ impl<'t> Printer<'t> {
     /// Returns the text of all functions, and the statements of the body.
     pub(super) fn class(
         loops: &'t Loops,
-        least: &'t LeastSides,
+        facts: &'t RunFacts,
         said: &'t dyn Fn(u32) -> Option<String>,
     ) -> (String, String) {
         let mut printer = Self {
             loops,
-            least,
+            facts,
             said,
             heads: Vec::new(),
+            forked: false,
             scopes: Vec::new(),
             names: HashMap::new(),
             line: None,
@@ -52,6 +64,7 @@ impl<'t> Printer<'t> {
         for (number, function) in loops.functions.iter().enumerate() {
             printer.scopes = vec![Vec::new()];
             printer.line = None;
+            printer.forked = true;
             let params: Vec<_> = function
                 .params
                 .iter()
@@ -60,9 +73,11 @@ impl<'t> Printer<'t> {
             printer.nodes(&function.body);
             let body = std::mem::take(&mut printer.text);
             let me = me(&body);
-            let uses = [!me.is_empty() || asks(&body, "run"), asks(&body, "lane")];
-            let objects = ["Run& run", "Lane lane"].into_iter().zip(uses);
-            let objects = objects.filter(|(_, used)| *used).map(|(object, _)| object.to_owned());
+            let uses =
+                OBJECTS.map(|(_, name)| asks(&body, name) || (name == "run" && !me.is_empty()));
+            let objects = OBJECTS.into_iter().zip(uses);
+            let objects =
+                objects.filter(|(_, used)| *used).map(|((object, _), _)| object.to_owned());
             let params: Vec<_> = objects.chain(params).collect();
             printer.heads.push(uses);
             let _ = write!(
@@ -74,6 +89,7 @@ impl<'t> Printer<'t> {
         }
         printer.scopes = vec![Vec::new()];
         printer.line = None;
+        printer.forked = false;
         printer.nodes(&loops.body);
         (functions, printer.text)
     }
@@ -163,39 +179,7 @@ impl<'t> Printer<'t> {
             }
             LoopNode::Streams { line, var, lo, hi, body } => {
                 self.at(*line);
-                let many = binary(BinOp::Sub, hi.clone(), lo.clone());
-                let many = if *lo == Number::Const(0) { hi.clone() } else { many };
-                let many = self.operand(BinOp::Lt, &many);
-                let (lo_text, hi) = (self.number(lo).code, self.operand(BinOp::Lt, hi));
-                let slaves = format!("for (i64 slave = 1; slave < {many}; ++slave) {{");
-                self.put(&slaves);
-                self.put("    CHK_RET(lane.Fork(slave));");
-                self.put("}");
-                self.scopes.push(Vec::new());
-                let name = self.declare(*var);
-                let open = self.scopes.pop().expect("the scope is open");
-                self.put(&format!("for (i64 {name} = {lo_text}; {name} < {hi}; ++{name}) {{"));
-                self.scopes.push(open);
-                let index = match lo {
-                    Number::Const(0) => name.clone(),
-                    lo => format!("{name} - {}", self.operand(BinOp::Sub, lo)),
-                };
-                self.line = None;
-                let first = self.operand(BinOp::Lt, lo);
-                self.put(&format!("Lane lane(run, {index});"));
-                self.put(&format!("if ({name} > {first}) {{"));
-                self.put("    CHK_RET(lane.Begin());");
-                self.put("}");
-                self.nodes(body);
-                self.put(&format!("if ({name} > {first}) {{"));
-                self.put("    CHK_RET(lane.End());");
-                self.put("}");
-                self.scopes.pop();
-                self.line = None;
-                self.put("}");
-                self.put(&slaves);
-                self.put("    CHK_RET(lane.Join(slave));");
-                self.put("}");
+                self.streams(*var, [lo, hi], body);
             }
             LoopNode::If(arms, otherwise) => {
                 for (at, (condition, body)) in arms.iter().enumerate() {
@@ -226,9 +210,13 @@ impl<'t> Printer<'t> {
                 self.line = None;
                 self.put("}");
             }
-            LoopNode::Do(function, args) => {
-                let objects = ["run", "lane"].into_iter().zip(self.heads[*function]);
-                let objects = objects.filter(|(_, used)| *used).map(|(name, _)| name.to_owned());
+            LoopNode::Do { line, function, args } => {
+                self.at(*line);
+                let objects = OBJECTS.into_iter().zip(self.heads[*function]);
+                let objects = objects.filter(|(_, used)| *used).map(|((_, name), _)| match name {
+                    "stream" => self.stream().to_owned(),
+                    name => name.to_owned(),
+                });
                 let args = args.iter().map(|arg| self.number(arg).code);
                 let args: Vec<_> = objects.chain(args).collect();
                 self.put(&format!("CHK_RET({}({}));", self.function(*function), args.join(", ")));
@@ -256,6 +244,74 @@ impl<'t> Printer<'t> {
                 let [src, dst] = [&srcs[srcs.len() - 1], &dsts[0]].map(|place| self.place(place));
                 self.put(&format!("CHK_RET(lane.{method}({src}, {dst}));"));
             }
+        }
+    }
+
+    /// Returns the number of the current stream, where streams fork streams.
+    const fn stream(&self) -> &'static str {
+        if self.forked { "stream" } else { "0" }
+    }
+
+    /// Prints a loop whose iterations have streams. The children have the numbers of the further iterations, or, where
+    /// streams fork streams, numbers that are known at run time.
+    fn streams(&mut self, var: usize, [lo, hi]: [&Number; 2], body: &[LoopNode]) {
+        let many = match lo {
+            Number::Const(0) => hi.clone(),
+            lo => binary(BinOp::Sub, hi.clone(), lo.clone()),
+        };
+        let nested = self.facts.nested;
+        let (child, many) = if nested {
+            let (stream, many) = (self.stream(), self.number(&many).code);
+            self.put("{");
+            self.scopes.push(Vec::new());
+            self.put(&format!("const std::vector<u32> forked = streams.Fork({stream}, {many});"));
+            ("forked[slave]", "i64(forked.size())".to_owned())
+        } else {
+            ("slave", self.operand(BinOp::Lt, &many))
+        };
+        let slaves = format!("for (i64 slave = 1; slave < {many}; ++slave) {{");
+        let each = |printer: &mut Self, method: &str| {
+            printer.put(&slaves);
+            printer.put(&format!("    CHK_RET(lane.{method}({child}));"));
+            printer.put("}");
+        };
+        each(self, "Fork");
+        let (lo_text, hi) = (self.number(lo).code, self.operand(BinOp::Lt, hi));
+        self.scopes.push(Vec::new());
+        let name = self.declare(var);
+        let open = self.scopes.pop().expect("the scope is open");
+        self.put(&format!("for (i64 {name} = {lo_text}; {name} < {hi}; ++{name}) {{"));
+        self.scopes.push(open);
+        let index = match lo {
+            Number::Const(0) => name.clone(),
+            lo => format!("{name} - {}", self.operand(BinOp::Sub, lo)),
+        };
+        self.line = None;
+        let first = self.operand(BinOp::Lt, lo);
+        let around = self.forked;
+        if nested {
+            self.put(&format!("const u32 stream = forked[{index}];"));
+            self.forked = true;
+        }
+        let index = if nested { "stream" } else { &index };
+        self.put(&format!("Lane lane(run, {index});"));
+        let slave = |printer: &mut Self, method: &str| {
+            printer.put(&format!("if ({name} > {first}) {{"));
+            printer.put(&format!("    CHK_RET(lane.{method}());"));
+            printer.put("}");
+        };
+        slave(self, "Begin");
+        self.nodes(body);
+        slave(self, "End");
+        self.forked = around;
+        self.scopes.pop();
+        self.line = None;
+        self.put("}");
+        each(self, "Join");
+        if nested {
+            self.put("streams.Join(forked);");
+            self.scopes.pop();
+            self.put("}");
         }
     }
 
@@ -302,7 +358,7 @@ impl<'t> Printer<'t> {
             nranks: (self.loops.nranks, "nranks"),
             var: &|var| self.names[&var].clone(),
             entry: &|table, indices| self.entry(table, indices),
-            least: self.least,
+            least: &self.facts.least,
         };
         text.text(number)
     }

@@ -66,7 +66,8 @@ impl Loops {
                 if !alone {
                     let name = format!("stream_{index}_{nth}");
                     self.functions.push(LoopFunction { name, params: Vec::new(), body });
-                    body = vec![LoopNode::Do(self.functions.len() - 1, Vec::new())];
+                    let function = self.functions.len() - 1;
+                    body = vec![LoopNode::Do { line: 0, function, args: Vec::new() }];
                 }
                 if rest == 0 {
                     all = body;

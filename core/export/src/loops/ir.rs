@@ -97,7 +97,11 @@ pub(crate) enum LoopNode {
         body: Vec<Self>,
     },
     /// Runs a function with these arguments.
-    Do(usize, Vec<Number>),
+    Do {
+        line: u32,
+        function: usize,
+        args: Vec<Number>,
+    },
     /// A post or a wait. The peer of a fork or a join is the number of the child stream.
     Signal {
         line: u32,
@@ -216,7 +220,7 @@ impl LoopNode {
             Self::Loop { lo, hi, .. } | Self::Streams { lo, hi, .. } => vec![lo, hi],
             Self::If(arms, _) => arms.iter_mut().map(|(condition, _)| condition).collect(),
             Self::Signal { peer, .. } => vec![peer],
-            Self::Do(_, args) => args.iter_mut().collect(),
+            Self::Do { args, .. } => args.iter_mut().collect(),
             Self::Move { srcs, dsts, .. } => {
                 srcs.iter_mut().chain(dsts).flat_map(LoopPlace::numbers).collect()
             }
@@ -231,6 +235,34 @@ impl LoopNode {
         }
         for node in self.blocks_mut().into_iter().flatten() {
             node.visit(each);
+        }
+    }
+
+    /// Calls `each` with every operand of the statement and of those in its blocks.
+    pub(crate) fn visit_places(&mut self, each: &mut impl FnMut(&mut LoopPlace)) {
+        if let Self::Move { srcs, dsts, .. } = self {
+            srcs.iter_mut().chain(dsts).for_each(&mut *each);
+        }
+        for node in self.blocks_mut().into_iter().flatten() {
+            node.visit_places(each);
+        }
+    }
+
+    /// Calls `each` with every variable that the statement uses or declares, and those in its blocks, in the order of the
+    /// text. `each` is told whether the variable is declared there.
+    pub(crate) fn visit_vars(&mut self, each: &mut impl FnMut(&mut usize, bool)) {
+        for number in self.numbers() {
+            number.visit(&mut |number| {
+                if let Number::Var(var) = number {
+                    each(var, false);
+                }
+            });
+        }
+        if let Self::Let(var, _) | Self::Loop { var, .. } | Self::Streams { var, .. } = self {
+            each(var, true);
+        }
+        for node in self.blocks_mut().into_iter().flatten() {
+            node.visit_vars(each);
         }
     }
 

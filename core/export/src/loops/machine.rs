@@ -18,6 +18,14 @@ type RunResult<T> = Result<T, Differs>;
 /// The least left side of each quotient and remainder, at any rank.
 pub(crate) type LeastSides = BTreeMap<DivisionId, i64>;
 
+/// The facts of a form's runs, which its text depends on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunFacts {
+    pub(crate) least: LeastSides,
+    /// Whether streams fork streams, so that their numbers are known at run time only.
+    pub(crate) nested: bool,
+}
+
 /// An operand: its rank, its buffer, and the low end, high end, slot and base of its piece.
 pub(super) type EventPlace = (u32, Buffer, [u64; 4]);
 
@@ -32,8 +40,8 @@ pub(super) enum LoopEvent {
 
 /// Runs the form at every rank, and compares the ops of each stream with the schedule. Lanes of signals and lines are
 /// not compared.
-pub(crate) fn check(loops: &Loops, schedule: &Schedule) -> RunResult<LeastSides> {
-    let mut least = LeastSides::new();
+pub(crate) fn check(loops: &Loops, schedule: &Schedule) -> RunResult<RunFacts> {
+    let mut facts = RunFacts::default();
     for me in 0..loops.nranks {
         let mut machine = Machine::new(&loops.tables.all, loops.nranks, me, loops.vars.len());
         machine.functions = Some(loops);
@@ -50,12 +58,13 @@ pub(crate) fn check(loops: &Loops, schedule: &Schedule) -> RunResult<LeastSides>
                 return Err(Differs);
             }
         }
-        for (division, value) in machine.least {
-            let known = least.entry(division).or_insert(value);
+        facts.nested |= machine.facts.nested;
+        for (division, value) in machine.facts.least {
+            let known = facts.least.entry(division).or_insert(value);
             *known = value.min(*known);
         }
     }
-    Ok(least)
+    Ok(facts)
 }
 
 /// Returns the ops of a stream.
@@ -91,7 +100,9 @@ pub(super) struct Machine<'t> {
     pub(super) vars: Vec<i64>,
     streams: Vec<Vec<LoopEvent>>,
     stream: usize,
-    least: LeastSides,
+    /// The streams forked from each stream, and the number of those that are running.
+    children: BTreeMap<usize, (Vec<usize>, usize)>,
+    facts: RunFacts,
 }
 
 impl<'t> Machine<'t> {
@@ -104,7 +115,8 @@ impl<'t> Machine<'t> {
             vars: vec![0; vars],
             streams: vec![Vec::new()],
             stream: 0,
-            least: LeastSides::new(),
+            children: BTreeMap::new(),
+            facts: RunFacts::default(),
         }
     }
 
@@ -134,7 +146,7 @@ impl<'t> Machine<'t> {
             }
             Number::Division(id, op, sides) => {
                 let (left, right) = (self.number(&sides[0])?, self.number(&sides[1])?);
-                let least = self.least.entry(*id).or_insert(left);
+                let least = self.facts.least.entry(*id).or_insert(left);
                 *least = left.min(*least);
                 fits(arith::arithmetic(*op, left, right))?
             }
@@ -211,29 +223,27 @@ impl<'t> Machine<'t> {
             }
             LoopNode::Streams { var, lo, hi, body, .. } => {
                 let (lo, hi) = (self.number(lo)?, self.number(hi)?);
-                // Nested streams would be numbered at run time; the schedule's form is used for them.
-                if self.stream != 0 {
-                    return Err(Differs);
+                let (parent, many) = (self.stream, usize::try_from(hi - lo).unwrap_or(0));
+                let children = self.fork(parent, many.saturating_sub(1));
+                for child in &children {
+                    self.push(LoopEvent::Signal(true, SignalKind::Fork, *child as u32));
                 }
-                let children = 1..u32::try_from(hi - lo).unwrap_or(0).max(1);
-                for child in children.clone() {
-                    self.push(LoopEvent::Signal(true, SignalKind::Fork, child));
-                }
-                for (stream, value) in (0..).zip(lo..hi) {
-                    self.switch(stream as usize);
+                for (stream, value) in [&[parent], &children[..]].concat().into_iter().zip(lo..hi) {
+                    self.switch(stream);
                     self.vars[*var] = value;
-                    if stream > 0 {
-                        self.push(LoopEvent::Signal(false, SignalKind::Fork, stream));
+                    if stream != parent {
+                        self.push(LoopEvent::Signal(false, SignalKind::Fork, stream as u32));
                     }
                     self.run(body)?;
-                    if stream > 0 {
-                        self.push(LoopEvent::Signal(true, SignalKind::Join, stream));
+                    if stream != parent {
+                        self.push(LoopEvent::Signal(true, SignalKind::Join, stream as u32));
                     }
                 }
-                self.switch(0);
-                for child in children {
-                    self.push(LoopEvent::Signal(false, SignalKind::Join, child));
+                self.switch(parent);
+                for child in &children {
+                    self.push(LoopEvent::Signal(false, SignalKind::Join, *child as u32));
                 }
+                self.children.entry(parent).or_default().1 -= children.len();
             }
             LoopNode::If(arms, otherwise) => {
                 for (condition, body) in arms {
@@ -250,7 +260,7 @@ impl<'t> Machine<'t> {
                 self.run(body)?;
                 self.switch(around);
             }
-            LoopNode::Do(function, args) => {
+            LoopNode::Do { function, args, .. } => {
                 let function = &self.functions.ok_or(Differs)?.functions[*function];
                 let args =
                     args.iter().map(|arg| self.number(arg)).collect::<RunResult<Vec<_>>>()?;
@@ -274,6 +284,19 @@ impl<'t> Machine<'t> {
         Ok(())
     }
 
+    /// Returns child streams that are not running, which earlier loops on `parent` may have had.
+    fn fork(&mut self, parent: usize, many: usize) -> Vec<usize> {
+        let (mut known, running) = self.children.remove(&parent).unwrap_or_default();
+        self.facts.nested |= many > 0 && (parent > 0 || running > 0);
+        let first = 1 + self.children.values().map(|(all, _)| all.len()).sum::<usize>();
+        while known.len() < running + many {
+            known.push(first + known.len());
+        }
+        let taken = known[running..running + many].to_vec();
+        self.children.insert(parent, (known, running + many));
+        taken
+    }
+
     fn switch(&mut self, stream: usize) {
         self.streams.resize(self.streams.len().max(stream + 1), Vec::new());
         self.stream = stream;
@@ -281,5 +304,44 @@ impl<'t> Machine<'t> {
 
     fn push(&mut self, event: LoopEvent) {
         self.streams[self.stream].push(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loops::text;
+    use roundelay_core::schedule::text::parse;
+
+    const SCHEDULE: &str = "
+schedule Two Broadcast nranks 2 root 0
+rank 0 stream 0
+  copy 0.input[0..1] -> 0.output[0..1] @0
+  post data 0->1 @0
+rank 1 stream 0
+  wait data 0->1 @0
+  copy 0.output[0..1] -> 1.output[0..1] @0
+";
+
+    /// Every number and word of a form is compared with the schedule.
+    #[test]
+    fn a_form_that_differs_is_found() {
+        let schedule = parse(SCHEDULE).expect("a schedule");
+        let text = text::print(&Loops::of_schedule(&schedule).expect("it has a form"));
+        let runs = |text: &str| check(&text::parse(text).expect("a form"), &schedule).is_ok();
+        assert!(runs(&text), "{text}");
+        for (from, to) in [
+            ("post data", "post ack"),
+            ("post data 1", "post data 0"),
+            ("wait data", "post data"),
+            ("input[0, 1]", "output[0, 1]"),
+            ("output[0, 1] of 0", "output[0, 1]"),
+            ("output[0, 1]\n", "output[0, 0]\n"),
+            ("(me == 0)", "(me == 1)"),
+            ("(me == 0)", "(1 / me)"),
+        ] {
+            let other = text.replacen(from, to, 1);
+            assert!(other != text && !runs(&other), "{from}: {other}");
+        }
     }
 }

@@ -9,6 +9,7 @@
 //! | `recognise`, `grids`, `tables`, `columns` | arithmetic in values, and tables of all other values |
 //! | `machine` | runs a form at every rank, and compares it with the schedule |
 //! | `prune` | leaves out variables and blocks without a use |
+//! | `text` | the text of a form, and its reader |
 //! | `cpp` | numbers as expressions of C and C++ |
 //!
 //! A form is made of the program where its loops survive, and of the schedule otherwise. In both cases the machine runs
@@ -18,6 +19,7 @@ pub(crate) mod columns;
 pub(crate) mod cpp;
 mod flat;
 mod form;
+mod functions;
 mod grids;
 pub(crate) mod ir;
 mod lift;
@@ -26,11 +28,12 @@ mod prune;
 mod recognise;
 pub(crate) mod repeats;
 mod tables;
+pub mod text;
 
 pub use form::Loops;
 
 use lift::Lift;
-use machine::LeastSides;
+use machine::RunFacts;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::SpanId;
 use roundelay_core::layout::{Algorithm as _, Configured};
@@ -88,8 +91,41 @@ impl Loops {
         let units = [collective.max_input_units(nranks), collective.max_output_units(nranks)];
         let mut lift = Lift::new(algorithm.program(), &traces, nranks, pieces, units);
         let body = lift.body().ok()?;
-        let (vars, tables) = (lift.vars, lift.tables);
-        Some(Self { of_program: true, vars, tables, body, ..Self::empty(schedule, pieces) })
+        let Lift { vars, tables, functions, .. } = lift;
+        let form = Self::empty(schedule, pieces);
+        let mut loops = Self { of_program: true, vars, tables, body, ..form };
+        functions.finish(&mut loops);
+        Some(loops)
+    }
+
+    /// Returns the form of a schedule, which was not run yet.
+    fn flat(schedule: &Schedule, pieces: u64) -> Self {
+        let mut flat = Self::empty(schedule, pieces);
+        flat.add_flat(schedule);
+        flat
+    }
+
+    /// Returns the form of an algorithm that was laid out as `schedule`.
+    ///
+    /// # Errors
+    /// E0704 where boundaries need too many equal pieces.
+    pub fn of(algorithm: &Configured, schedule: &Schedule) -> Result<Self, Vec<Finding>> {
+        let pieces = pieces(schedule)?;
+        let lifted = Self::lifted(algorithm, schedule, pieces);
+        Ok(Self::checked(lifted, schedule, pieces)?.0)
+    }
+
+    /// Returns the form of a schedule, whose loops are found in it.
+    ///
+    /// # Errors
+    /// E0704 where boundaries need too many equal pieces.
+    pub fn of_schedule(schedule: &Schedule) -> Result<Self, Vec<Finding>> {
+        Ok(Self::checked(None, schedule, pieces(schedule)?)?.0)
+    }
+
+    /// Whether the loops are those of the program, and were not found in its schedule.
+    pub const fn of_program(&self) -> bool {
+        self.of_program
     }
 
     /// Returns the form after its run at every rank: `lifted`, or the form of the schedule if `lifted` differs.
@@ -100,18 +136,13 @@ impl Loops {
         lifted: Option<Self>,
         schedule: &Schedule,
         pieces: u64,
-    ) -> Result<(Self, LeastSides), Vec<Finding>> {
-        let run = |mut loops: Self| {
-            loops.finish();
-            let least = machine::check(&loops, schedule).ok()?;
-            Some((loops, least))
+    ) -> Result<(Self, RunFacts), Vec<Finding>> {
+        let run = |loops: Self| {
+            let loops = loops.finish();
+            let facts = machine::check(&loops, schedule).ok()?;
+            Some((loops, facts))
         };
-        let flat = || {
-            let mut flat = Self::empty(schedule, pieces);
-            flat.add_flat(schedule);
-            flat
-        };
-        lifted.and_then(run).or_else(|| run(flat())).ok_or_else(|| {
+        lifted.and_then(run).or_else(|| run(Self::flat(schedule, pieces))).ok_or_else(|| {
             let title = "its form with loops differs from its schedule";
             vec![Finding::new(Code::NotExportable, SpanId(0), title)]
         })

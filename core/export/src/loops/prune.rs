@@ -1,17 +1,23 @@
-//! Leaves out variables and blocks that a form does not need, and gives its quotients their ids.
+//! Makes a form final: leaves out variables, blocks and tables without a use, and gives ids in the order of the text.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::form::Loops;
-use super::ir::{DivisionId, LoopNode, Number};
+use super::ir::{DivisionId, LoopNode, Number, Piece};
 
 impl Loops {
-    /// Makes the form final: without unused variables and empty blocks, and with ids of quotients.
-    pub(crate) fn finish(&mut self) {
+    /// Makes the form final: without unused variables, tables and empty blocks, and with ids in the order of its text.
+    pub(crate) fn finish(mut self) -> Self {
         prune(&mut self.body);
+        self.keep_used_vars();
+        self.keep_used_tables();
+        self.numbered()
+    }
+
+    /// Gives quotients and remainders their ids.
+    pub(super) fn numbered(mut self) -> Self {
         let mut next = 0;
-        let bodies = self.functions.iter_mut().map(|function| &mut function.body);
-        for node in bodies.chain([&mut self.body]).flatten() {
+        for node in self.nodes_mut() {
             node.visit(&mut |number| {
                 if let Number::Division(id, ..) = number {
                     *id = DivisionId(next);
@@ -19,6 +25,53 @@ impl Loops {
                 }
             });
         }
+        self
+    }
+
+    fn nodes_mut(&mut self) -> impl Iterator<Item = &mut LoopNode> {
+        let bodies = self.functions.iter_mut().map(|function| &mut function.body);
+        bodies.chain([&mut self.body]).flatten()
+    }
+
+    fn keep_used_vars(&mut self) {
+        let old = std::mem::take(&mut self.vars);
+        let (mut names, mut known) = (Vec::new(), BTreeMap::new());
+        let mut rename = |var: &mut usize, _| {
+            *var = *known.entry(*var).or_insert_with(|| {
+                names.push(old[*var].clone());
+                names.len() - 1
+            });
+        };
+        for function in &mut self.functions {
+            function.params.iter_mut().for_each(|param| rename(param, true));
+            function.body.iter_mut().for_each(|node| node.visit_vars(&mut rename));
+        }
+        self.body.iter_mut().for_each(|node| node.visit_vars(&mut rename));
+        self.vars = names;
+    }
+
+    fn keep_used_tables(&mut self) {
+        let old = std::mem::take(&mut self.tables.all);
+        let (mut tables, mut known) = (Vec::new(), BTreeMap::new());
+        let mut rename = |table: &mut usize| {
+            *table = *known.entry(*table).or_insert_with(|| {
+                tables.push(old[*table].clone());
+                tables.len() - 1
+            });
+        };
+        for node in self.nodes_mut() {
+            node.visit_places(&mut |place| {
+                if let Piece::Entry(table, _) = &mut place.piece {
+                    rename(table);
+                }
+            });
+            node.visit(&mut |number| {
+                if let Number::Entry(table, _) = number {
+                    rename(table);
+                }
+            });
+        }
+        self.tables.all = tables;
     }
 }
 
@@ -27,8 +80,8 @@ pub(super) fn prune(nodes: &mut Vec<LoopNode>) {
     loop {
         let mut used = BTreeSet::new();
         for node in nodes.iter_mut() {
-            node.visit(&mut |number| {
-                if let Number::Var(var) = number {
+            node.visit_vars(&mut |var, declared| {
+                if !declared {
                     used.insert(*var);
                 }
             });

@@ -1,4 +1,4 @@
-//! Calls of other programs: the callee's statements replace the call, with regions of the caller as input and output.
+//! Calls of other programs, with regions of the caller as input and output.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::loops::ir::{LoopNode, Number};
 use roundelay_core::program::ir::{Call, Kind, Program, Stmt, VarId};
 
 impl<'p> Lift<'p> {
-    /// Adds the statements of a called program, in a block.
+    /// Adds the statements of a called program.
     pub(super) fn call(
         &mut self,
         stmt: &Stmt,
@@ -43,7 +43,8 @@ impl<'p> Lift<'p> {
         let body = self.called(program, given);
         self.around.pop();
         self.frame = caller;
-        nodes.push(LoopNode::Block { line: self.line(stmt), body: body? });
+        let (values, body) = body?;
+        nodes.push(self.functions.call(&program.name, self.line(stmt), values, body));
         Ok(())
     }
 
@@ -52,7 +53,7 @@ impl<'p> Lift<'p> {
         &mut self,
         program: &'p Program,
         mut given: HashMap<usize, Number>,
-    ) -> LiftResult<Vec<LoopNode>> {
+    ) -> LiftResult<(Vec<LoopNode>, Vec<LoopNode>)> {
         let mut nodes = Vec::new();
         for (index, param) in program.params.iter().enumerate() {
             if Kind::of_param(param.ty) != Kind::Number {
@@ -65,8 +66,7 @@ impl<'p> Lift<'p> {
             };
             self.assign_number(param.var, value, &mut nodes);
         }
-        nodes.extend(self.block(&program.body)?);
-        Ok(nodes)
+        Ok((nodes, self.block(&program.body)?))
     }
 
     /// Returns the frame of a program, with new variables of the text.

@@ -1,4 +1,4 @@
-//! Lifts a program to C++ with its loops. Arithmetic stays arithmetic; a value that only a table or a searched object
+//! Makes the loop form of a program. Arithmetic stays arithmetic; a value that only a table or a searched object
 //! provides becomes a table of the values that every rank looked up in its trace.
 
 mod calls;
@@ -9,6 +9,7 @@ mod seen;
 
 use std::collections::HashMap;
 
+use super::functions::StepFunctions;
 use super::ir::{LoopNode, Number, binary};
 use super::tables::Tables;
 use regions::{BufferPart, Cut};
@@ -25,8 +26,8 @@ pub(super) struct Unfit;
 
 type LiftResult<T> = Result<T, Unfit>;
 
-/// The most statements of a text: a step's statements are repeated at each call.
-const MOST: usize = 2_000;
+/// The most statements that are lifted, each call of a step on its own.
+const MOST: usize = 50_000;
 
 /// The most sources of a move; a longer fold is several moves.
 const MOST_SOURCES: usize = 8;
@@ -46,6 +47,7 @@ pub(super) struct Lift<'p> {
     /// The enclosing loops and calls.
     around: Vec<Around>,
     pub(super) tables: Tables,
+    pub(super) functions: StepFunctions,
     stmts: usize,
     /// The names of the variables of the text.
     pub(super) vars: Vec<String>,
@@ -102,6 +104,7 @@ impl<'p> Lift<'p> {
             pieces,
             around: Vec::new(),
             tables: Tables { all: Vec::new(), nranks },
+            functions: StepFunctions::default(),
             stmts: 0,
             vars: program.vars.iter().map(|var| var.name.clone()).collect(),
             known: HashMap::new(),
@@ -202,12 +205,12 @@ impl<'p> Lift<'p> {
             }
             StmtKind::Step(step, args) => {
                 let step = &self.frame.program.steps[step.0 as usize];
-                let mut body = Vec::new();
+                let mut values = Vec::new();
                 for (param, arg) in step.params.iter().zip(args) {
-                    self.assign(*param, arg, &mut body)?;
+                    self.assign(*param, arg, &mut values)?;
                 }
-                body.extend(self.inside(Around::Step(stmt.at.0.into()), &step.body)?);
-                nodes.push(LoopNode::Block { line: 0, body });
+                let body = self.inside(Around::Step(stmt.at.0.into()), &step.body)?;
+                nodes.push(self.functions.call(&step.name, 0, values, body));
             }
             StmtKind::Post(kind, peer) | StmtKind::Wait(kind, peer) => {
                 let (kind, post) = (*kind, matches!(stmt.kind, StmtKind::Post(..)));

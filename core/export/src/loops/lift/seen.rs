@@ -110,7 +110,9 @@ impl Lift<'_> {
                 return self.peer(&scope, number);
             }
         }
-        match samples.number() {
+        // A few values fit some arithmetic by chance, which would say nothing to a reader.
+        let tells = samples.rows.len() > 2 * (2 + loops.len());
+        match samples.number().filter(|_| tells) {
             Some(number) => Ok(number),
             None => self.count(seen),
         }

@@ -1,0 +1,180 @@
+//! Writes a form as text.
+
+use std::collections::HashMap;
+use std::fmt::{Display, Write as _};
+
+use crate::loops::form::Loops;
+use crate::loops::ir::{LoopNode, LoopPlace, Number, Piece};
+use roundelay_core::schedule::Buffer;
+use roundelay_core::schedule::text::signal_name;
+
+/// Returns the text of a form.
+pub fn print(loops: &Loops) -> String {
+    let mut many: HashMap<&str, u32> = HashMap::new();
+    for name in &loops.vars {
+        *many.entry(name).or_default() += 1;
+    }
+    let name = |(id, name): (usize, &String)| {
+        if many[&**name] == 1 { format!("%{name}") } else { format!("%{name}#{id}") }
+    };
+    let vars = loops.vars.iter().enumerate().map(name).collect();
+    let mut writer = LoopsWriter { loops, vars, text: String::new() };
+    writer.header();
+    for function in &loops.functions {
+        let params: Vec<_> = function.params.iter().map(|var| &*writer.vars[*var]).collect();
+        let head = format!("step {}({}) {{", function.name, params.join(", "));
+        writer.block(0, &head, &function.body, "}");
+    }
+    writer.block(0, "body {", &loops.body, "}");
+    writer.text
+}
+
+struct LoopsWriter<'l> {
+    loops: &'l Loops,
+    /// The texts of the variables.
+    vars: Vec<String>,
+    text: String,
+}
+
+impl LoopsWriter<'_> {
+    fn header(&mut self) {
+        let Loops { algorithm, collective, nranks, root, pieces, of_program, .. } = self.loops;
+        let of = if *of_program { "of program" } else { "of schedule" };
+        let _ = writeln!(
+            self.text,
+            "loops {algorithm} {collective} nranks {nranks} root {root} pieces {pieces} {of}"
+        );
+        for (id, name) in self.loops.scratch.iter().enumerate() {
+            let _ = writeln!(self.text, "scratch {name}#{id}");
+        }
+        for (id, table) in self.loops.tables.all.iter().enumerate() {
+            let mut head = vec![format!("t{id}")];
+            head.extend(table.sizes.iter().map(ToString::to_string));
+            head.extend(table.by_rank.then(|| "by rank".to_owned()));
+            let entries = table.entries.iter().map(|entry| {
+                let numbers: Vec<_> = entry.iter().map(ToString::to_string).collect();
+                numbers.join(" ")
+            });
+            let entries: Vec<_> = entries.collect();
+            let _ = writeln!(self.text, "{} = {}", head.join(" "), entries.join(", "));
+        }
+    }
+
+    fn put(&mut self, depth: usize, line: &str) {
+        let _ = writeln!(self.text, "{}{line}", "  ".repeat(depth));
+    }
+
+    fn block(&mut self, depth: usize, head: &str, body: &[LoopNode], end: &str) {
+        self.put(depth, head);
+        for node in body {
+            self.node(depth + 1, node);
+        }
+        if !end.is_empty() {
+            self.put(depth, end);
+        }
+    }
+
+    fn node(&mut self, depth: usize, node: &LoopNode) {
+        let at = |line: &u32| if *line > 0 { format!(" @{line}") } else { String::new() };
+        match node {
+            LoopNode::Let(var, value) => {
+                self.put(depth, &format!("let {} = {}", self.vars[*var], self.number(value)));
+            }
+            LoopNode::Loop { var, lo, hi, body } => {
+                let (lo, hi) = (self.number(lo), self.number(hi));
+                let head = format!("for {} in {lo} .. {hi} {{", self.vars[*var]);
+                self.block(depth, &head, body, "}");
+            }
+            LoopNode::Streams { line, var, lo, hi, body } => {
+                let (lo, hi) = (self.number(lo), self.number(hi));
+                let head = format!("streams {} in {lo} .. {hi} {{{}", self.vars[*var], at(line));
+                self.block(depth, &head, body, "}");
+            }
+            LoopNode::If(arms, otherwise) => {
+                for (nth, (condition, body)) in arms.iter().enumerate() {
+                    let word = if nth == 0 { "if" } else { "} else if" };
+                    self.block(depth, &format!("{word} {} {{", self.number(condition)), body, "");
+                }
+                match &otherwise[..] {
+                    [] => self.put(depth, "}"),
+                    body => self.block(depth, "} else {", body, "}"),
+                }
+            }
+            LoopNode::Block { line, body } => {
+                self.block(depth, &format!("block {{{}", at(line)), body, "}");
+            }
+            LoopNode::On { stream, body } => {
+                self.block(depth, &format!("on {stream} {{"), body, "}");
+            }
+            LoopNode::Do { line, function, args } => {
+                let args = list(args.iter().map(|arg| self.number(arg)));
+                self.put(depth, &format!("do {function} ({args}){}", at(line)));
+            }
+            LoopNode::Signal { line, post, kind, peer } => {
+                let word = if *post { "post" } else { "wait" };
+                let (kind, peer) = (signal_name(*kind), self.number(peer));
+                self.put(depth, &format!("{word} {kind} {peer}{}", at(line)));
+            }
+            LoopNode::Move { line, chain, srcs, dsts } => {
+                let word = match srcs.len() {
+                    1 => "copy",
+                    _ if *chain => "chain",
+                    _ => "fold",
+                };
+                let [srcs, dsts] =
+                    [srcs, dsts].map(|all| list(all.iter().map(|place| self.place(place))));
+                self.put(depth, &format!("{word} {srcs} -> {dsts}{}", at(line)));
+            }
+        }
+    }
+
+    fn place(&self, place: &LoopPlace) -> String {
+        let buffer = match place.buffer {
+            Buffer::Input => "input".to_owned(),
+            Buffer::Output => "output".to_owned(),
+            Buffer::Scratch(id) => format!("{}#{id}", self.loops.scratch[id.index()]),
+        };
+        let piece = match &place.piece {
+            Piece::Entry(table, indices) => self.entry(*table, indices),
+            Piece::Computed { lo, width, slot, base } => {
+                let plain = [slot, base].into_iter().all(|number| *number == Number::Const(0));
+                let numbers = [lo, width, slot, base];
+                let numbers = if plain { &numbers[..2] } else { &numbers[..] };
+                list(numbers.iter().map(|number| self.number(number)))
+            }
+        };
+        let of = place.of.as_ref().map(|of| format!(" of {}", self.number(of)));
+        format!("{buffer}[{piece}]{}", of.unwrap_or_default())
+    }
+
+    fn entry(&self, table: usize, indices: &[Number]) -> String {
+        let indices: Vec<_> = indices.iter().map(|index| self.number(index)).collect();
+        format!("t{table}[{}]", indices.join(", "))
+    }
+
+    fn number(&self, number: &Number) -> String {
+        let call = |name: &str, args: &[Number]| {
+            format!("{name}({})", list(args.iter().map(|arg| self.number(arg))))
+        };
+        match number {
+            Number::Const(value) => value.to_string(),
+            Number::Me => "me".to_owned(),
+            Number::Nranks => "nranks".to_owned(),
+            Number::Var(var) => self.vars[*var].clone(),
+            Number::Neg(of) => call("neg", std::slice::from_ref(of)),
+            Number::Not(of) => call("not", std::slice::from_ref(of)),
+            Number::Flip(of) => call("flip", std::slice::from_ref(of)),
+            Number::Binary(op, sides) | Number::Division(_, op, sides) => {
+                format!("({} {} {})", self.number(&sides[0]), op.text(), self.number(&sides[1]))
+            }
+            Number::Choice(parts) => call("if", &parts[..]),
+            Number::Call(function, args) => call(function.name(), args),
+            Number::IsPowerOfTwo(of) => call("is_power_of_two", std::slice::from_ref(of)),
+            Number::Entry(table, indices) => self.entry(*table, indices),
+        }
+    }
+}
+
+fn list(items: impl Iterator<Item = impl Display>) -> String {
+    items.map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+}
