@@ -33,12 +33,10 @@ ROUNDELAY_DEVICE void RingReduceScatter(Lane& lane, const Region input, const Re
 #line 60 "ring.coll"
         if (round < nranks - 1) {
 #line 61 "ring.coll"
-            copy(local[block[b]], local[sum[mod(round, 2)]]);
-            lane.meet();
+            copy(local[block[b]], local[sum[mod(round, 2)]]); lane.meet();
         } else {
 #line 63 "ring.coll"
-            copy(local[block[b]], local[output]);
-            lane.meet();
+            copy(local[block[b]], local[output]); lane.meet();
         }
 #line 65 "ring.coll"
         if (round > 0) {
@@ -49,12 +47,10 @@ ROUNDELAY_DEVICE void RingReduceScatter(Lane& lane, const Region input, const Re
 #line 68 "ring.coll"
             if (round < nranks - 1) {
 #line 69 "ring.coll"
-                reduce(left[sum[mod(round - 1, 2)]], local[sum[mod(round, 2)]]);
-                lane.meet();
+                reduce(left[sum[mod(round - 1, 2)]], local[sum[mod(round, 2)]]); lane.meet();
             } else {
 #line 71 "ring.coll"
-                reduce(left[sum[mod(round - 1, 2)]], local[output]);
-                lane.meet();
+                reduce(left[sum[mod(round - 1, 2)]], local[output]); lane.meet();
             }
 #line 73 "ring.coll"
             left.TxDataSignal();
@@ -71,8 +67,7 @@ ROUNDELAY_DEVICE void MeshReduceScatter(Lane& lane, const Region input, const Re
 #line 90 "mesh.coll"
     const Pieces block = input.split(nranks);
 #line 92 "mesh.coll"
-    copy(local[block[rank]], local[output]);
-    lane.meet();
+    copy(local[block[rank]], local[output]); lane.meet();
 #line 94 "mesh.coll"
     for (i64 d = 1; d < nranks; ++d) {
 #line 95 "mesh.coll"
@@ -85,8 +80,7 @@ ROUNDELAY_DEVICE void MeshReduceScatter(Lane& lane, const Region input, const Re
 #line 99 "mesh.coll"
         from.RxAck();
 #line 100 "mesh.coll"
-        reduce(from[block[rank]], local[output]);
-        lane.meet();
+        reduce(from[block[rank]], local[output]); lane.meet();
 #line 101 "mesh.coll"
         from.TxDataSignal();
     }
@@ -111,8 +105,7 @@ ROUNDELAY_DEVICE void RingAllReduce(Lane& lane, const Region input, const Region
 #line 19 "ring.coll"
     const Pieces block = output.split(nranks);
 #line 21 "ring.coll"
-    copy(local[input], local[output]);
-    lane.meet();
+    copy(local[input], local[output]); lane.meet();
 #line 23 "ring.coll"
     for (i64 round = 0; round < nranks - 1; ++round) {
 #line 24 "ring.coll"
@@ -122,8 +115,7 @@ ROUNDELAY_DEVICE void RingAllReduce(Lane& lane, const Region input, const Region
 #line 26 "ring.coll"
         left.RxAck();
 #line 27 "ring.coll"
-        reduce(left[block[b]], local[block[b]]);
-        lane.meet();
+        reduce(left[block[b]], local[block[b]]); lane.meet();
 #line 28 "ring.coll"
         left.TxDataSignal();
 #line 29 "ring.coll"
@@ -138,8 +130,7 @@ ROUNDELAY_DEVICE void RingAllReduce(Lane& lane, const Region input, const Region
 #line 34 "ring.coll"
         left.RxAck();
 #line 35 "ring.coll"
-        copy(left[block[b]], local[block[b]]);
-        lane.meet();
+        copy(left[block[b]], local[block[b]]); lane.meet();
 #line 36 "ring.coll"
         left.TxDataSignal();
 #line 37 "ring.coll"
@@ -174,17 +165,14 @@ ROUNDELAY_DEVICE void NhrAllReduce(Lane& lane, const Region input, const Region 
 #line 39 "nhr.coll"
         if (add) {
 #line 40 "nhr.coll"
-            reduce(from[slice[place]], local[slice[place]]);
-            lane.meet();
+            reduce(from[slice[place]], local[slice[place]]); lane.meet();
         } else {
 #line 42 "nhr.coll"
-            copy(from[slice[place]], local[slice[place]]);
-            lane.meet();
+            copy(from[slice[place]], local[slice[place]]); lane.meet();
         }
     };
 #line 46 "nhr.coll"
-    copy(local[input], local[output]);
-    lane.meet();
+    copy(local[input], local[output]); lane.meet();
 #line 48 "nhr.coll"
     for (i64 k = 0; k < steps; ++k) {
 #line 49 "nhr.coll"
@@ -243,8 +231,7 @@ ROUNDELAY_DEVICE void RingAllGather(Lane& lane, const Region input, const Region
 #line 93 "ring.coll"
     const Pieces block = output.split(nranks);
 #line 95 "ring.coll"
-    copy(local[input], local[block[rank]]);
-    lane.meet();
+    copy(local[input], local[block[rank]]); lane.meet();
 #line 97 "ring.coll"
     for (i64 round = 0; round < nranks - 1; ++round) {
 #line 98 "ring.coll"
@@ -254,8 +241,7 @@ ROUNDELAY_DEVICE void RingAllGather(Lane& lane, const Region input, const Region
 #line 100 "ring.coll"
         left.RxAck();
 #line 101 "ring.coll"
-        copy(left[block[b]], local[block[b]]);
-        lane.meet();
+        copy(left[block[b]], local[block[b]]); lane.meet();
 #line 102 "ring.coll"
         left.TxDataSignal();
 #line 103 "ring.coll"
@@ -270,8 +256,7 @@ ROUNDELAY_DEVICE void MeshAllGather(Lane& lane, const Region input, const Region
 #line 120 "mesh.coll"
     const Pieces block = output.split(nranks);
 #line 122 "mesh.coll"
-    copy(local[input], local[block[rank]]);
-    lane.meet();
+    copy(local[input], local[block[rank]]); lane.meet();
 #line 124 "mesh.coll"
     for (i64 d = 1; d < nranks; ++d) {
 #line 125 "mesh.coll"
@@ -284,8 +269,7 @@ ROUNDELAY_DEVICE void MeshAllGather(Lane& lane, const Region input, const Region
 #line 129 "mesh.coll"
         from.RxAck();
 #line 130 "mesh.coll"
-        copy(from[input], local[block[from.number()]]);
-        lane.meet();
+        copy(from[input], local[block[from.number()]]); lane.meet();
 #line 131 "mesh.coll"
         from.TxDataSignal();
     }
@@ -308,11 +292,13 @@ ROUNDELAY_DEVICE void HierarchicalAllReduce(
         if (ring_inside) {
 #line 29 "hierarchical.coll"
             lane.call(5, 1, 0, input, output, [&](const Region input, const Region output) {
+#line 29 "hierarchical.coll"
                 RingReduceScatter(lane, input, output);
             });
         } else {
 #line 31 "hierarchical.coll"
             lane.call(6, 1, 0, input, output, [&](const Region input, const Region output) {
+#line 31 "hierarchical.coll"
                 MeshReduceScatter(lane, input, output);
             });
         }
@@ -323,11 +309,13 @@ ROUNDELAY_DEVICE void HierarchicalAllReduce(
         if (ring_across) {
 #line 36 "hierarchical.coll"
             lane.call(9, 0, 0, mine, mine, [&](const Region input, const Region output) {
+#line 36 "hierarchical.coll"
                 RingAllReduce(lane, input, output);
             });
         } else {
 #line 38 "hierarchical.coll"
             lane.call(10, 0, 0, mine, mine, [&](const Region input, const Region output) {
+#line 38 "hierarchical.coll"
                 NhrAllReduce(lane, input, output);
             });
         }
@@ -338,11 +326,13 @@ ROUNDELAY_DEVICE void HierarchicalAllReduce(
         if (ring_inside) {
 #line 43 "hierarchical.coll"
             lane.call(13, 0, 1, output, output, [&](const Region input, const Region output) {
+#line 43 "hierarchical.coll"
                 RingAllGather(lane, input, output);
             });
         } else {
 #line 45 "hierarchical.coll"
             lane.call(14, 0, 1, output, output, [&](const Region input, const Region output) {
+#line 45 "hierarchical.coll"
                 MeshAllGather(lane, input, output);
             });
         }
@@ -351,7 +341,7 @@ ROUNDELAY_DEVICE void HierarchicalAllReduce(
 
 } // namespace roundelay
 
-#line 355 "HierarchicalAllReduce.cu"
+#line 345 "HierarchicalAllReduce.cu"
 ROUNDELAY_WALK(HierarchicalAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::HierarchicalAllReduce(lane, lane.input(), lane.output(), lane.groups_param(0), lane.bool_param(1), lane.bool_param(2));

@@ -27,8 +27,7 @@ ROUNDELAY_DEVICE void RingAllReduce(
 #line 19 "ring.coll"
     const Pieces block = output.split(nranks);
 #line 21 "ring.coll"
-    copy(local[input], local[output]);
-    lane.meet();
+    copy(local[input], local[output]); lane.meet();
 #line 23 "ring.coll"
     for (i64 round = 0; round < nranks - 1; ++round) {
 #line 24 "ring.coll"
@@ -55,7 +54,7 @@ ROUNDELAY_DEVICE void RingAllReduce(
 
 } // namespace roundelay
 
-#line 59 "RingAllReduce.cu"
+#line 58 "RingAllReduce.cu"
 ROUNDELAY_WALK(RingAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::RingAllReduce(lane, lane.input(), lane.output(), lane.ring_param(0));

@@ -32,8 +32,7 @@ ROUNDELAY_DEVICE void TwistedRingAllReduce(
 #line 25 "twisted_ring.coll"
         const Pieces block = half[way].split(nranks);
 #line 27 "twisted_ring.coll"
-        copy(local[input.split(2)[way]], local[half[way]]);
-        lane.meet();
+        copy(local[input.split(2)[way]], local[half[way]]); lane.meet();
 #line 29 "twisted_ring.coll"
         for (i64 round = 0; round < nranks - 1; ++round) {
 #line 30 "twisted_ring.coll"
@@ -61,7 +60,7 @@ ROUNDELAY_DEVICE void TwistedRingAllReduce(
 
 } // namespace roundelay
 
-#line 65 "TwistedRingAllReduce.cu"
+#line 64 "TwistedRingAllReduce.cu"
 ROUNDELAY_WALK(TwistedRingAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::TwistedRingAllReduce(lane, lane.input(), lane.output(), lane.ring_param(0));

@@ -50,6 +50,8 @@ fn interpreted(module: &Module, job: &Job, seed: u64) -> Result<Vec<Vec<u8>>, St
         block: [job.threads, 1, 1],
         parameters,
         dynamic_shared: 0,
+        device: 0,
+        after: Vec::new(),
     };
     let launch = Launch { ranks: vec![rank], windows, seed, limits: Limits::default() };
     let FinalState { windows, .. } = launch.run().map_err(|failure| failure.to_string())?;
