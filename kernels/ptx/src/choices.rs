@@ -39,6 +39,14 @@ pub(crate) enum Choices {
     },
     /// One path of a search through all choices.
     Path(Path),
+    /// The order of warps is random, and all other choices are plain: a strong load waits for the store that its warp has
+    /// not seen, and no poll is in vain.
+    Patient {
+        /// The state of the generator.
+        state: u64,
+        /// The number of strong loads so far.
+        loads: u64,
+    },
 }
 
 /// A path of choices, each with its number of alternatives. Behind its end, every choice is the plain one, and makes the
@@ -77,6 +85,11 @@ impl Choices {
     /// Plain choices but for those of a list.
     pub(crate) fn sparse(others: Vec<(u64, u32)>) -> Self {
         Self::Sparse { others, next: 0, made: 0 }
+    }
+
+    /// The order of warps by a seed, for a run whose counts are the same for all seeds.
+    pub(crate) fn patient(seed: u64) -> Self {
+        Self::Patient { state: seed, loads: 0 }
     }
 
     /// Returns one of as many alternatives as `count` says, which are at least one. `count` is not called where the
@@ -119,6 +132,12 @@ impl Choices {
                 path.made += 1;
                 path.steps[path.made - 1].0 as usize
             }
+            Self::Patient { state, .. } => match what {
+                Choice::Threads if draw(state).is_multiple_of(ONE_IN[what as usize]) => {
+                    (draw(state) % count() as u64) as usize
+                }
+                Choice::Threads | Choice::Lanes | Choice::Store | Choice::Place => 0,
+            },
         }
     }
 
@@ -127,7 +146,22 @@ impl Choices {
         match self {
             Self::Seeded { recorded, .. } => recorded.unwrap_or_default(),
             Self::Sparse { others, .. } => others,
-            Self::Path(_) => Vec::new(),
+            Self::Path(_) | Self::Patient { .. } => Vec::new(),
+        }
+    }
+
+    /// The number of the next strong load, where strong loads wait for their stores.
+    pub(crate) fn waiting_load(&self) -> Option<u64> {
+        match self {
+            Self::Patient { loads, .. } => Some(*loads),
+            _ => None,
+        }
+    }
+
+    /// Notes that the lanes of a strong load have loaded.
+    pub(crate) fn has_loaded(&mut self) {
+        if let Self::Patient { loads, .. } = self {
+            *loads += 1;
         }
     }
 

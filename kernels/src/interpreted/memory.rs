@@ -41,7 +41,12 @@ struct RankRanges {
 }
 
 impl Ranges {
-    pub(super) fn of(job: &ShimJob, layout: &GridLayout, placement: Placement) -> Self {
+    pub(super) fn of(
+        job: &ShimJob,
+        layout: &GridLayout,
+        placement: Placement,
+        aligned: bool,
+    ) -> Self {
         let mut ranges = Self {
             windows: Vec::new(),
             free: FIRST,
@@ -53,7 +58,7 @@ impl Ranges {
         ranges.control = ranges.add("the control block".into(), words(layout.control_words), 0);
         for (rank, buffers) in job.buffers().enumerate() {
             // No kernel may rely on more than the alignment of an element.
-            let shift = rank % 2 * job.element_size;
+            let shift = if aligned { 0 } else { rank % 2 * job.element_size };
             let mut named = |what: &str, bytes, shift| {
                 ranges.add(format!("rank {rank}'s {what}"), bytes, shift)
             };

@@ -90,10 +90,30 @@ impl Interpreted {
     /// # Errors
     /// A job with invalid values, or the first fault of a thread.
     pub fn run_counted(&self, job: &ShimJob, seed: u64) -> Result<(Outcome, Counters), NoOutcome> {
+        let (outcome, warps) = self.run_by(job, seed, false)?;
+        Ok((outcome, warps.into_iter().fold(Counters::default(), |sum, of_warp| sum + of_warp)))
+    }
+
+    /// Runs the launches of a job without a poll in vain, and returns the counts of each warp of a block, over all
+    /// blocks. The last warp is the one that walks. Buffers are aligned, as those of an allocator are. The counts are the
+    /// same for all seeds.
+    ///
+    /// # Errors
+    /// A job with invalid values, or the first fault of a thread.
+    pub fn count(&self, job: &ShimJob, seed: u64) -> Result<(Outcome, Vec<Counters>), NoOutcome> {
+        self.run_by(job, seed, true)
+    }
+
+    fn run_by(
+        &self,
+        job: &ShimJob,
+        seed: u64,
+        counts: bool,
+    ) -> Result<(Outcome, Vec<Counters>), NoOutcome> {
         let layout = job.layout().map_err(NoOutcome::Job)?;
         let placement = Placement { devices: self.devices, nranks: job.schedule.nranks };
-        let mut memory = Ranges::of(job, &layout, placement);
-        let mut counters = Counters::default();
+        let mut memory = Ranges::of(job, &layout, placement, counts);
+        let mut counters = Vec::new();
         let mut trace = String::new();
         let buffers = memory.buffers(job);
         memory.write_tables(self.binds.is_none().then_some(&buffers));
@@ -102,14 +122,15 @@ impl Interpreted {
             let seed = seed.wrapping_add(repeat.into());
             if let Some(binds) = &self.binds {
                 let launches = bindings(binds, &memory, job, placement);
-                counters += sum(&run(&mut memory, launches, seed).map_err(NoOutcome::Run)?);
+                let state = run(&mut memory, launches, seed, counts).map_err(NoOutcome::Run)?;
+                add_warps(&mut counters, state.counters);
             }
             if memory.control()[0] != 0 {
                 break;
             }
             let launches = self.launches(&memory, job, &layout, placement);
             let begins: Vec<bool> = launches.iter().map(|launch| launch.after.is_empty()).collect();
-            let ran = run(&mut memory, launches, seed);
+            let ran = run(&mut memory, launches, seed, counts);
             let rank = |launch: u32, block: u32| {
                 let device = begins[..=launch as usize].iter().filter(|first| **first).count() - 1;
                 let nth = block / job.parts;
@@ -121,7 +142,7 @@ impl Interpreted {
                 job.facts.groups.get(group).map_or(0, |group| group.rank.0)
             };
             let state = ran.map_err(|failure| NoOutcome::Run(of_ranks(failure, rank)))?;
-            counters += sum(&state);
+            add_warps(&mut counters, state.counters);
             let record = state.variables.first().and_then(|of_launch| of_launch.get(trace::RECORD));
             if let Some(record) = record.filter(|_| job.trace && self.devices == 1) {
                 trace = trace::text(record, &job.facts.groups, job.parts).ok_or_else(|| {
@@ -198,10 +219,16 @@ fn bindings<'a>(
         .collect()
 }
 
-/// Runs launches to their end.
-fn run(memory: &mut Ranges, ranks: Vec<RankLaunch>, seed: u64) -> Result<FinalState, Failure> {
+/// Runs launches to their end; without a poll in vain where they are counted.
+fn run(
+    memory: &mut Ranges,
+    ranks: Vec<RankLaunch>,
+    seed: u64,
+    counts: bool,
+) -> Result<FinalState, Failure> {
     let windows = std::mem::take(&mut memory.windows);
-    let mut state = Run { ranks, windows, seed, limits: Limits::default() }.run()?;
+    let launch = Run { ranks, windows, seed, limits: Limits::default() };
+    let mut state = if counts { launch.run_patiently()? } else { launch.run()? };
     memory.windows = std::mem::take(&mut state.windows);
     Ok(state)
 }
@@ -212,8 +239,12 @@ fn block_of(module: &Module, kernel: &str) -> [u32; 3] {
     function.and_then(|function| function.most_threads).unwrap_or([1; 3])
 }
 
-fn sum(state: &FinalState) -> Counters {
-    state.counters.iter().fold(Counters::default(), |sum, of_launch| sum + *of_launch)
+/// Adds the counts of each warp of a block to those of the warps with the same number.
+fn add_warps(sums: &mut Vec<Counters>, launches: Vec<Vec<Counters>>) {
+    for more in launches {
+        sums.resize(sums.len().max(more.len()), Counters::default());
+        sums.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+    }
 }
 
 /// Gives the threads of a failure their ranks, which are a function of the launch and the block.

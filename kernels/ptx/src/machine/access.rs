@@ -4,13 +4,18 @@ use super::fault::FaultKind;
 use super::image::lanes;
 use super::{Failed, Machine};
 use crate::memory::{LANES, Memory, Refusal, space_of, strength};
-use crate::program::{Base, Fence, MemoryAccess, Operand, Ordering, ReduceOp, Slot, Space};
+use crate::program::{
+    Base, Fence, Instruction, MemoryAccess, Operand, Operation, Ordering, ReduceOp, Slot, Space,
+};
 
 /// The lanes of an access: the first register of their function, the mask, and the instruction.
 type Lanes = (u32, u32, u32);
 
 /// Bytes of a sector, the unit of a warp's access to global memory.
 const SECTOR: u64 = 32;
+
+/// Bytes of the widest access of a lane.
+const WIDE: u32 = 16;
 
 /// The elements of a vector at most.
 const ELEMENTS: usize = 4;
@@ -52,7 +57,28 @@ impl Machine<'_> {
                 }
             }
         }
+        if strength(access).is_some() {
+            self.choices.has_loaded();
+        }
         Ok(())
+    }
+
+    /// Whether lanes stand at a strong load of a store that has not come, in a run in which loads wait.
+    pub(super) fn waits(&mut self, warp: usize, group: usize, instruction: &Instruction) -> bool {
+        let (Some(load), Operation::Load { access, .. }) =
+            (self.choices.waiting_load(), &instruction.operation)
+        else {
+            return false;
+        };
+        let at = &self.warps[warp].groups[group];
+        let (place, all) = (at.place, at.lanes);
+        let base = self.image.frames[at.frame].registers;
+        let mask = self.warps[warp].guarded(base, all, instruction.guard);
+        let addresses = self.addresses(warp, base, place, access);
+        let first = self.warps[warp].first;
+        let has_come =
+            |lane| self.memory.has_come(access, first + lane, addresses[lane as usize], load);
+        !lanes(mask).all(has_come)
     }
 
     pub(super) fn store(
@@ -156,12 +182,10 @@ impl Machine<'_> {
             Space::Generic => space_of(first).0,
             space => space,
         };
-        if strength(access).is_some() {
-            *(if stores { &mut counters.strong_stores } else { &mut counters.strong_loads }) += 1;
-            return;
-        }
+        let is_strong = strength(access).is_some();
         match space {
             Space::Global | Space::Generic => {}
+            Space::Shared if is_strong => return counters.handovers += 1,
             Space::Shared => return counters.shared_accesses += 1,
             Space::Local | Space::Param | Space::Const => return counters.private_accesses += 1,
         }
@@ -177,13 +201,24 @@ impl Machine<'_> {
                 count += 1;
             }
         }
-        let (accesses, of_sectors) = if stores {
-            (&mut counters.global_stores, &mut counters.store_sectors)
-        } else {
-            (&mut counters.global_loads, &mut counters.load_sectors)
-        };
-        *accesses += 1;
-        *of_sectors += count as u64;
+        let count = count as u64;
+        *(match (is_strong, stores) {
+            (true, true) => &mut counters.strong_stores,
+            (true, false) => &mut counters.strong_loads,
+            (false, true) => &mut counters.global_stores,
+            (false, false) => &mut counters.global_loads,
+        }) += 1;
+        *(if stores { &mut counters.store_sectors } else { &mut counters.load_sectors }) += count;
+        if access.ty.bytes() * u32::from(access.elements) == WIDE {
+            let (accesses, of_sectors) = if stores {
+                (&mut counters.wide_stores, &mut counters.wide_store_sectors)
+            } else {
+                (&mut counters.wide_loads, &mut counters.wide_load_sectors)
+            };
+            *accesses += 1;
+            *of_sectors += count;
+            counters.wide_bytes += u64::from(WIDE * mask.count_ones());
+        }
     }
 
     fn refusal(

@@ -39,18 +39,30 @@ counters! {
     global_loads,
     /// Plain stores to global memory.
     global_stores,
-    /// Sectors of 32 bytes of the plain loads of global memory.
+    /// Sectors of 32 bytes of the loads of global memory, plain and strong.
     load_sectors,
-    /// Sectors of 32 bytes of the plain stores to global memory.
+    /// Sectors of 32 bytes of the stores to global memory, plain and strong.
     store_sectors,
+    /// Loads of global memory, plain and strong, of 16 bytes a lane.
+    wide_loads,
+    /// The sectors of these.
+    wide_load_sectors,
+    /// Stores to global memory, plain and strong, of 16 bytes a lane.
+    wide_stores,
+    /// The sectors of these.
+    wide_store_sectors,
+    /// Bytes that the lanes of these loads and stores take.
+    wide_bytes,
     /// Plain accesses to shared memory.
     shared_accesses,
     /// Accesses to local memory, parameters and constants.
     private_accesses,
-    /// Strong loads.
+    /// Strong loads of global memory.
     strong_loads,
-    /// Strong stores.
+    /// Strong stores to global memory.
     strong_stores,
+    /// Strong accesses to shared memory.
+    handovers,
     /// Atomic reductions.
     reductions,
     /// Fences.

@@ -37,6 +37,10 @@ impl Machine<'_> {
         if self.warps[warp].may_miss() {
             self.refuse_missing(warp, (base, all, mask), instruction)?;
         }
+        let branches = matches!(operation, Operation::Branch { .. });
+        if mask != 0 && mask != all && (parts || branches) {
+            self.will_meet(warp, group, place);
+        }
         if mask == 0 || parts && mask != all {
             self.warps[warp].split(group, all & !mask, place + 1);
             if mask == 0 {
@@ -188,6 +192,17 @@ impl Machine<'_> {
             Special::Nctaid(a) => launch.grid[a as usize].into(),
             Special::LaneId => lane.into(),
             Special::GlobalTimer => self.limits.start_ns + self.turns * self.limits.turn_ns,
+        }
+    }
+
+    /// Notes where the lanes of a group meet again that an instruction takes apart.
+    fn will_meet(&mut self, warp: usize, group: usize, place: u32) {
+        let Some(&junction) = self.junctions.get(place as usize) else { return };
+        let at = &self.warps[warp].groups[group];
+        let outside = at.calls.last().map(|(_, call)| (call + 1, at.calls.len() - 1));
+        let here = junction.map(|place| (place, at.calls.len()));
+        if let Some((place, calls)) = here.or(outside) {
+            self.warps[warp].take_apart_until(group, place, calls);
         }
     }
 

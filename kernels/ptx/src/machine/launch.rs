@@ -71,8 +71,8 @@ pub struct Launch<'a> {
 pub struct FinalState {
     /// Global memory after the run, by rising addresses.
     pub windows: Vec<Window>,
-    /// The counts of each launch.
-    pub counters: Vec<Counters>,
+    /// The counts of each launch, for each warp of a block: those of the warps with this number in all its blocks.
+    pub counters: Vec<Vec<Counters>>,
     /// The variables of each launch in global memory, by their names.
     pub variables: Vec<HashMap<String, Vec<u8>>>,
 }
@@ -101,6 +101,13 @@ impl Launch<'_> {
     /// Runs the kernels of all ranks to their end, with the choices of the seed.
     pub fn run(&self) -> Result<FinalState, Failure> {
         self.run_by(Choices::seeded(self.seed)).1
+    }
+
+    /// Runs the kernels of all ranks to their end, without a poll in vain: a strong load reads the first store of its
+    /// location that its warp has not seen, and waits for it. The seed chooses the order of warps. The counts are the same
+    /// for all seeds, because no thread does anything else with another one. It is for kernels whose strong loads are waits.
+    pub fn run_patiently(&self) -> Result<FinalState, Failure> {
+        self.run_by(Choices::patient(self.seed)).1
     }
 
     /// Runs with given choices, and returns them.
@@ -138,6 +145,7 @@ impl Launch<'_> {
         };
         let mut windows = self.windows.clone();
         let (mut blocks, mut warps, mut launches) = (Vec::new(), Vec::new(), Vec::new());
+        let mut counters = Vec::new();
         for (number, rank) in (0..).zip(&self.ranks) {
             let kernel = image.kernel(rank.module, rank.kernel)?;
             let frame = &image.frames[kernel];
@@ -146,6 +154,7 @@ impl Launch<'_> {
                 return Err(LaunchError::Parameters(takes.unwrap_or(0), rank.parameters.len()));
             }
             let threads = threads(rank)?;
+            counters.push(vec![Counters::default(); threads.div_ceil(LANES) as usize]);
             let own = &image.sizes[frame.module];
             sizes.local_bytes = sizes.local_bytes.max(own.local);
             sizes.param_bytes = sizes.param_bytes.max(own.param);
@@ -189,8 +198,14 @@ impl Launch<'_> {
                 memory.set_param(thread, 0, parameters);
             }
         }
-        let counters = vec![Counters::default(); self.ranks.len()];
         let limits = self.limits;
+        let mut junctions = Vec::new();
+        if choices.waiting_load().is_some() {
+            for frame in &image.frames {
+                let of_frame = super::junctions::junctions(frame.function);
+                junctions.extend(of_frame.into_iter().map(|to| to.map(|to| frame.first + to)));
+            }
+        }
         let (executed, turns, idle) = (0, 0, 0);
         Ok(Machine {
             image,
@@ -200,6 +215,7 @@ impl Launch<'_> {
             memory,
             choices,
             limits,
+            junctions,
             counters,
             executed,
             turns,

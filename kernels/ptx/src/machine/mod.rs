@@ -13,6 +13,7 @@ mod execute;
 mod explore;
 mod fault;
 mod image;
+mod junctions;
 mod launch;
 mod lines;
 mod meet;
@@ -64,7 +65,10 @@ struct Machine<'a> {
     memory: Memory,
     choices: Choices,
     limits: Limits,
-    counters: Vec<Counters>,
+    /// For each instruction the one at which lanes that it takes apart meet again; empty where they meet by chance.
+    junctions: Vec<Option<u32>>,
+    /// By rank, and by the number of the warp in its block.
+    counters: Vec<Vec<Counters>>,
     /// Instructions, once for each group of lanes.
     executed: u64,
     turns: u64,
@@ -78,8 +82,8 @@ impl Machine<'_> {
     }
 
     fn counters_of(&mut self, warp: usize) -> &mut Counters {
-        let rank = self.rank(warp);
-        &mut self.counters[rank]
+        let (rank, in_block) = (self.rank(warp), self.warps[warp].in_block);
+        &mut self.counters[rank][in_block as usize]
     }
 
     /// Notes that something has happened for which other threads may wait.

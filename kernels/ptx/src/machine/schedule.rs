@@ -59,13 +59,21 @@ impl Machine<'_> {
         self.warps[warp].turns = self.warps[warp].turns.wrapping_add(1);
         let mut strong = None;
         let mut left = TURN;
-        'groups: while let Some(group) = self.warps[warp].pick() {
+        let patient = self.choices.waiting_load().is_some();
+        'groups: loop {
+            if patient {
+                self.warps[warp].come_together();
+            }
+            let Some(group) = self.warps[warp].pick(patient) else { break };
             loop {
                 let place = self.warps[warp].groups[group].place;
                 let instruction = self.image.code[place as usize];
                 if is_strong(instruction) {
                     if strong.is_some() || left == 0 {
                         return Ok(strong == Some(true));
+                    }
+                    if self.waits(warp, group, instruction) {
+                        return Ok(true);
                     }
                     self.take_apart(warp, group);
                     strong = Some(matches!(instruction.operation, Operation::Load { .. }));
@@ -84,7 +92,7 @@ impl Machine<'_> {
                 let regroup =
                     executed.map_err(|failed| Box::new(self.fault(warp, place, failed)))?;
                 let several = self.warps[warp].groups.len() > 1;
-                if regroup || several && self.warps[warp].join(group) {
+                if regroup || several && (self.warps[warp].join(group) || patient) {
                     continue 'groups;
                 }
             }

@@ -21,6 +21,17 @@ pub(crate) enum State {
     Lanes(u32),
 }
 
+/// A place at which lanes wait for each other that a branch took apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Junction {
+    /// The instruction.
+    pub(crate) place: u32,
+    /// The number of calls around it.
+    pub(crate) calls: usize,
+    /// The lanes that the branch took apart.
+    pub(crate) lanes: u32,
+}
+
 /// Lanes that stand at the same instruction, after the same calls.
 #[derive(Clone, Debug)]
 pub(crate) struct LaneGroup {
@@ -34,6 +45,8 @@ pub(crate) struct LaneGroup {
     pub(crate) calls: Vec<(usize, u32)>,
     /// The state.
     pub(crate) state: State,
+    /// The places at which its lanes wait for others, the next one last.
+    pub(crate) junctions: Vec<Junction>,
 }
 
 /// A warp.
@@ -71,7 +84,14 @@ impl Warp {
         registers: u32,
     ) -> Self {
         let calls = Vec::new();
-        let group = LaneGroup { lanes: threads, place, frame, calls, state: State::Launch };
+        let group = LaneGroup {
+            lanes: threads,
+            place,
+            frame,
+            calls,
+            state: State::Launch,
+            junctions: Vec::new(),
+        };
         Self {
             first,
             block,
@@ -175,12 +195,17 @@ impl Warp {
     }
 
     /// Chooses the group that goes on: the one with the most calls, and of these the one at the first instruction, so that
-    /// groups come together; but another one in some of the turns, because it may wait for that one.
-    pub(crate) fn pick(&self) -> Option<usize> {
+    /// groups come together; but another one in some of the turns, because it may wait for that one. Groups that
+    /// are patient wait for each other at their junctions.
+    pub(crate) fn pick(&self, patient: bool) -> Option<usize> {
         if self.groups.len() == 1 {
             return self.is_ready().then_some(0);
         }
         let ready = || (0..self.groups.len()).filter(|&g| self.groups[g].state == State::Ready);
+        if patient {
+            return (0..self.groups.len())
+                .find(|&g| self.groups[g].state == State::Ready && !self.groups[g].is_held());
+        }
         if self.turns.is_multiple_of(8) {
             let count = ready().count().max(1);
             return ready().nth((self.turns / 8) as usize % count);
@@ -212,7 +237,10 @@ impl Warp {
             return false;
         }
         let same = |other: &LaneGroup| {
-            other.place == here.place && other.state == State::Ready && other.calls == here.calls
+            other.place == here.place
+                && other.state == State::Ready
+                && other.calls == here.calls
+                && other.junctions == here.junctions
         };
         let Some(other) = (0..self.groups.len()).find(|&g| g != group && same(&self.groups[g]))
         else {

@@ -2,13 +2,15 @@
 
 use std::rc::Rc;
 
-use super::clock::{Clocks, Home, NOBODY, Release, Stamp, Thread};
+use super::clock::{Clocks, Home, LANES, NOBODY, Release, Stamp, Thread};
 use super::reads::Reads;
 use crate::choices::{Choice, Choices};
 use crate::program::Scope;
 
 /// Stores of a location that a load may still read.
 const KEPT: usize = 6;
+/// The same where loads wait.
+const KEPT_FOR_WAITS: usize = 64;
 
 /// A store.
 #[derive(Clone, Debug)]
@@ -33,6 +35,11 @@ pub(crate) struct History {
     older: Vec<(Stamp, Scope)>,
     /// The last strong loads.
     loads: Reads,
+    /// Where loads wait: for each warp the last store that it has read, as a number from the first one on, and the number
+    /// of the load.
+    seen: Vec<(u32, usize, u64)>,
+    /// Stores that are not kept any more.
+    forgotten: usize,
     /// Whether there was a strong access.
     has_strong: bool,
     /// The narrowest scope of the strong accesses.
@@ -68,6 +75,8 @@ impl History {
             messages: vec![first],
             older: Vec::new(),
             loads: Reads::None,
+            seen: Vec::new(),
+            forgotten: 0,
             has_strong: false,
             narrowest: Scope::Sys,
             block: None,
@@ -160,8 +169,16 @@ impl History {
     ) -> u64 {
         let me = access.stamp.thread;
         let last = self.messages.len() - 1;
-        let back = choices.choose(Choice::Store, || last + 1 - self.floor(clocks, me));
-        let message = last - back;
+        let message = match choices.waiting_load() {
+            Some(load) => {
+                let next = self.next(clocks, me, load).min(last);
+                let (warp, number) = (me / LANES, self.forgotten + next);
+                self.seen.retain(|(other, ..)| *other != warp);
+                self.seen.push((warp, number, load));
+                next
+            }
+            None => last - choices.choose(Choice::Store, || last + 1 - self.floor(clocks, me)),
+        };
         self.has_read(clocks, access, message);
         if access.orders {
             for message in &self.messages[..=message] {
@@ -190,7 +207,9 @@ impl History {
                 clocks.add_release(&mut releases, release);
             }
         }
-        self.insert(clocks, access, place, value, false, releases)
+        let is_last = self.insert(clocks, access, place, value, false, releases);
+        self.forget(choices);
+        is_last
     }
 
     /// An atomic reduction of a store, as a function of its value. Returns whether it is the last one in coherence order.
@@ -207,12 +226,31 @@ impl History {
         let value = reduction(self.messages[place - 1].value);
         let releases = Rc::clone(&self.messages[place - 1].releases);
         clocks.read(me, &releases);
-        self.insert(clocks, access, place, value, true, releases.to_vec())
+        let is_last = self.insert(clocks, access, place, value, true, releases.to_vec());
+        self.forget(choices);
+        is_last
     }
 
     /// Returns the value of the last store in coherence order.
     pub(crate) fn value(&self) -> u64 {
         self.messages[self.messages.len() - 1].value
+    }
+
+    /// Whether the store has come that a waiting load of that number reads.
+    pub(crate) fn has_come(&self, clocks: &Clocks, me: Thread, load: u64) -> bool {
+        self.next(clocks, me, load) < self.messages.len()
+    }
+
+    /// The store that a waiting load reads: the first one that neither the thread knows nor its warp has read, or else one
+    /// that another thread has told of. Lanes of one load read one store.
+    fn next(&self, clocks: &Clocks, me: Thread, load: u64) -> usize {
+        let floor = self.floor(clocks, me);
+        let seen = self.seen.iter().find(|(warp, ..)| *warp == me / LANES);
+        match seen.map(|(_, number, at)| (number.saturating_sub(self.forgotten), *at == load)) {
+            Some((seen, true)) => seen.max(floor),
+            Some((seen, false)) if seen >= floor => seen + 1,
+            _ => floor + usize::from(self.messages[floor].scope.is_none()),
+        }
     }
 
     /// The first store that `me` may still read.
@@ -279,14 +317,20 @@ impl History {
         };
         let is_last = place == self.messages.len();
         self.messages.insert(place, message);
-        if self.messages.len() > KEPT {
+        is_last
+    }
+
+    /// Forgets the oldest store if there are too many.
+    fn forget(&mut self, choices: &Choices) {
+        let kept = if choices.waiting_load().is_some() { KEPT_FOR_WAITS } else { KEPT };
+        if self.messages.len() > kept {
+            self.forgotten += 1;
             let StrongStore { stamp, scope, .. } = self.messages.remove(0);
             if let Some(scope) = scope {
                 self.older.retain(|(older, _)| older.thread != stamp.thread);
                 self.older.push((stamp, scope));
             }
         }
-        is_last
     }
 }
 

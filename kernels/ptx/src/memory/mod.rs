@@ -287,6 +287,27 @@ impl Memory {
         Ok(0)
     }
 
+    /// Whether all stores have come that a waiting strong load of that number reads; or the load is an error.
+    pub(crate) fn has_come(
+        &mut self,
+        access: &MemoryAccess,
+        thread: Thread,
+        address: u64,
+        load: u64,
+    ) -> bool {
+        let each = u64::from(access.ty.bytes());
+        let elements = u64::from(access.elements);
+        let (region, first) = match self.target(thread, access.space, address, each * elements) {
+            Ok(Target::Global(global, offset)) => (&mut self.globals[global].region, offset),
+            Ok(Target::Shared(offset)) => {
+                (&mut self.shared[self.clocks.home(thread).block as usize], offset)
+            }
+            _ => return true,
+        };
+        let mut places = (0..elements).map(|element| (first + element * each, each));
+        places.all(|place| region.has_come(&self.clocks, thread, place, load))
+    }
+
     /// Stores the elements of an access. In private memory the bytes of `missing`, the first one at bit 0, have no value then.
     pub(crate) fn store(
         &mut self,

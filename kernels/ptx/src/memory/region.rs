@@ -1,7 +1,7 @@
 //! A range of bytes that several threads access, with the order of their accesses.
 
 use super::cells::{Cell, Cells};
-use super::clock::{Clocks, NOBODY, Stamp};
+use super::clock::{Clocks, NOBODY, Stamp, Thread};
 use super::history::{History, Strong};
 use crate::choices::Choices;
 
@@ -148,6 +148,22 @@ impl Region {
     ) -> Result<u64, Unordered> {
         let history = self.history(clocks, access, offset, size, false)?;
         Ok(history.load(clocks, choices, access))
+    }
+
+    /// Whether the store has come that a waiting strong load of that number reads; or the load is an error.
+    pub(crate) fn has_come(
+        &mut self,
+        clocks: &Clocks,
+        me: Thread,
+        (offset, size): (u64, u64),
+        load: u64,
+    ) -> bool {
+        match self.cells.at(clocks, me, offset, size) {
+            Ok([cell]) => {
+                cell.history.as_ref().is_some_and(|history| history.has_come(clocks, me, load))
+            }
+            _ => true,
+        }
     }
 
     /// A strong store.

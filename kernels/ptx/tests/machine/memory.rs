@@ -177,7 +177,7 @@ fn accesses_of_a_warp_are_counted_in_sectors() {
         bar.sync 0;",
     );
     let outcome = launch(&module, 1, 1, 64).run().unwrap_or_else(|failure| panic!("{failure}"));
-    let counted = outcome.counters[0];
+    let counted = outcome.counters[0][0] + outcome.counters[0][1];
     assert_eq!((counted.global_loads, counted.load_sectors), (2, 8));
     assert_eq!((counted.global_stores, counted.store_sectors), (2, 64));
     assert_eq!(counted.barriers, 2);

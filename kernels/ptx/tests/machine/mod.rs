@@ -1,6 +1,7 @@
 //! The machine: threads of warps, barriers, memory of all kinds, and what it tells of wrong programs.
 
 mod barriers;
+mod counts;
 mod memory;
 mod runs;
 mod streams;

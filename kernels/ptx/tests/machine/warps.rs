@@ -37,7 +37,7 @@ fn lanes_that_diverge_shuffle_together() {
     let launch = launch(&module, 1, 1, 32);
     assert_eq!(words(&launch, 32), [200; 32]);
     let outcome = launch.run().unwrap_or_else(|failure| panic!("{failure}"));
-    assert_eq!(outcome.counters[0].global_stores, 2);
+    assert_eq!(outcome.counters[0][0].global_stores, 2);
 }
 
 #[test]
