@@ -19,7 +19,7 @@ pub use crate::buffers::Buffers;
 pub use arena::Arena;
 pub use launch::{Launch, RankMemory};
 pub use layout::{GridLayout, TooLarge};
-pub use model::{Estimate, Gpu, LaunchShape};
+pub use model::{Estimate, Gpu, LaunchShape, WalkCost};
 pub use order::order;
 pub use parts::{Crowded, parts, worth};
 pub use placement::Placement;

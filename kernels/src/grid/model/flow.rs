@@ -7,6 +7,7 @@ use roundelay_core::ids::OpId;
 use roundelay_core::schedule::{Op, OpKind, Schedule};
 
 use super::gpu::Gpu;
+use super::walk::WalkCost;
 use super::work::{Bytes, Work};
 
 /// A point in time, and the parts of the time before it.
@@ -32,6 +33,7 @@ pub(super) struct Flow<'a> {
     pub(super) schedule: &'a Schedule,
     pub(super) gpu: &'a Gpu,
     pub(super) work: &'a Work,
+    pub(super) walk: &'a WalkCost,
     /// Bytes a second that the loads of one stream bring.
     pub(super) loads: f64,
     /// Whether a signal is implied by the lines of data, so that it costs nothing.
@@ -45,6 +47,22 @@ struct Stream {
     next: OpId,
     end: OpId,
     state: FlowState,
+    walker: Walker,
+}
+
+/// Entries that the warp that walks may be ahead.
+const QUEUED: usize = 8;
+
+/// The warp of a stream that walks.
+struct Walker {
+    /// The first op to which it has not come.
+    next: OpId,
+    /// The time at which it has found the ops before.
+    found: f64,
+    /// The time at which the other warps see the op at hand.
+    seen: f64,
+    /// The times at which the last entries began to be done.
+    begun: VecDeque<f64>,
 }
 
 enum FlowState {
@@ -71,7 +89,10 @@ impl Flow<'_> {
             .iter()
             .map(|s| {
                 let (first, end) = (s.first, OpId(s.first.0 + s.len));
-                Stream { clock: Clock::default(), first, next: first, end, state: FlowState::Over }
+                let found = self.walk.start * self.gpu.instruction;
+                let walker = Walker { next: first, found, seen: found, begun: VecDeque::new() };
+                let (clock, state) = (Clock::default(), FlowState::Over);
+                Stream { clock, first, next: first, end, state, walker }
             })
             .collect();
         for stream in &mut streams {
@@ -113,9 +134,8 @@ impl Flow<'_> {
             return;
         }
         let op = self.schedule.op(stream.next);
-        // Posts that follow each other are one step, and so are consecutive waits.
-        let before = stream.next.0.checked_sub(1).filter(|before| *before >= stream.first.0);
-        let follows = before.is_some_and(|before| self.schedule.op(OpId(before)).kind == op.kind);
+        let follows = self.follows(stream, stream.next);
+        self.walk_to(stream);
         let step = |said: bool| if said || follows { 0.0 } else { self.gpu.step };
         let delay = match op.kind {
             OpKind::Move => self.gpu.step + self.gpu.memory_latency,
@@ -132,8 +152,53 @@ impl Flow<'_> {
                 step(said)
             }
         };
-        stream.clock.latency += delay;
+        stream.clock.latency += (stream.walker.seen - stream.clock.now()).max(0.0) + delay;
         stream.state = FlowState::Delay(stream.clock.now());
+    }
+
+    /// Whether an op is one step with the op before: posts that follow each other are, and so are consecutive waits.
+    fn follows(&self, stream: &Stream, op: OpId) -> bool {
+        let kind = self.schedule.op(op).kind;
+        let before = op.0.checked_sub(1).filter(|before| *before >= stream.first.0);
+        kind != OpKind::Move
+            && before.is_some_and(|before| self.schedule.op(OpId(before)).kind == kind)
+    }
+
+    /// Has the warp that walks find the op at hand. It is a few entries ahead at most, and shows signals when it has found
+    /// what comes behind them.
+    fn walk_to(&self, stream: &mut Stream) {
+        let at = stream.next;
+        if at < stream.walker.next {
+            return;
+        }
+        let instructions = |op: &Op| {
+            let said = op.kind != OpKind::Move && (self.is_said)(op);
+            if said { 0.0 } else { self.walk.of_op(self.schedule, op) }
+        };
+        let now = stream.clock.now();
+        let follows = self.follows(stream, at);
+        let walker = &mut stream.walker;
+        if !follows {
+            walker.begun.push_back(now);
+            if walker.begun.len() > QUEUED
+                && let Some(begun) = walker.begun.pop_front()
+            {
+                walker.found = walker.found.max(begun);
+            }
+        }
+        let op = self.schedule.op(at);
+        walker.found += instructions(op) * self.gpu.instruction;
+        walker.next = OpId(at.0 + 1);
+        walker.seen = walker.found;
+        if op.kind != OpKind::Move {
+            let behind = (at.0 + 1..stream.end.0).map(|op| self.schedule.op(OpId(op)));
+            for next in behind {
+                walker.seen += instructions(next) * self.gpu.instruction;
+                if next.kind != op.kind && instructions(next) > 0.0 {
+                    break;
+                }
+            }
+        }
     }
 
     /// Ends the delay of the op at hand, or its move.

@@ -19,10 +19,8 @@ pub struct Gpu {
     pub memory_latency: f64,
     /// The time from an op of a table to the next op, without waits: a row of the table, and a barrier of a CTA.
     pub step: f64,
-    /// The same for the author's loops, where a warp computes the ranks and the places of each op.
-    pub loop_step: f64,
-    /// The same for the author's loops with slots, where the warp counts the steps of each link, too.
-    pub slot_step: f64,
+    /// The time of an instruction of PTX of the warp that walks: most of them wait for the one before.
+    pub instruction: f64,
     /// The time from a post to the end of the wait for it: a release, and a poll that sees it.
     pub signal: f64,
     /// The time from the store of a line that carries data and flag to the load that sees it.
@@ -69,12 +67,11 @@ impl Gpu {
             cache_bandwidth: 8.0e12_f64.max(bandwidth),
             memory_latency: 0.7e-6,
             step: 0.2e-6,
-            loop_step: 0.5e-6,
-            slot_step: 1.7e-6,
+            instruction: 6.1e-9,
             signal: 1.1e-6,
             line: 0.7e-6,
-            launch: 7.0e-6,
-            graph_launch: 7.0e-6,
+            launch: 3.0e-6,
+            graph_launch: 3.0e-6,
         }
     }
 
@@ -97,10 +94,9 @@ impl Gpu {
             ),
             format!("a load takes {} where many are under way", us(self.memory_latency)),
             format!(
-                "a step takes {} in a table, {} in loops, {} with slots",
+                "a step takes {}, and the walk to it {:.1} ns for each instruction of the warp that walks",
                 us(self.step),
-                us(self.loop_step),
-                us(self.slot_step)
+                self.instruction * 1e9
             ),
             format!(
                 "a signal takes {} more, a line with data and flag {}",

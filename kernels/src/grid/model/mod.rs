@@ -10,13 +10,15 @@ mod flow;
 mod gpu;
 #[cfg(all(test, not(loom)))]
 mod tests;
+mod walk;
 mod work;
 
 pub use gpu::Gpu;
+pub use walk::WalkCost;
 
 use roundelay_core::ids::ScratchId;
 use roundelay_core::schedule::{Op, Schedule, SignalKind};
-use roundelay_export::cuda::{Form, Kernel, Protocol};
+use roundelay_export::cuda::Kernel;
 
 use flow::{Clock, Flow};
 use work::Work;
@@ -71,13 +73,8 @@ impl Estimate {
     pub fn of(kernel: &Kernel, count: u64, gpu: &Gpu, shape: LaunchShape) -> Self {
         let element = kernel.spec.element.size() as u64;
         let lined = |id| kernel.is_lined(id);
-        let step = match (kernel.form, kernel.spec.protocol) {
-            (Form::Table, _) => gpu.step,
-            (Form::Loops, Protocol::Direct) => gpu.loop_step,
-            (Form::Loops, Protocol::Simple | Protocol::Ll) => gpu.slot_step,
-        };
-        let gpu = Gpu { step, ..gpu.clone() };
-        Self::of_schedule(&kernel.schedule, (count, element), lined, &gpu, shape)
+        let walk = WalkCost::of(kernel.form, kernel.spec.protocol);
+        Self::of_schedule(&kernel.schedule, (count, element), lined, (gpu, &walk), shape)
     }
 
     /// Returns the estimate for a schedule, for elements of `element` bytes. `lined`: whether the slots of a scratch
@@ -86,7 +83,7 @@ impl Estimate {
         schedule: &Schedule,
         (count, element): (u64, u64),
         lined: impl Fn(ScratchId) -> bool,
-        gpu: &Gpu,
+        (gpu, walk): (&Gpu, &WalkCost),
         shape: LaunchShape,
     ) -> Self {
         let work = Work::of(schedule, (count, element), &lined);
@@ -94,7 +91,7 @@ impl Estimate {
         let by_lines = (0..).map(ScratchId).zip(&schedule.scratch).any(|(id, _)| lined(id));
         let is_said = |op: &Op| by_lines && schedule.channel(op).kind == SignalKind::Tail;
         let loads = f64::from(shape.parts) * f64::from(shape.in_flight) / gpu.memory_latency;
-        let flow = Flow { schedule, gpu, work: &work, loads, is_said: &is_said };
+        let flow = Flow { schedule, gpu, work: &work, walk, loads, is_said: &is_said };
         let last = flow.run().into_iter().fold(Clock::default(), Clock::later);
         let launch = if shape.graph { gpu.graph_launch } else { gpu.launch };
         let streams = schedule.streams.iter().filter(|stream| stream.len > 0).count();

@@ -12,8 +12,7 @@ fn gpu() -> Gpu {
         cache: 0,
         cache_bandwidth: 4e12,
         memory_latency: 1e-6,
-        loop_step: 0.0,
-        slot_step: 0.0,
+        instruction: 0.0,
         step: 0.1e-6,
         signal: 2e-6,
         line: 0.5e-6,
@@ -49,7 +48,8 @@ rank 1 stream 0
 
 fn estimate(text: &str, lined: bool, gpu: &Gpu, shape: LaunchShape) -> Estimate {
     let schedule = text::parse(text).expect("a schedule");
-    Estimate::of_schedule(&schedule, (1_000_000, 4), |_| lined, gpu, shape)
+    let walk = WalkCost { start: 1000.0, r#move: 200.0, operand: 0.0, signal: 100.0 };
+    Estimate::of_schedule(&schedule, (1_000_000, 4), |_| lined, (gpu, &walk), shape)
 }
 
 fn assert_us(found: f64, expected: f64) {
@@ -164,7 +164,51 @@ fn gpus_have_names() {
         let gpu = Gpu::named(name).expect("it is one of them");
         assert_eq!(gpu.name, name);
         assert!(gpu.assumptions()[0].starts_with(name));
-        assert!(gpu.cache_bandwidth > gpu.bandwidth && gpu.step < gpu.loop_step);
+        assert!(gpu.cache_bandwidth > gpu.bandwidth);
     }
     assert_eq!(Gpu::named("h200"), None);
+}
+
+#[test]
+fn moves_wait_for_the_walk_to_them() {
+    let text = "\
+schedule Two AllReduce nranks 1 root 0
+rank 0 stream 0
+  copy 0.input[0..1/2] -> 0.output[0..1/2] @0
+  copy 0.input[1/2..1] -> 0.output[1/2..1] @0
+";
+    let ns = |instruction: f64| Gpu { instruction: instruction * 1e-9, ..gpu() };
+    // 1000 instructions before the launch's first op, 200 for each move: 4 MB at 1 TB/s and 1.1 us each.
+    assert_us(estimate(text, false, &ns(1.0), SHAPE).time, 5.0 + 1.0 + 0.2 + 2.0 * 5.1);
+    // The walk to the second one takes longer than the first one.
+    assert_us(estimate(text, false, &ns(100.0), SHAPE).time, 5.0 + 100.0 + 20.0 + 20.0 + 5.1);
+}
+
+#[test]
+fn signals_are_shown_when_the_next_op_is_found() {
+    let text = "\
+schedule Two AllReduce nranks 2 root 0
+rank 0 stream 0
+  post data 0->1 @0
+rank 1 stream 0
+  wait data 0->1 @0
+  copy 1.input[0..1] -> 1.output[0..1] @0
+";
+    let slow = Gpu { instruction: 100e-9, ..gpu() };
+    let found = estimate(text, false, &slow, SHAPE);
+    // The post arrives at 112.1 us. The wait is shown after 100 us to begin, 10 us for it, and 20 us for the move behind it.
+    assert_us(found.time, 5.0 + 130.0 + 0.1 + 9.1);
+}
+
+#[test]
+fn the_walk_is_a_few_entries_ahead() {
+    let mut text = "schedule Many AllReduce nranks 1 root 0\nrank 0 stream 0\n".to_owned();
+    text += "  copy 0.input[0..1] -> 0.output[0..1] @0\n";
+    text += &"  copy 0.input[0..1/1000000] -> 0.output[0..1/1000000] @0\n".repeat(30);
+    // A walk of 2 us for each move, and a first move of 81.1 us, which begins at 12 us.
+    let slow = Gpu { instruction: 10e-9, bandwidth: 1e11, ..gpu() };
+    let time = estimate(&text, false, &slow, SHAPE).time * 1e6;
+    // Eight moves are found before it ends at 93.1 us, and all others behind it.
+    let last = 93.1 + 22.0 * 2.0 + 1.1;
+    assert!((time - 5.0 - last).abs() < 0.01, "{time}");
 }
