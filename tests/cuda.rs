@@ -3,6 +3,7 @@
 
 mod choice;
 mod compile;
+mod counts;
 mod data;
 mod emitter;
 mod litmus;
