@@ -40,7 +40,10 @@ fn a_users_page_has_the_results_of_the_reference() {
         let report = run(&[&args, more].concat(), &[]).ends(0).json();
         assert_eq!((&report["ok"], &report["wrong"]), (&true.into(), &0.into()), "{report}");
         assert_eq!((&report["device"], &report["count"]), (&"PTX for sm_90".into(), &37.into()));
-        assert!(report["instructions"].as_u64().is_some_and(|n| n > 1000), "{report}");
+        let counters = &report["counters"];
+        assert!(counters["instructions"].as_u64().is_some_and(|n| n > 1000), "{report}");
+        // 37 floats of each rank are loaded twice and stored twice.
+        assert!(counters["load_sectors"].as_u64().is_some_and(|n| n > 4 * 37 / 8), "{report}");
         assert!(report.get("time_us").is_none(), "{report}");
     }
 }

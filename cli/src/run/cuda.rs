@@ -43,5 +43,5 @@ pub(super) fn run(
     let reduce_depth = plan.kernel().proof.reduce_depth;
     let device = Some(world.names().collect::<Vec<_>>().join(", "));
     let (outputs, seconds) = (rooms.results(flags.in_place)?, Some(time.as_secs_f64()));
-    Ok(Measured { outputs, seconds, reduce_depth, device, instructions: None })
+    Ok(Measured { outputs, seconds, reduce_depth, device, counters: None })
 }

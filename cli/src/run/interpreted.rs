@@ -64,7 +64,7 @@ pub(super) fn run(
             seconds: None,
             reduce_depth: kernel.proof.reduce_depth,
             device: Some(format!("PTX for {arch}")),
-            instructions: Some(counters.instructions),
+            counters: Some(counters.named().collect()),
         })
     })
 }

@@ -8,6 +8,7 @@ mod faults;
 mod interpreted;
 mod table;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use clap::Args;
@@ -308,7 +309,7 @@ fn run_proved(
         (_, Some(of)) => on_device(of, proved, &inputs, flags)?,
         (_, None) => return Err(Stopped::Failure(msccl::on_host())),
     };
-    let Measured { outputs, seconds, reduce_depth, device, instructions } = measured;
+    let Measured { outputs, seconds, reduce_depth, device, counters } = measured;
     let views: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
     let wrong = data.count_wrong(&inputs, &views, reduce_depth);
     let seconds = seconds.map(|seconds| seconds / f64::from(flags.iterations()));
@@ -334,7 +335,7 @@ fn run_proved(
         time_us: seconds.map(|seconds| seconds * 1e6),
         algbw_gbps: algbw,
         busbw_gbps: algbw.map(|algbw| algbw * collective.bus_factor(nranks)),
-        instructions,
+        counters,
         device,
     })
 }
@@ -346,8 +347,8 @@ struct Measured {
     reduce_depth: u32,
     /// The GPUs' names, or the name of the machine that is interpreted.
     device: Option<String>,
-    /// Instructions of warps that were interpreted.
-    instructions: Option<u64>,
+    /// The counts of warps that were interpreted, by their names.
+    counters: Option<BTreeMap<&'static str, u64>>,
 }
 
 fn host(
@@ -362,7 +363,7 @@ fn host(
     let form = if flags.in_place { in_place } else { out_of_place };
     let (outputs, seconds) = form(&mut plan, shaped, inputs, flags)?;
     let (seconds, reduce_depth) = (Some(seconds), proved.proof().reduce_depth);
-    Ok(Measured { outputs, seconds, reduce_depth, device: None, instructions: None })
+    Ok(Measured { outputs, seconds, reduce_depth, device: None, counters: None })
 }
 
 /// Runs a program's kernel on a device.

@@ -1,5 +1,7 @@
 //! The table of `roundelay run`, whose lines are printed as soon as they are known.
 
+use std::collections::BTreeMap;
+
 use roundelay_core::collective::Collective;
 use serde::Serialize;
 
@@ -34,9 +36,9 @@ pub(super) struct RunReport {
     pub(super) algbw_gbps: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) busbw_gbps: Option<f64>,
-    /// Instructions of warps; absent where no kernel was interpreted.
+    /// The counts of all warps; absent where no kernel was interpreted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) instructions: Option<u64>,
+    pub(super) counters: Option<BTreeMap<&'static str, u64>>,
     /// The names of the GPUs, or of the machine that was interpreted; absent on the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) device: Option<String>,
@@ -78,7 +80,7 @@ impl<'a> RunTable<'a> {
         print(&format!("\x1b[1;92mproved\x1b[0m {title} for {counts}:"));
         print(&format!("       {}", ALWAYS.join(", ")));
         let place = if flags.in_place { "in place" } else { "out of place" };
-        let runs = match first.instructions {
+        let runs = match first.counters {
             None => format!("mean of {} runs", first.iterations),
             Some(_) => format!("{} launches", first.iterations),
         };
@@ -87,14 +89,12 @@ impl<'a> RunTable<'a> {
             flags.dtype, flags.op, flags.seed
         ));
         let device = first.device.as_deref().unwrap_or_default();
-        if first.instructions.is_some() {
+        if first.counters.is_some() {
             print(&format!(
                 "on the {device}, interpreted: no race, no stuck wait, no access out of bounds"
             ));
-            print(&format!(
-                "{:>7} {:>12} {:>14} {:>8}",
-                "nranks", "count", "instructions", "#wrong"
-            ));
+            let columns = COUNTED.map(|(name, _)| format!("{name:>12}")).join(" ");
+            print(&format!("{:>7} {:>12} {columns} {:>8}", "nranks", "count", "#wrong"));
             return;
         }
         if first.device.is_some() {
@@ -158,8 +158,11 @@ impl<'a> RunTable<'a> {
 
 fn row(r: &RunReport) -> String {
     let color = if r.ok { "92" } else { "91" };
-    let measured = match r.instructions {
-        Some(instructions) => format!("{instructions:>14}"),
+    let measured = match &r.counters {
+        Some(counters) => {
+            let count = |name: &str| counters.get(name).copied().unwrap_or(0);
+            COUNTED.map(|(_, of)| format!("{:>12}", of(&count))).join(" ")
+        }
         None => {
             let [time, algbw, busbw] =
                 [r.time_us, r.algbw_gbps, r.busbw_gbps].map(Option::unwrap_or_default);
@@ -168,6 +171,25 @@ fn row(r: &RunReport) -> String {
     };
     format!("{:>7} {:>12} {measured} \x1b[1;{color}m{:>8}\x1b[0m", r.nranks, r.count, r.wrong)
 }
+
+/// The value of a column, from the counts by their names.
+type Column = fn(&dyn Fn(&str) -> u64) -> String;
+
+/// The columns of a kernel that was interpreted: sectors have 32 bytes, and `used` is the part of them that the accesses of
+/// 16 bytes a lane take.
+const COUNTED: [(&str, Column); 7] = [
+    ("instructions", |count| count("instructions").to_string()),
+    ("sectors in", |count| count("load_sectors").to_string()),
+    ("sectors out", |count| count("store_sectors").to_string()),
+    ("used", |count| {
+        let bytes = 32 * (count("wide_load_sectors") + count("wide_store_sectors"));
+        let share = (100 * count("wide_bytes")).checked_div(bytes);
+        share.map_or_else(|| "-".to_owned(), |share| format!("{share} %"))
+    }),
+    ("barriers", |count| count("barriers").to_string()),
+    ("fences", |count| count("fences").to_string()),
+    ("polls", |count| count("strong_loads").to_string()),
+];
 
 /// A number whose digits are in groups of three, such as `8,000,024`.
 fn grouped(number: u64) -> String {
