@@ -6,6 +6,7 @@ use super::handshakes::{Closed, Pair};
 use super::moves;
 use super::print::{self, Printer};
 use crate::loops::Loops;
+use crate::loops::columns::ColumnPlace;
 use crate::loops::ir::{LoopNode, Number};
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::layout::Configured;
@@ -87,21 +88,25 @@ fn signals(loops: &mut Loops, kind: SignalKind, pairs: &[Pair]) -> Vec<LoopNode>
             own.filter(|(own, _)| *own == rank).map(|(_, peer)| i64::from(peer)).collect()
         };
         let peers: Vec<Vec<i64>> = (0..loops.nranks).map(peers).collect();
-        let many = peers.iter().map(Vec::len).max().unwrap_or(0);
+        let counts: Vec<_> = peers.iter().map(|own| own.len() as i64).collect();
+        let many = counts.iter().copied().max().unwrap_or(0) as usize;
+        let ranks: Vec<u32> = (0..loops.nranks).collect();
+        let mut place = ColumnPlace::new(&ranks, loops.nranks);
+        let row = |nth: usize| peers.iter().map(|own| own.get(nth).copied().unwrap_or(0)).collect();
         let signal = |peer| LoopNode::Signal { line: 0, post, kind, peer };
-        if peers.iter().all(|own| own.len() == many) {
-            for nth in 0..many {
-                let own: Vec<_> = peers.iter().map(|own| vec![own[nth]]).collect();
-                all.push(signal(loops.tables.number(&own, &[])));
-            }
+        if counts.iter().all(|count| *count as usize == many) {
+            all.extend(
+                (0..many).map(|nth| signal(place.number(&mut loops.tables, &vec![row(nth)]))),
+            );
             continue;
         }
         // Where ranks have different numbers of signals, each rank has a list.
-        let counts: Vec<_> = peers.iter().map(|own| vec![own.len() as i64]).collect();
-        let (lo, hi) = (Number::Const(0), loops.tables.number(&counts, &[]));
+        let (lo, hi) = (Number::Const(0), place.number(&mut loops.tables, &vec![counts]));
         let var = loops.vars.len();
         loops.vars.push("nth".to_owned());
-        let body = vec![signal(loops.tables.number(&peers, &[Number::Var(var)]))];
+        place.enter(many, var);
+        let rows = (0..many).map(row).collect();
+        let body = vec![signal(place.number(&mut loops.tables, &rows))];
         all.push(LoopNode::Loop { var, lo, hi, body });
     }
     all

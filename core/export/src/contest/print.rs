@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::cuda::names::identifier;
 use crate::loops::Loops;
-use crate::loops::cpp::NumberText;
+use crate::loops::cpp::{NumberText, nested};
 use crate::loops::ir::{LoopNode, LoopPlace, LoopTable, Number, Piece, binary};
 use crate::loops::machine::RunFacts;
 use roundelay_core::schedule::{Buffer, SignalKind};
@@ -384,10 +384,7 @@ pub(super) fn name_of(table: &LoopTable, number: usize) -> String {
 pub(super) fn table(table: &LoopTable, number: usize, nranks: u32) -> String {
     let pieces = table.has_pieces();
     let ty = if pieces { "Piece" } else { "i64" };
-    let mut sizes = table.sizes.clone();
-    if table.by_rank {
-        sizes.push(nranks as usize);
-    }
+    let sizes = table.dims(nranks);
     let dims: Vec<_> = sizes.iter().map(|size| format!("[{size}]")).collect();
     let dims = dims.concat();
     let entries: Vec<_> = table
@@ -402,16 +399,4 @@ pub(super) fn table(table: &LoopTable, number: usize, nranks: u32) -> String {
         })
         .collect();
     format!("const {ty} {}{dims} = {};", name_of(table, number), nested(&entries, &sizes))
-}
-
-fn nested(entries: &[String], sizes: &[usize]) -> String {
-    match sizes {
-        [] => entries.join(", "),
-        [_] => format!("{{{}}}", entries.join(", ")),
-        [size, rest @ ..] => {
-            let rows = entries.chunks(entries.len() / size.max(&1));
-            let rows: Vec<_> = rows.map(|row| nested(row, rest)).collect();
-            format!("{{\n    {},\n}}", rows.join(",\n    "))
-        }
-    }
 }

@@ -59,7 +59,12 @@ impl<'a> ColumnPlace<'a> {
         samples.number()
     }
 
-    fn table(&self, tables: &mut Tables, columns: &[Column<i64>]) -> (usize, Vec<Number>) {
+    /// Returns an entry of a table of the numbers in these columns.
+    pub(crate) fn table(
+        &self,
+        tables: &mut Tables,
+        columns: &[Column<i64>],
+    ) -> (usize, Vec<Number>) {
         let counters = self.counters(columns[0].len());
         let rows: Vec<Row> = counters
             .into_iter()
@@ -76,7 +81,7 @@ impl<'a> ColumnPlace<'a> {
         table.expect("each rank has one number in an iteration")
     }
 
-    pub(super) fn number(&self, tables: &mut Tables, column: &Column<i64>) -> Number {
+    pub(crate) fn number(&self, tables: &mut Tables, column: &Column<i64>) -> Number {
         self.recognised(column, false).unwrap_or_else(|| {
             let (table, indices) = self.table(tables, std::slice::from_ref(column));
             Number::Entry(table, indices)

@@ -61,3 +61,16 @@ impl NumberText<'_> {
         }
     }
 }
+
+/// Returns the initializer of an array with these dimensions.
+pub(crate) fn nested(entries: &[String], sizes: &[usize]) -> String {
+    match sizes {
+        [] => entries.join(", "),
+        [_] => format!("{{{}}}", entries.join(", ")),
+        [size, rest @ ..] => {
+            let rows = entries.chunks(entries.len() / size.max(&1));
+            let rows: Vec<_> = rows.map(|row| nested(row, rest)).collect();
+            format!("{{\n    {},\n}}", rows.join(",\n    "))
+        }
+    }
+}

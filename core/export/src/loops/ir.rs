@@ -39,6 +39,12 @@ pub(crate) struct LoopTable {
 }
 
 impl LoopTable {
+    /// Returns the lengths of all dimensions, with the ranks if each has a row.
+    pub(crate) fn dims(&self, nranks: u32) -> Vec<usize> {
+        let ranks = self.by_rank.then_some(nranks as usize);
+        self.sizes.iter().copied().chain(ranks).collect()
+    }
+
     /// Whether the entries are pieces.
     pub(crate) fn has_pieces(&self) -> bool {
         self.entries.first().is_some_and(|entry| entry.len() > 1)

@@ -27,7 +27,7 @@ pub(crate) mod machine;
 mod prune;
 mod recognise;
 pub(crate) mod repeats;
-mod tables;
+pub(crate) mod tables;
 pub mod text;
 
 pub use form::Loops;

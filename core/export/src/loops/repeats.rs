@@ -69,17 +69,6 @@ pub(crate) fn variable(depth: usize) -> String {
     ["i", "j", "k"].get(depth).map_or_else(|| format!("i{depth}"), |name| (*name).to_owned())
 }
 
-/// Returns the number of an iteration of nested loops in their variables, from the iterations of each; in a column the
-/// innermost loop runs fastest.
-pub(crate) fn index(loops: &[usize]) -> String {
-    let mut text = variable(0);
-    for (depth, times) in loops.iter().enumerate().skip(1) {
-        let outer = if depth == 1 { text } else { format!("({text})") };
-        text = format!("{outer} * {times} + {}", variable(depth));
-    }
-    text
-}
-
 /// Puts repeated nodes into loops, the innermost first.
 pub(crate) fn found<K: PartialEq, V>(mut nodes: Vec<RepeatNode<K, V>>) -> Vec<RepeatNode<K, V>> {
     loop {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::ir::{LoopTable, Number};
-use super::recognise::{Sample, Samples};
 
 /// An entry with the iterations of the loops around it, and the rank that has it.
 pub(crate) type Row = (Vec<i64>, usize, Vec<i64>);
@@ -60,38 +59,6 @@ impl Tables {
         }
         let indices = kept.iter().map(|at| loops[*at].clone()).collect();
         Some((self.table(sizes, by_rank, entries), indices))
-    }
-
-    /// Returns a number: arithmetic if possible, or else an entry of a table. Each rank has a value for each iteration of
-    /// the only loop, or one value if there is no loop.
-    pub(crate) fn number(&mut self, values: &[Vec<i64>], loops: &[Number]) -> Number {
-        let many = values.iter().map(Vec::len).max().unwrap_or(0);
-        let counters: Vec<Vec<i64>> =
-            (0..many as i64).map(|nth| loops.iter().map(|_| nth).collect()).collect();
-        let all = || {
-            let own = |(rank, own): (usize, &Vec<i64>)| {
-                own.iter()
-                    .enumerate()
-                    .map(move |(at, value)| (at, rank, *value))
-                    .collect::<Vec<_>>()
-            };
-            values.iter().enumerate().flat_map(own)
-        };
-        let rows = all().map(|(at, rank, value)| Sample { at, rank: rank as i64, value });
-        let samples = Samples {
-            counters: &counters,
-            rows: rows.collect(),
-            loops,
-            rank: &Number::Me,
-            nranks: (self.nranks.into(), &Number::Nranks),
-            whole: false,
-        };
-        samples.number().unwrap_or_else(|| {
-            let rows = all().map(|(at, rank, value)| (counters[at].clone(), rank, vec![value]));
-            let table = self.fewest(&rows.collect::<Vec<_>>(), loops, &[0]);
-            let (table, indices) = table.expect("each rank has one number in an iteration");
-            Number::Entry(table, indices)
-        })
     }
 
     /// Adds a table with these entries, unless there is an equal one.

@@ -1,13 +1,14 @@
 //! Writes the statements of a rank, or of ranks with the same statements and different numbers, as C.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::statements::{MessageWay, MpiAction, MpiKey, MpiShape, numbers};
 use crate::loops::columns::ColumnPlace;
-use crate::loops::cpp::NumberText;
+use crate::loops::cpp::{NumberText, nested};
+use crate::loops::ir::Number;
 use crate::loops::machine::LeastSides;
-use crate::loops::repeats::{Column, RepeatNode, index, variable};
+use crate::loops::repeats::{Column, RepeatNode, variable};
+use crate::loops::tables::Tables;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::Source;
@@ -17,14 +18,14 @@ pub(super) const WIDTH: usize = 100;
 
 /// Writes the functions that exchange messages, and the tables that they read.
 pub(super) struct MpiWriter<'a> {
-    pub(super) nranks: u32,
     /// The only rank that is written, where it is one.
     only: Option<RankId>,
     /// Names of the scratch buffers.
     pub(super) scratch: &'a [String],
     pub(super) source: Option<&'a Source>,
-    tables: Vec<String>,
-    named: BTreeMap<String, String>,
+    tables: Tables,
+    /// The meaning of each table's numbers.
+    roles: Vec<Role>,
     /// Names of peers in the current function, by expression.
     peers: Vec<(String, &'static str)>,
 }
@@ -61,12 +62,11 @@ impl<'a> MpiWriter<'a> {
         source: Option<&'a Source>,
     ) -> Self {
         Self {
-            nranks,
             only,
             scratch,
             source,
-            tables: Vec::new(),
-            named: BTreeMap::new(),
+            tables: Tables { all: Vec::new(), nranks },
+            roles: Vec::new(),
             peers: Vec::new(),
         }
     }
@@ -76,7 +76,7 @@ impl<'a> MpiWriter<'a> {
         let mut functions = String::new();
         let mut cases = String::new();
         for (nth, shape) in shapes.iter().enumerate() {
-            let mut place = ColumnPlace::new(&shape.ranks, self.nranks);
+            let mut place = ColumnPlace::new(&shape.ranks, self.tables.nranks);
             let mut body = String::new();
             self.peers = self.peers(&shape.nodes, &place);
             let mut peers = String::new();
@@ -123,11 +123,11 @@ impl<'a> MpiWriter<'a> {
                 "static int exchange(run *r) {{\n    switch (r->rank) {{\n{cases}    default:\n        return MPI_SUCCESS;\n    }}\n}}\n"
             );
         }
-        let mut tables = self.tables.join("\n");
+        let mut tables = self.definitions();
         if !tables.is_empty() {
             tables
                 .insert_str(0, "/* Numbers by iteration, where there are loops, and by rank. */\n");
-            tables.push_str("\n\n");
+            tables.push('\n');
         }
         tables + &functions
     }
@@ -155,7 +155,7 @@ impl<'a> MpiWriter<'a> {
                         _ => continue,
                     };
                     // A peer that changes with the iteration has no name.
-                    let mut place = ColumnPlace::new(place.ranks, self.nranks);
+                    let mut place = ColumnPlace::new(place.ranks, self.tables.nranks);
                     loops.iter().enumerate().for_each(|(var, times)| place.enter(*times, var));
                     let by_round = columns[1].iter().any(|row| *row != columns[1][0]);
                     let found_there = self.expression(&columns[1], &place);
@@ -173,14 +173,18 @@ impl<'a> MpiWriter<'a> {
 
     /// Returns the expression of all numbers in a column, if there is a simple one.
     fn expression(&self, column: &Column<i64>, place: &ColumnPlace<'_>) -> Option<String> {
+        place.recognised(column, true).map(|number| self.code(&number))
+    }
+
+    fn code(&self, number: &Number) -> String {
         let text = NumberText {
             me: "rank",
-            nranks: (self.nranks, "RANKS"),
+            nranks: (self.tables.nranks, "RANKS"),
             var: &variable,
             entry: &|_, _| unreachable!("arithmetic has no tables"),
             least: &LeastSides::new(),
         };
-        place.recognised(column, true).map(|number| text.text(&number).code)
+        text.text(number).code
     }
 
     fn nodes(
@@ -344,49 +348,32 @@ impl<'a> MpiWriter<'a> {
         if let Some(text) = self.expression(column, place) {
             return text;
         }
-        let values = column;
-        let by_round = values.iter().any(|row| *row != values[0]);
-        let by_rank = values.iter().any(|row| row.iter().any(|value| *value != row[0]));
-        let list = |values: &[i64]| {
-            let values: Vec<_> = values.iter().map(ToString::to_string).collect();
-            format!("{{{}}}", values.join(", "))
-        };
-        let by_ranks = |row: &Vec<i64>| {
-            let mut all = vec![0; self.nranks as usize];
-            for (rank, value) in place.ranks.iter().zip(row) {
-                all[*rank as usize] = *value;
+        let (table, indices) = place.table(&mut self.tables, std::slice::from_ref(column));
+        if table == self.roles.len() {
+            self.roles.push(role);
+        }
+        let indices: Vec<_> =
+            indices.iter().map(|index| format!("[{}]", self.code(index))).collect();
+        let indices = indices.concat();
+        let rank = if self.tables.all[table].by_rank { "[rank]" } else { "" };
+        format!("{}_{table}{indices}{rank}", self.roles[table].name())
+    }
+
+    /// Returns the definitions of all tables.
+    fn definitions(&self) -> String {
+        let mut text = String::new();
+        for (number, (table, role)) in self.tables.all.iter().zip(&self.roles).enumerate() {
+            let dims = table.sizes.iter().map(|size| format!("[{size}]"));
+            let dims: Vec<_> = dims.chain(table.by_rank.then(|| "[RANKS]".to_owned())).collect();
+            let dims = dims.concat();
+            let entries: Vec<_> = table.entries.iter().map(|entry| entry[0].to_string()).collect();
+            let content = nested(&entries, &table.dims(self.tables.nranks));
+            let table = format!("static const int {}_{number}{dims} = {content};", role.name());
+            for line in table.lines().flat_map(|line| wrapped(line, WIDTH)) {
+                let _ = writeln!(text, "{line}");
             }
-            list(&all)
-        };
-        let (sizes, content) = if !by_round {
-            ("[RANKS]".to_owned(), by_ranks(&values[0]))
-        } else if by_rank {
-            let rows: Vec<_> = values.iter().map(by_ranks).collect();
-            (format!("[{}][RANKS]", values.len()), format!("{{\n    {},\n}}", rows.join(",\n    ")))
-        } else {
-            let first: Vec<_> = values.iter().map(|row| row[0]).collect();
-            (format!("[{}]", values.len()), list(&first))
-        };
-        let content = format!("{sizes} = {content};");
-        let name = match self.named.get(&content) {
-            Some(name) => name.clone(),
-            None => {
-                let name = format!("{}_{}", role.name(), self.tables.len());
-                let table = format!("static const int {name}{content}");
-                self.tables.push(
-                    table
-                        .lines()
-                        .flat_map(|line| wrapped(line, WIDTH))
-                        .collect::<Vec<_>>()
-                        .join("\n"),
-                );
-                self.named.insert(content, name.clone());
-                name
-            }
-        };
-        let round = if by_round { format!("[{}]", index(&place.times)) } else { String::new() };
-        let rank = if by_rank { "[rank]" } else { "" };
-        format!("{name}{round}{rank}")
+        }
+        text
     }
 }
 
