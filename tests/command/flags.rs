@@ -99,8 +99,8 @@ fn n_is_ranks_everywhere() {
         }
     }
     assert_eq!(
-        with_ranks, 20,
-        "check, watch, run, bench, calibrate, simulate, 8 of emit, signals, list, select, synthesize, launch, executor synthesize"
+        with_ranks, 21,
+        "check, watch, run, bench, calibrate, simulate, 9 of emit, signals, list, select, synthesize, launch, executor synthesize"
     );
     let help = help(&["bench".to_owned()]);
     assert!(help.contains("Letters of nccl-tests:"), "{help}");
