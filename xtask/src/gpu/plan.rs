@@ -120,38 +120,12 @@ impl Setup {
     }
 
     fn times(&self) -> Times {
-        if self.rehearsal {
-            let (first, bench, torch, nccl) = (32, 25, 2, 2);
-            let (instructions, litmus, over_nccl, sanitizer, rest) = (0, 0, 55, 12, 8);
-            return Times {
-                instructions,
-                litmus,
-                first,
-                bench,
-                torch,
-                nccl,
-                over_nccl,
-                sanitizer,
-                rest,
+        let [instructions, litmus, first, bench, torch, nccl, over_nccl, sanitizer, rest] =
+            match (self.rehearsal, self.quick) {
+                (true, _) => [0, 0, 32, 25, 2, 2, 55, 12, 8],
+                (_, true) => [15, 16, 30, 65, 18, 18, 23, 20, 35],
+                _ => [20, 25, 70, 65, 20, 20, 45, 40, 75],
             };
-        }
-        if self.quick {
-            let (first, bench, torch, nccl) = (30, 65, 18, 18);
-            let (instructions, litmus, over_nccl, sanitizer, rest) = (15, 16, 23, 20, 35);
-            return Times {
-                instructions,
-                litmus,
-                first,
-                bench,
-                torch,
-                nccl,
-                over_nccl,
-                sanitizer,
-                rest,
-            };
-        }
-        let (first, bench, torch, nccl) = (70, 65, 20, 20);
-        let (instructions, litmus, over_nccl, sanitizer, rest) = (20, 25, 45, 40, 75);
         Times { instructions, litmus, first, bench, torch, nccl, over_nccl, sanitizer, rest }
     }
 
