@@ -34,7 +34,7 @@ impl Loops {
             let mut shapes: Vec<FlatShape> = Vec::new();
             for stream in schedule.streams.iter().filter(|s| s.index == index && s.len > 0) {
                 let ops = &schedule.ops[stream.first.index()..];
-                let events = events(schedule, stream, self.pieces);
+                let events = events(schedule, stream, self.pieces, false);
                 let parts = events
                     .iter()
                     .zip(ops)
@@ -146,7 +146,7 @@ impl Loops {
 fn parts(event: &LoopEvent, me: u32, line: u32) -> (FlatKey, Vec<i64>) {
     let mut numbers = Vec::new();
     let op = match event {
-        LoopEvent::Signal(post, kind, peer) => {
+        LoopEvent::Signal(post, kind, peer, _) => {
             numbers.push((*peer).into());
             FlatOp::Signal(*post, *kind)
         }

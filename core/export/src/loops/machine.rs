@@ -32,14 +32,14 @@ pub(super) type EventPlace = (u32, Buffer, [u64; 4]);
 /// One op of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LoopEvent {
-    /// A post or a wait: the peer, or the child stream of a fork or a join.
-    Signal(bool, SignalKind, u32),
+    /// A post or a wait: the peer and the lane, or the child stream of a fork or a join.
+    Signal(bool, SignalKind, u32, Vec<i64>),
     /// A move: whether it is a chain, its sources and its destinations.
     Move(bool, Vec<EventPlace>, Vec<EventPlace>),
 }
 
-/// Runs the form at every rank, and compares the ops of each stream with the schedule. Lanes of signals and lines are
-/// not compared.
+/// Runs the form at every rank, and compares the ops of each stream with the schedule. Lines are not compared, and a form
+/// of a schedule has no lanes.
 pub(crate) fn check(loops: &Loops, schedule: &Schedule) -> RunResult<RunFacts> {
     let mut facts = RunFacts::default();
     for me in 0..loops.nranks {
@@ -54,7 +54,7 @@ pub(crate) fn check(loops: &Loops, schedule: &Schedule) -> RunResult<RunFacts> {
         }
         for stream in own {
             let ran = machine.streams.get(stream.index as usize).ok_or(Differs)?;
-            if *ran != events(schedule, stream, loops.pieces) {
+            if *ran != events(schedule, stream, loops.pieces, loops.of_program) {
                 return Err(Differs);
             }
         }
@@ -67,8 +67,13 @@ pub(crate) fn check(loops: &Loops, schedule: &Schedule) -> RunResult<RunFacts> {
     Ok(facts)
 }
 
-/// Returns the ops of a stream.
-pub(super) fn events(schedule: &Schedule, stream: &Stream, pieces: u64) -> Vec<LoopEvent> {
+/// Returns the ops of a stream, with the lanes of their signals or without.
+pub(super) fn events(
+    schedule: &Schedule,
+    stream: &Stream,
+    pieces: u64,
+    lanes: bool,
+) -> Vec<LoopEvent> {
     let place = |operand: &Operand| {
         let region = schedule.region(*operand);
         let [lo, hi, base] =
@@ -85,8 +90,11 @@ pub(super) fn events(schedule: &Schedule, stream: &Stream, pieces: u64) -> Vec<L
         }
         let (post, channel) = (op.kind == OpKind::Post, schedule.channel(op));
         let RankId(peer) = if post { channel.to } else { channel.from };
-        let child = !channel.kind.has_lane();
-        LoopEvent::Signal(post, channel.kind, if child { channel.lane.0 } else { peer })
+        if !channel.kind.has_lane() {
+            return LoopEvent::Signal(post, channel.kind, channel.lane.0, Vec::new());
+        }
+        let lane = if lanes { schedule.lanes[channel.lane.0 as usize].clone() } else { Vec::new() };
+        LoopEvent::Signal(post, channel.kind, peer, lane)
     };
     ops.iter().map(event).collect()
 }
@@ -100,6 +108,8 @@ pub(super) struct Machine<'t> {
     pub(super) vars: Vec<i64>,
     streams: Vec<Vec<LoopEvent>>,
     stream: usize,
+    /// The values of the variables of the `Streams` around.
+    lane: Vec<i64>,
     /// The streams forked from each stream, and the number of those that are running.
     children: BTreeMap<usize, (Vec<usize>, usize)>,
     facts: RunFacts,
@@ -115,6 +125,7 @@ impl<'t> Machine<'t> {
             vars: vec![0; vars],
             streams: vec![Vec::new()],
             stream: 0,
+            lane: Vec::new(),
             children: BTreeMap::new(),
             facts: RunFacts::default(),
         }
@@ -226,22 +237,24 @@ impl<'t> Machine<'t> {
                 let (parent, many) = (self.stream, usize::try_from(hi - lo).unwrap_or(0));
                 let children = self.fork(parent, many.saturating_sub(1));
                 for child in &children {
-                    self.push(LoopEvent::Signal(true, SignalKind::Fork, *child as u32));
+                    self.child_signal(true, SignalKind::Fork, *child);
                 }
                 for (stream, value) in [&[parent], &children[..]].concat().into_iter().zip(lo..hi) {
                     self.switch(stream);
                     self.vars[*var] = value;
                     if stream != parent {
-                        self.push(LoopEvent::Signal(false, SignalKind::Fork, stream as u32));
+                        self.child_signal(false, SignalKind::Fork, stream);
                     }
+                    self.lane.push(value);
                     self.run(body)?;
+                    self.lane.pop();
                     if stream != parent {
-                        self.push(LoopEvent::Signal(true, SignalKind::Join, stream as u32));
+                        self.child_signal(true, SignalKind::Join, stream);
                     }
                 }
                 self.switch(parent);
                 for child in &children {
-                    self.push(LoopEvent::Signal(false, SignalKind::Join, *child as u32));
+                    self.child_signal(false, SignalKind::Join, *child);
                 }
                 self.children.entry(parent).or_default().1 -= children.len();
             }
@@ -271,7 +284,8 @@ impl<'t> Machine<'t> {
             }
             LoopNode::Signal { post, kind, peer, .. } => {
                 let peer = self.index(peer)?;
-                self.push(LoopEvent::Signal(*post, *kind, peer));
+                let lane = self.lane.clone();
+                self.push(LoopEvent::Signal(*post, *kind, peer, lane));
             }
             LoopNode::Move { chain, srcs, dsts, .. } => {
                 let mut places = |all: &[LoopPlace]| {
@@ -300,6 +314,10 @@ impl<'t> Machine<'t> {
     fn switch(&mut self, stream: usize) {
         self.streams.resize(self.streams.len().max(stream + 1), Vec::new());
         self.stream = stream;
+    }
+
+    fn child_signal(&mut self, post: bool, kind: SignalKind, child: usize) {
+        self.push(LoopEvent::Signal(post, kind, child as u32, Vec::new()));
     }
 
     fn push(&mut self, event: LoopEvent) {
@@ -343,5 +361,20 @@ rank 1 stream 0
             let other = text.replacen(from, to, 1);
             assert!(other != text && !runs(&other), "{from}: {other}");
         }
+    }
+
+    /// A signal of a stream is in the lane of its stream.
+    #[test]
+    fn a_form_with_other_lanes_is_found() {
+        let lanes = SCHEDULE.replace("data 0->1", "data 0->1 lane 5");
+        let schedule = parse(&lanes).expect("a schedule");
+        let flat = text::print(&Loops::of_schedule(&schedule).expect("it has a form"));
+        let runs = |first: i64| {
+            let streams = format!("body {{\n  streams %d in {first} .. {} {{ @1\n", first + 1);
+            let form =
+                flat.replace("of schedule", "of program").replace("body {\n", &streams) + "}\n";
+            check(&text::parse(&form).expect("a form"), &schedule).is_ok()
+        };
+        assert!(runs(5) && !runs(4), "{flat}");
     }
 }
