@@ -57,6 +57,20 @@ impl LinkUse {
     }
 }
 
+/// The steps of a pass on its links.
+#[derive(Clone, Copy, Debug)]
+pub struct PassSteps {
+    /// The scratch of the fifo.
+    pub fifo: ScratchId,
+    /// The slots of each link.
+    pub credits: u32,
+    /// The slices of each message.
+    pub slices: u32,
+    /// The first slot of the link that data comes from, and of the one that it goes to, each with the number of steps on
+    /// that link before the pass.
+    pub links: [Option<(u32, u64)>; 2],
+}
+
 /// Checks the value of an option of the fifo.
 pub(crate) fn size(function: &'static str, value: i64) -> Result<u32, Fault> {
     let fits =
@@ -138,21 +152,42 @@ impl Builder<'_> {
     /// Ends the fifo with the algorithm that declared it: each sender waits for its outstanding credits, so there is
     /// a wait for every post, and the next run starts with slot 0 again.
     pub(crate) fn end_fifo(&mut self) -> Result<(), Stop> {
-        let Some(Fifo { at, buffer, sizes, links, .. }) = self.fifo.take() else { return Ok(()) };
+        let owed = self.owed();
+        let Some(Fifo { at, buffer, .. }) = self.fifo.take() else { return Ok(()) };
         let me = self.rank;
-        let out = |link: &LinkUse| link.steps.min(sizes.credits.into());
-        let sent: Vec<_> = links.into_iter().filter(|link| link.from == me).collect();
         if let Some(record) = &mut self.tables.record {
-            let credit =
-                |link: &LinkUse| Credit { peer: link.to, lane: link.lane, times: out(link) };
-            record.end(buffer, me, &sent.iter().map(credit).collect::<Vec<_>>());
+            record.end(buffer, me, &owed);
         }
-        for link in sent {
-            for _ in 0..out(&link) {
-                self.signal(at, OpKind::Wait, link.channel(SignalKind::Head))?;
+        for Credit { peer, lane, times } in owed {
+            let head = Channel { from: peer, to: me, kind: SignalKind::Head, lane };
+            for _ in 0..times {
+                self.signal(at, OpKind::Wait, head)?;
             }
         }
         Ok(())
+    }
+
+    /// Returns the outstanding credits of each link that this rank sends on.
+    pub(crate) fn owed(&self) -> Vec<Credit> {
+        let Some(Fifo { sizes, links, .. }) = &self.fifo else { return Vec::new() };
+        let sent = links.iter().filter(|link| link.from == self.rank);
+        let credit = |link: &LinkUse| {
+            let times = link.steps.min(sizes.credits.into());
+            Credit { peer: link.to, lane: link.lane, times }
+        };
+        sent.map(credit).collect()
+    }
+
+    /// Returns the steps of the last pass, which received from the one rank and sent to the other.
+    pub(crate) fn last_steps(&self, [from, to]: [Option<RankId>; 2]) -> Option<PassSteps> {
+        let Fifo { buffer, sizes, links, known, .. } = self.fifo.as_ref()?;
+        let lane = self.lane.id();
+        let step = |from: Option<RankId>, to: Option<RankId>| {
+            let link = links[*known.get(&(lane, from?, to?))?];
+            Some((link.first_slot, link.steps - u64::from(sizes.slices)))
+        };
+        let links = [step(from, Some(self.rank)), step(Some(self.rank), to)];
+        Some(PassSteps { fifo: *buffer, credits: sizes.credits, slices: sizes.slices, links })
     }
 
     // ---- the primitives ---------------------------------------------------------------------

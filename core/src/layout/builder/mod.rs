@@ -17,7 +17,7 @@ use super::record::{Record, countable};
 use super::tables::{Lane, Limits, Tables};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, RankId, ScratchId, SpanId};
-use crate::schedule::{Channel, Op, OpKind, Region, SignalKind};
+use crate::schedule::{Channel, Op, OpKind, Operand, Region, SignalKind};
 use crate::source::Span;
 use crate::values::arith::Fault;
 use frame::Frame;
@@ -95,6 +95,15 @@ impl<'t> Builder<'t> {
     /// Returns the operands of the last move; the source alone where a copy of data onto itself was left out.
     pub(crate) fn last_operands(&self) -> Vec<(RankId, Region)> {
         self.operands.iter().map(|(rank, area)| (*rank, area.region)).collect()
+    }
+
+    /// Returns the operands of each of the last moves, which have equally many.
+    pub(crate) fn last_moves(&self, moves: u32) -> Vec<Vec<(RankId, Region)>> {
+        let Tables { operands, regions, .. } = &*self.tables;
+        let many = self.operands.len();
+        let place = |operand: &Operand| (operand.rank, regions.items[operand.region.index()]);
+        let last = operands[operands.len() - many * moves as usize..].chunks(many);
+        last.map(|operands| operands.iter().map(place).collect()).collect()
     }
 
     /// Returns the record of the program's questions to the host, where it is kept for another engine.

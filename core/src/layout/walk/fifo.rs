@@ -3,7 +3,7 @@
 use super::Walk;
 use crate::layout::builder::fifo;
 use crate::layout::builder::{Builder, Place, Stop};
-use crate::program::ir::{Expr, Pass};
+use crate::program::ir::{Expr, Pass, Stmt};
 
 impl<'p> Walk<'p> {
     /// Returns an option of the fifo.
@@ -19,7 +19,12 @@ impl<'p> Walk<'p> {
         self.settle(b, expr.span, fifo::size(name, value))
     }
 
-    pub(super) fn pass(&mut self, b: &mut Builder<'_>, pass: &'p Pass) -> Result<(), Stop> {
+    pub(super) fn pass(
+        &mut self,
+        b: &mut Builder<'_>,
+        stmt: &Stmt,
+        pass: &'p Pass,
+    ) -> Result<(), Stop> {
         // Expressions are evaluated in the order of the source: the peer before the dot comes first.
         let from = pass.from.as_ref().map(|peer| self.rank(b, peer)).transpose()?;
         let first = match (&from, &pass.to) {
@@ -32,7 +37,9 @@ impl<'p> Walk<'p> {
             (None, Some(to)) => Some(self.rank(b, to)?),
             (first, _) => first,
         };
-        b.pass(self.at, from, own, dst, to)
+        b.pass(self.at, from, own, dst, to)?;
+        self.trace_pass(b, stmt, [from, to]);
+        Ok(())
     }
 
     /// Returns a place of this rank.

@@ -52,7 +52,9 @@ impl<'p> Walk<'p> {
             steps = steps.saturating_add(self.least.block(std::slice::from_ref(stmt)));
             b.foresee(stmt.at.0, steps)?;
         }
-        self.block(b, body)
+        self.block(b, body)?;
+        self.trace_owed(b);
+        Ok(())
     }
 
     /// Refuses a loop whose iterations call more steps in total than the budget has.

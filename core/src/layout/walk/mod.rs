@@ -377,7 +377,7 @@ impl<'p> Walk<'p> {
             }
             StmtKind::Pass(pass) => {
                 self.turned_pass(b, pass)?;
-                self.pass(b, pass)?;
+                self.pass(b, stmt, pass)?;
             }
             StmtKind::Demand(Demand::Order(class)) => b.on_order(at, *class),
             StmtKind::Demand(Demand::Roundings(most)) => {

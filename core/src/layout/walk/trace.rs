@@ -8,7 +8,9 @@ use super::Walk;
 use super::values::Value;
 use crate::ids::RankId;
 use crate::layout::builder::Builder;
-use crate::program::ir::{Expr, Op, Stmt, StmtKind, VarId};
+pub use crate::layout::builder::fifo::PassSteps;
+use crate::layout::record::Credit;
+use crate::program::ir::{Expr, Op, Program, Stmt, StmtKind, VarId};
 use crate::schedule::{Buffer, Region};
 
 /// A path to a statement: the iteration number of each loop around it, and the statement of each call of a step or of
@@ -33,6 +35,8 @@ pub struct Trace {
     lists: Seen<Expr, Vec<i64>>,
     moves: Seen<Stmt, Operands>,
     groups: Seen<Stmt, Vec<i64>>,
+    passes: Seen<Stmt, PassSteps>,
+    owed: Seen<Program, Vec<(i64, i64)>>,
     scratch: Seen<Stmt, i64>,
     bounds: Seen<Stmt, [bool; 2]>,
     /// The arms of statements that the walk entered, each with the calls that led there.
@@ -58,6 +62,18 @@ impl Trace {
     /// Returns the operands of a move. A copy of data onto itself is left out; of it only the source is returned.
     pub fn moves(&self, stmt: &Stmt) -> &[(LoopPath, Operands)] {
         self.moves.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the steps of a pass. Its moves are those of the slices: each has the number of its slice at the end of
+    /// its path.
+    pub fn passes(&self, stmt: &Stmt) -> &[(LoopPath, PassSteps)] {
+        self.passes.get(&std::ptr::from_ref(stmt)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the receivers of this rank's links with their outstanding credits, which it waits for at the end of a
+    /// program.
+    pub fn owed(&self, program: &Program) -> &[(LoopPath, Vec<(i64, i64)>)] {
+        self.owed.get(&std::ptr::from_ref(program)).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the ranks of a `within`, by their numbers in the whole run; none where this rank is not among them.
@@ -169,6 +185,25 @@ impl Walk<'_> {
     pub(super) fn trace_move(&mut self, b: &Builder<'_>, stmt: &Stmt) {
         if let Some(trace) = &mut self.trace {
             trace.moves.entry(stmt).or_default().push((trace.way.clone(), b.last_operands()));
+        }
+    }
+
+    pub(super) fn trace_pass(&mut self, b: &Builder<'_>, stmt: &Stmt, ends: [Option<RankId>; 2]) {
+        if let (Some(trace), Some(steps)) = (&mut self.trace, b.last_steps(ends)) {
+            let moves = trace.moves.entry(stmt).or_default();
+            for (slice, operands) in (0..).zip(b.last_moves(steps.slices)) {
+                moves.push(([&trace.way[..], &[slice]].concat(), operands));
+            }
+            trace.passes.entry(stmt).or_default().push((trace.way.clone(), steps));
+        }
+    }
+
+    pub(super) fn trace_owed(&mut self, b: &Builder<'_>) {
+        if let Some(trace) = &mut self.trace {
+            let credit = |owed: &Credit| (owed.peer.0.into(), owed.times as i64);
+            let owed = b.owed().iter().map(credit).collect();
+            let program = std::ptr::from_ref(self.program);
+            trace.owed.entry(program).or_default().push((trace.way.clone(), owed));
         }
     }
 }

@@ -66,7 +66,9 @@ impl<'p> Lift<'p> {
             };
             self.assign_number(param.var, value, &mut nodes);
         }
-        Ok((nodes, self.block(&program.body)?))
+        let mut body = self.block(&program.body)?;
+        self.end(program, &mut body)?;
+        Ok((nodes, body))
     }
 
     /// Returns the frame of a program, with new variables of the text.
@@ -79,7 +81,8 @@ impl<'p> Lift<'p> {
         let begin = self.vars.len();
         self.vars.extend(program.vars.iter().map(|var| var.name.clone()));
         let numbers = (0..program.vars.len()).map(|at| (VarId(at as u32), begin + at)).collect();
-        Frame { program, scope, buffers, numbers, regions: HashMap::new(), aliases: HashMap::new() }
+        let (regions, aliases) = (HashMap::new(), HashMap::new());
+        Frame { program, scope, buffers, numbers, regions, fifo_line: 0, aliases }
     }
 
     /// Returns each rank's own block, in the larger one of two regions of a call: that region holds the blocks of all

@@ -3,6 +3,7 @@
 
 mod calls;
 mod numbers;
+mod passes;
 mod regions;
 mod scopes;
 mod seen;
@@ -21,7 +22,7 @@ use roundelay_core::syntax::ast::BinOp;
 use scopes::LiftScope;
 use seen::each;
 
-/// This form cannot express the program, for example because of a fifo; the text is then written from the schedule.
+/// This form cannot express the program, for example because of a buffer for each iteration of a loop; the text is then written from the schedule.
 pub(super) struct Unfit;
 
 type LiftResult<T> = Result<T, Unfit>;
@@ -65,6 +66,8 @@ struct Frame<'p> {
     /// The parts that region and piece variables stand for.
     regions: HashMap<VarId, Cut>,
     numbers: HashMap<VarId, usize>,
+    /// The source line of the program's fifo.
+    fifo_line: u32,
     /// Variables that are other names for the rank, for the number of ranks, or for another variable.
     aliases: HashMap<VarId, Number>,
 }
@@ -73,6 +76,8 @@ struct Frame<'p> {
 enum Around {
     /// A loop: the number of its iteration.
     Loop(Number),
+    /// One stream among streams that differ: the number of its iteration.
+    Stream(i64),
     /// The call of a step, or of another program: the statement of the call.
     Step(i64),
 }
@@ -96,6 +101,7 @@ impl<'p> Lift<'p> {
                 buffers,
                 regions: HashMap::new(),
                 numbers: (0..program.vars.len()).map(|at| (VarId(at as u32), at)).collect(),
+                fifo_line: 0,
                 aliases: HashMap::new(),
             },
             file: &program.file,
@@ -126,6 +132,7 @@ impl<'p> Lift<'p> {
             }
         }
         nodes.extend(self.block(&program.body)?);
+        self.end(program, &mut nodes)?;
         Ok(nodes)
     }
 
@@ -154,7 +161,7 @@ impl<'p> Lift<'p> {
     fn reached(&self, stmt: &Stmt, arm: usize) -> bool {
         let calls = self.around.iter().filter_map(|around| match around {
             Around::Step(call) => Some(*call),
-            Around::Loop(_) => None,
+            Around::Loop(_) | Around::Stream(_) => None,
         });
         let calls: Vec<_> = calls.collect();
         self.traces.iter().any(|trace| trace.reached(stmt, arm, &calls))
@@ -174,10 +181,11 @@ impl<'p> Lift<'p> {
                 let body = self.inside(iteration(var, &lo), body)?;
                 nodes.push(LoopNode::Loop { var, lo, hi, body });
             }
-            StmtKind::Parallel(var, lo, hi, body) => {
+            StmtKind::Parallel(number, lo, hi, body) => {
                 let (lo, hi) = (self.number(lo)?, self.number(hi)?);
-                let var = self.frame.numbers[var];
-                let body = self.inside(iteration(var, &lo), body)?;
+                let var = self.frame.numbers[number];
+                let alike = self.inside(iteration(var, &lo), body);
+                let body = alike.or_else(|Unfit| self.streams(*number, (&lo, &hi), body))?;
                 nodes.push(LoopNode::Streams { line, var, lo, hi, body });
             }
             StmtKind::Each(var, list, body) => {
@@ -250,7 +258,8 @@ impl<'p> Lift<'p> {
                 });
             }
             StmtKind::Call(call) => self.call(stmt, call, nodes)?,
-            StmtKind::Fifo(..) | StmtKind::Pass(_) => return Err(Unfit),
+            StmtKind::Fifo(..) => self.frame.fifo_line = line,
+            StmtKind::Pass(pass) => self.pass(stmt, pass, nodes)?,
         }
         Ok(())
     }
@@ -304,6 +313,28 @@ impl<'p> Lift<'p> {
             _ if self.is_pieces(like) => Cut::Shapeless(buffer, None),
             _ => Cut::Other,
         })
+    }
+
+    /// Returns the statements of streams that differ, for example in their scratch.
+    fn streams(
+        &mut self,
+        var: VarId,
+        (lo, hi): (&Number, &Number),
+        body: &'p [Stmt],
+    ) -> LiftResult<Vec<LoopNode>> {
+        let (Some(lo), Some(hi)) = (self.constant(lo), self.constant(hi)) else {
+            return Err(Unfit);
+        };
+        let at = self.frame.numbers[&var];
+        let mut arms = Vec::new();
+        for value in lo..hi {
+            self.frame.aliases.insert(var, Number::Const(value));
+            let body = self.inside(Around::Stream(value - lo), body);
+            self.frame.aliases.remove(&var);
+            arms.push((binary(BinOp::Eq, Number::Var(at), Number::Const(value)), body?));
+        }
+        let otherwise = arms.pop().map_or_else(Vec::new, |(_, body)| body);
+        Ok(vec![LoopNode::If(arms, otherwise)])
     }
 
     fn inside(&mut self, around: Around, body: &'p [Stmt]) -> LiftResult<Vec<LoopNode>> {

@@ -23,6 +23,9 @@ pub(super) enum Cut {
     Other,
 }
 
+/// An operand: its rank, if that is not the executing rank, and its region.
+pub(super) type RankCut = (Option<Number>, Cut);
+
 /// A part of a buffer, in pieces of a unit.
 #[derive(Clone)]
 pub(super) struct BufferPart {
@@ -52,7 +55,7 @@ impl BufferPart {
     }
 
     /// Returns one of `many` equal pieces.
-    fn even(self, index: Number, many: i64) -> Self {
+    pub(super) fn even(self, index: Number, many: i64) -> Self {
         match self.width {
             Number::Const(width) => {
                 let width = width / many;
@@ -179,9 +182,18 @@ impl<'p> Lift<'p> {
         stmt: &'p Stmt,
         exprs: impl Iterator<Item = &'p Expr>,
     ) -> LiftResult<Vec<LoopPlace>> {
-        let exprs: Vec<_> = exprs.collect();
+        let mut cuts = self.operands(exprs)?;
+        self.shaped(&mut cuts);
+        self.placed_all(stmt, cuts)
+    }
+
+    /// Returns the operands of a statement.
+    pub(super) fn operands(
+        &mut self,
+        exprs: impl Iterator<Item = &'p Expr>,
+    ) -> LiftResult<Vec<RankCut>> {
         let mut cuts = Vec::new();
-        for expr in &exprs {
+        for expr in exprs {
             let (Op::On, [peer, region]) = (expr.op, &expr.args[..]) else { return Err(Unfit) };
             let of = match peer.op {
                 Op::Local => None,
@@ -193,24 +205,37 @@ impl<'p> Lift<'p> {
             };
             cuts.push((of, cut));
         }
-        // The first operand with a shape determines the shape of those without.
+        Ok(cuts)
+    }
+
+    /// Gives operands without a shape that of the first one with a shape.
+    pub(super) fn shaped(&self, cuts: &mut [RankCut]) {
         let shape = cuts.iter().find(|(_, cut)| !matches!(cut, Cut::Shapeless(..)));
-        let shape = match shape {
-            Some((_, Cut::Region(part))) => Some(self.in_slot(part)),
-            _ => None,
-        };
-        let mut places = Vec::new();
-        for (at, (of, cut)) in cuts.into_iter().enumerate() {
-            let (buffer, piece) = match (cut, &shape) {
-                (Cut::Region(part), _) => part.piece(),
-                (Cut::Shapeless(buffer, Some(slot)), Some(shape)) => {
-                    BufferPart { buffer, slot, ..shape.clone() }.piece()
-                }
-                _ => self.listed(stmt, at, exprs.len())?,
-            };
-            places.push(LoopPlace { of, buffer, piece });
+        let Some((_, Cut::Region(part))) = shape else { return };
+        let shape = self.in_slot(part);
+        for (_, cut) in cuts {
+            if let Cut::Shapeless(buffer, Some(slot)) = cut {
+                let (buffer, slot) = (*buffer, slot.clone());
+                *cut = Cut::Region(BufferPart { buffer, slot, ..shape.clone() });
+            }
         }
-        Ok(places)
+    }
+
+    /// Returns the places of a move's operands.
+    pub(super) fn placed_all(
+        &mut self,
+        stmt: &'p Stmt,
+        cuts: Vec<RankCut>,
+    ) -> LiftResult<Vec<LoopPlace>> {
+        let many = cuts.len();
+        let place = |(at, (of, cut))| {
+            let (buffer, piece) = match cut {
+                Cut::Region(part) => part.piece(),
+                _ => self.listed(stmt, at, many)?,
+            };
+            Ok(LoopPlace { of, buffer, piece })
+        };
+        cuts.into_iter().enumerate().map(place).collect()
     }
 
     /// Returns a part as it lies at a rank (the executing rank if `of` is `None`): in this rank's blocks.

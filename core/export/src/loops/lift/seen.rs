@@ -15,7 +15,7 @@ impl Lift<'_> {
     fn leads_here(&self, way: &LoopPath) -> bool {
         way.len() == self.around.len()
             && way.iter().zip(&self.around).all(|(at, around)| match around {
-                Around::Step(call) => at == call,
+                Around::Step(here) | Around::Stream(here) => at == here,
                 Around::Loop(_) => true,
             })
     }
@@ -122,7 +122,7 @@ impl Lift<'_> {
     fn loops_around(&self) -> (Vec<Number>, Vec<usize>) {
         let loops = self.around.iter().enumerate().filter_map(|(at, around)| match around {
             Around::Loop(number) => Some((number.clone(), at)),
-            Around::Step(_) => None,
+            Around::Step(_) | Around::Stream(_) => None,
         });
         loops.unzip()
     }
