@@ -313,9 +313,9 @@ fn streams_in_streams_and_steps_keep_their_loops() {
     equals_host(&exported, &call);
 }
 
-/// A fifo has no form yet that keeps the loops of a program; the loops are found in the schedule.
+/// The passes of a fifo are moves and signals in the loops of the program.
 #[test]
-fn loops_of_a_fifo_are_found_in_the_schedule() {
+fn loops_with_a_fifo_are_kept() {
     let text = "algorithm Pushed() -> AllGather {
         view all = output.split(nranks);
         fifo like input, credits = 1, slices = 1;
@@ -326,7 +326,7 @@ fn loops_of_a_fifo_are_found_in_the_schedule() {
         }
     }";
     let placed = place_text(text, "full_mesh(4)", 4).unwrap_or_else(|report| panic!("{report}"));
-    assert!(!has_loops(&placed));
+    assert!(has_loops(&placed));
     let exported = Exported::new("Pushed", vec![(None, placed)]);
     let call = Call { nranks: 4, counts: &[1, 103], units: (1, 4), ccl: 400, ..Call::default() };
     equals_host(&exported, &call);

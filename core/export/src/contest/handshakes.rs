@@ -31,11 +31,7 @@ pub(super) struct Closed {
 pub(super) fn closed(schedule: &Schedule) -> Result<Closed, Vec<Finding>> {
     let mut closed = schedule.clone();
     for channel in &mut closed.channels {
-        channel.kind = match channel.kind {
-            SignalKind::Head => SignalKind::Ack,
-            SignalKind::Tail => SignalKind::Data,
-            kind => kind,
-        };
+        channel.kind = kind_on_link(channel.kind);
     }
     // A rank's knowledge follows from the flags, and all lanes of a link share its flags.
     let Open { early, late } = open(&SIGNALS.seen(&closed))?;
@@ -45,6 +41,15 @@ pub(super) fn closed(schedule: &Schedule) -> Result<Closed, Vec<Finding>> {
         add(&mut closed, &begun, &ended);
     }
     Ok(Closed { schedule: closed, begun, ended })
+}
+
+/// Returns the signal of a link that stands for a signal of a program.
+pub(super) fn kind_on_link(kind: SignalKind) -> SignalKind {
+    match kind {
+        SignalKind::Head => SignalKind::Ack,
+        SignalKind::Tail => SignalKind::Data,
+        kind => kind,
+    }
 }
 
 /// Accesses to scratch that may overlap the previous run of its rank (`early`) or the next one (`late`).

@@ -4,6 +4,7 @@ use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::OpId;
 use roundelay_core::schedule::{Op, OpKind, Operand, Schedule};
 
+use super::handshakes::kind_on_link;
 use crate::loops::ir::LoopNode;
 
 /// The sources and the destination of a move: a copy has one source, and a reduction has its destination and another.
@@ -78,7 +79,7 @@ pub(super) fn split(schedule: &Schedule) -> Result<Schedule, Vec<Finding>> {
     Ok(Schedule { streams, ops, operands, ..schedule.clone() })
 }
 
-/// Splits each move of statements into single moves.
+/// Splits each move of statements into single moves, and replaces signals by those of a link.
 pub(super) fn split_nodes(nodes: Vec<LoopNode>) -> Vec<LoopNode> {
     let mut all = Vec::new();
     for mut node in nodes {
@@ -91,6 +92,9 @@ pub(super) fn split_nodes(nodes: Vec<LoopNode>) -> Vec<LoopNode> {
                 let single =
                     |(srcs, dst)| LoopNode::Move { line, chain: false, srcs, dsts: vec![dst] };
                 all.extend(singles.into_iter().flatten().map(single));
+            }
+            LoopNode::Signal { line, post, kind, peer } => {
+                all.push(LoopNode::Signal { line, post, kind: kind_on_link(kind), peer });
             }
             node => all.push(node),
         }

@@ -229,11 +229,13 @@ impl<'t> Printer<'t> {
                     (SignalKind::Join, true) => "End()".to_owned(),
                     (SignalKind::Fork, true) => format!("Fork({peer})"),
                     (SignalKind::Join, false) => format!("Join({peer})"),
-                    (SignalKind::Ack | SignalKind::Head, true) => format!("TxAck({peer})"),
-                    (SignalKind::Ack | SignalKind::Head, false) => format!("RxAck({peer})"),
-                    (SignalKind::Data | SignalKind::Tail, true) => format!("TxDataSignal({peer})"),
-                    (SignalKind::Data | SignalKind::Tail, false) => format!("RxDataSignal({peer})"),
-                    (SignalKind::Local, _) => unreachable!("no program has a local signal"),
+                    (SignalKind::Ack, true) => format!("TxAck({peer})"),
+                    (SignalKind::Ack, false) => format!("RxAck({peer})"),
+                    (SignalKind::Data, true) => format!("TxDataSignal({peer})"),
+                    (SignalKind::Data, false) => format!("RxDataSignal({peer})"),
+                    (SignalKind::Head | SignalKind::Tail | SignalKind::Local, _) => {
+                        unreachable!("no link has these signals")
+                    }
                 };
                 self.put(&format!("CHK_RET(lane.{call});"));
             }
