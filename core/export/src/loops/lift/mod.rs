@@ -22,7 +22,8 @@ use roundelay_core::syntax::ast::BinOp;
 use scopes::LiftScope;
 use seen::each;
 
-/// This form cannot express the program, for example because of a buffer for each iteration of a loop; the text is then written from the schedule.
+/// This form cannot express the program, for example because of a buffer for each iteration of a loop; the text is then
+/// written from the schedule.
 pub(super) struct Unfit;
 
 type LiftResult<T> = Result<T, Unfit>;
