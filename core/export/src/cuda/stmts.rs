@@ -189,10 +189,15 @@ impl<'a, 'w> Body<'a, 'w> {
     /// Writes a statement with a body: its head, which ends in `{`, its body, and its last line.
     fn nested(&mut self, at: SpanId, head: &str, body: &'a [Stmt], end: &str) {
         self.statement(at, head);
+        self.indented(body);
+        self.line(end);
+    }
+
+    /// Writes the statements of a body.
+    fn indented(&mut self, body: &'a [Stmt]) {
         self.depth += 1;
         self.block(body);
         self.depth -= 1;
-        self.line(end);
     }
 
     // ---- names ------------------------------------------------------------------------------
@@ -327,15 +332,11 @@ impl<'a, 'w> Body<'a, 'w> {
             } else {
                 self.line(&format!("}} else {head}"));
             }
-            self.depth += 1;
-            self.block(body);
-            self.depth -= 1;
+            self.indented(body);
         }
         if let Some(body) = otherwise {
             self.line("} else {");
-            self.depth += 1;
-            self.block(body);
-            self.depth -= 1;
+            self.indented(body);
         }
         self.line("}");
     }

@@ -189,6 +189,10 @@ impl Flow<'_> {
         let op = self.schedule.op(at);
         walker.found += instructions(op) * self.gpu.instruction;
         walker.next = OpId(at.0 + 1);
+        // All signals of a step are shown at one time, which was computed for the first of them.
+        if follows {
+            return;
+        }
         walker.seen = walker.found;
         if op.kind != OpKind::Move {
             let behind = (at.0 + 1..stream.end.0).map(|op| self.schedule.op(OpId(op)));
