@@ -28,8 +28,7 @@ struct Launch {
     const i64* facts;
     const Memory* ranks;
     u64* control; // mapped host memory: see signals.cuh
-    u64* work;    // private words of each CTA
-    u64* steps;   // steps of each LL link since the plan was made
+    u64* launches; // of each CTA that counts them, before this one
     u64 count;
     u64 parts;       // CTAs that share a stream
     u64 first_group; // the first (rank, stream) of this device

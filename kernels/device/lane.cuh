@@ -1,51 +1,55 @@
-// A CTA's walk through the program of its rank: the current stream and lane, the ranks that it sees, and the regions of
-// its input and output. One warp walks, all its threads alike, and writes the work for the other threads.
+// A CTA's walk through the program of its rank: its signals, its moves, and its streams. One warp walks, all its threads
+// alike, and writes the work for the other threads.
 #pragma once
-#include "numbers.cuh"
-#include "peer.cuh"
+#include "arith.cuh"
 #include "queue.cuh"
+#include "words.cuh"
+
+// Equal pieces of a unit of the count, at whose boundaries the program cuts its buffers.
+#ifndef ROUNDELAY_PIECES
+#define ROUNDELAY_PIECES 1
+#endif
+// The most passes of a link of lines in a launch.
+#ifndef ROUNDELAY_LINK_PASSES
+#define ROUNDELAY_LINK_PASSES 1
+#endif
 
 namespace roundelay {
 
-// A call of an algorithm on regions of its caller, one of which gives each rank a block of its own.
-struct Call {
-    Region large;
-    Region block; // this rank's
-    i32 me;       // this rank's number among the members
-    const Members* members;
+enum class Protocol { Direct, Simple, Ll };
+
+// Whether slots hold lines, whose flags tell that they have arrived.
+constexpr bool LINED = Protocol::ROUNDELAY_PROTOCOL == Protocol::Ll;
+
+// Words that the host computed for a schedule.
+struct Facts {
+    const i64* words;
+
+    ROUNDELAY_DEVICE i64 operator[](i64 index) const { return constant(words + index); }
+
+    ROUNDELAY_DEVICE i64 operator[](Header word) const { return constant(words + i64(word)); }
 };
 
-// The fifo of the running algorithm.
-struct Fifo {
-    i64 origin; // element of scratch where slot 0 begins
-    i64 stride;
-    i32 declaration;
-    i32 scratch;
-    u32 credits;
-    u32 slices;
-    i32 first_link; // of the open links, its first
+// A part of a buffer, in pieces of a unit. Of a slot: its number, and the first piece of the data in it.
+struct Piece {
+    num lo;
+    num width;
+    num slot = 0;
+    num base = 0;
 };
 
-// The state of a walk; blocks restore it at their end.
+// An operand of a move.
+struct Place {
+    u64 address; // of its first element
+    u64 length;  // elements
+    Traced traced;
+};
+
+// The state of a walk; the end of a `parallel` restores it.
 struct Walk {
-    i64 path = 0;    // of calls
     i32 stream = 0;
     i32 running = 0; // children of the stream that are running
     i32 lane = 0;    // of signals: the values of the `parallel`s around, lane 0 outside all
-    bool called = false;
-    i32 next_members; // the work words of the next `within`
-    const Members* seen = nullptr;
-    Fifo fifo;
-};
-
-// This rank's end of a link, while it is the link at hand.
-struct Link {
-    i32 key = -1; // none
-    i32 entry;    // among the open links
-    i32 first_slot;
-    i32 end;   // among all ends of links, the first of this one: each part has its own
-    u32 steps; // since the fifo was declared
-    u64 total; // since the plan was made
 };
 
 class Lane {
@@ -54,184 +58,130 @@ class Lane {
     const Launch& launch;
     const Facts facts;
     const i64* const group; // rank, stream, ops, first move or op
-    u64* const work;        // shapes of slots, then open links, then members of `within` blocks
     const u32 part;
-    const i32 me;
-    const i32 mine;    // the stream that this CTA executes
+    const num me;
+    const i32 stream;  // the stream that this CTA executes
     const i32 ranks;   // of the machine
     const i64 streams; // where the channels between streams of a rank begin
+    const u64 whole;   // the elements of a piece,
+    const u64 rest;    // and those of a unit beyond its pieces
+    const u64 flags;   // of each link of lines, in the launches before
 
     // ---- state of the walk ----------------------------------------------------------------------------------
     Walker walker;
-    u32 steps = 0;        // ops executed
-    u32 moves = 0;        // of which moves
-    i32 links = 0;        // open ones
+    u32 steps = 0; // ops executed
+    u32 moves = 0; // of which moves
     Walk at;
-    Link incoming, outgoing;
-
-    // The op in the making. It is a member, because a variable at each place of use would cost a register.
-    Operand operands[16];
-    u64 length;
-    Place places[9];
 
     ROUNDELAY_DEVICE explicit Lane(const Launch& launch)
-        : Lane(launch, {launch.facts}, launch.first_group + quotient(u64(block_index()), launch.parts)) {
-        const i32 slots = i32(facts[Header::Slots]);
-        at.next_members = HELD_WORDS * slots + LINK_WORDS * i32(facts[Header::LinksOfARank]);
-        // Slots hold no data yet.
-        for (i32 slot = roundelay::walker(); slot < slots; slot += WARP) work[HELD_WORDS * slot + 2] = 0;
-        walker_sync();
-    }
+        : Lane(launch, {launch.facts}, launch.first_group + quotient(u64(block_index()), launch.parts)) {}
 
     // Ends the program.
     ROUNDELAY_DEVICE ~Lane() {
         walker.put([](Entry& entry) { entry.does = Does::End; });
+        if (LINED && leads()) *launches() += 1;
     }
 
     Lane(const Lane&) = delete;
 
-    // ---- questions of a program -------------------------------------------------------------------------------
-    ROUNDELAY_DEVICE i64 nranks() const { return at.seen == nullptr ? ranks : at.seen->count; }
-    ROUNDELAY_DEVICE i64 rank() const { return at.seen == nullptr ? me : at.seen->me; }
-    ROUNDELAY_DEVICE Peer local() { return {this, me, i32(rank()), at.seen}; }
-    ROUNDELAY_DEVICE Peer peer(i64 number) { return {this, rank_of(at.seen, number), i32(number), at.seen}; }
+    // ---- tables -----------------------------------------------------------------------------------------------
+    ROUNDELAY_DEVICE num entry(num at) const { return num(facts[facts[Header::TablesAt] + at]); }
 
-    ROUNDELAY_DEVICE Region input() const { return whole(INPUT, Header::InputUnits); }
-    ROUNDELAY_DEVICE Region output() const { return whole(OUTPUT, Header::OutputUnits); }
-
-    ROUNDELAY_DEVICE i64 int_param(i64 k) const { return facts[facts[Header::ParamsAt] + k]; }
-    ROUNDELAY_DEVICE bool bool_param(i64 k) const { return int_param(k) != 0; }
-    ROUNDELAY_DEVICE List list_param(i64 k) const { return list(int_param(k), nullptr); }
-    ROUNDELAY_DEVICE Ring ring_param(i64 k) { return ring(int_param(k)); }
-    ROUNDELAY_DEVICE Rings rings_param(i64 k) { return {*this, int_param(k)}; }
-    ROUNDELAY_DEVICE Tree tree_param(i64 k) { return {*this, int_param(k)}; }
-    ROUNDELAY_DEVICE Trees trees_param(i64 k) { return {*this, int_param(k)}; }
-    ROUNDELAY_DEVICE Groups groups_param(i64 k) { return {*this, int_param(k)}; }
-    ROUNDELAY_DEVICE Topology topology_param(i64 k) { return {*this, int_param(k)}; }
-
-    ROUNDELAY_DEVICE Ring ring_natural() { return {*this, List(), at.seen}; }
-    ROUNDELAY_DEVICE Ring ring_order(const List& order) { return {*this, order, at.seen}; }
-
-    // Returns the value that the host computed for the text's `site` and these arguments.
-    template <class... Args> ROUNDELAY_DEVICE Ring ring_at(i64 site, const Args&... args) {
-        return ring(object(site, args...));
-    }
-    template <class... Args> ROUNDELAY_DEVICE Rings rings_at(i64 site, const Args&... args) {
-        return {*this, object(site, args...)};
-    }
-    template <class... Args> ROUNDELAY_DEVICE Tree tree_at(i64 site, const Args&... args) {
-        return {*this, object(site, args...)};
-    }
-    template <class... Args> ROUNDELAY_DEVICE Trees trees_at(i64 site, const Args&... args) {
-        return {*this, object(site, args...)};
-    }
-    template <class... Args> ROUNDELAY_DEVICE Groups groups_at(i64 site, const Args&... args) {
-        return {*this, object(site, args...)};
-    }
-    template <class... Args> ROUNDELAY_DEVICE Topology topology_at(i64 site, const Args&... args) {
-        return {*this, object(site, args...)};
+    ROUNDELAY_DEVICE Piece piece(num at) const {
+        const num lo = entry(at);
+        return {lo, entry(at + 1) - lo, entry(at + 2), entry(at + 3)};
     }
 
-    ROUNDELAY_DEVICE List relays(const Topology& topology, i64 from, i64 to) const {
-        return list(facts.find(Key::Relays, topology, from, to), at.seen);
+    // ---- operands -----------------------------------------------------------------------------------------------
+    ROUNDELAY_DEVICE Place mine(i32 buffer, const Piece& piece) const { return of(me, buffer, piece); }
+
+    ROUNDELAY_DEVICE Place of(num rank, i32 buffer, const Piece& piece) const {
+        const i64 lo = element(piece.lo);
+        const i64 length = element(piece.lo + piece.width) - lo;
+        if (buffer < SCRATCH) return place(rank, buffer, lo, length);
+        const i64 row = facts[Header::ScratchAt] + SCRATCH_WORDS * (buffer - SCRATCH);
+        return place(rank, SCRATCH, facts[row] + facts[row + 1] * piece.slot + lo - element(piece.base), length);
     }
 
-    // ---- declarations ---------------------------------------------------------------------------------------------
-    ROUNDELAY_DEVICE Region scratch(i64 k, const Region& like) const { return slot(declaration(k)).shaped_like(like); }
-
-    ROUNDELAY_DEVICE Pieces scratch_slots(i64 k, i64 n, const Region& like) const {
-        return Pieces::slots(scratch(k, like), n, stride(declaration(k)));
+    // The elements from `at` on of a buffer.
+    ROUNDELAY_DEVICE Place place(i32 rank, i32 buffer, i64 at, i64 length) const {
+        // The addresses of the buffers are the first words of a rank's memory, in this order.
+        const i64* const memory = reinterpret_cast<const i64*>(launch.ranks + rank);
+        return {u64(constant(memory + buffer) + at * i64(sizeof(Element))), u64(length), {rank, buffer, at}};
     }
 
-    // Slots that take the shape of the data that is written to them.
-    ROUNDELAY_DEVICE Pieces scratch_blocks(i64 k, i64 n, const Pieces&) const {
-        return Pieces::slots(slot(declaration(k)), n, stride(declaration(k)));
+    // ---- moves ----------------------------------------------------------------------------------------------------
+    // Folds the sources, one after the other, into all destinations.
+    template <int S, int D> ROUNDELAY_DEVICE void fold(const Place (&srcs)[S], const Place (&dsts)[D]) {
+        if (!active()) return;
+        if constexpr (TRACING) trace(srcs, dsts, divisor() != 0);
+        begin_move(S | D << 8, srcs[0].length, divisor());
+#pragma unroll
+        for (int i = 0; i < S; ++i) walker.operand(i, srcs[i].address);
+#pragma unroll
+        for (int i = 0; i < D; ++i) walker.operand(S + i, dsts[i].address);
+        end_move();
     }
 
-    template <class Like> ROUNDELAY_DEVICE void fifo(i64 k, const Like&, i64 credits, i64 slices) {
-        lay_down_links();
-        const i32 id = declaration(k);
-        at.fifo = {facts[scratch_row(id)], stride(id), i32(k), id, u32(credits), u32(slices), links};
+    template <class... Dsts> ROUNDELAY_DEVICE void copy(const Place& src, const Dsts&... dsts) { fold({src}, {dsts...}); }
+
+    // dst = src op dst
+    ROUNDELAY_DEVICE void reduce(const Place& src, const Place& dst) { fold({dst, src}, {dst}); }
+
+    ROUNDELAY_SHARED void begin_move(u32 shape, u64 length, i64 divisor) {
+        const Portion portion = roundelay::portion(length, launch.parts, part);
+        walker.open([&](Entry& entry) {
+            entry.does = Does::Move;
+            entry.shape = shape;
+            entry.begin = portion.begin;
+            entry.end = portion.end;
+            entry.divisor = divisor;
+        });
     }
 
-    // The sender takes the outstanding credits, so the next run starts with slot 0 again.
-    ROUNDELAY_DEVICE void end_fifo();
-
-    // ---- blocks -----------------------------------------------------------------------------------------------------
-    // Runs iteration `lo` on this stream, and the other iterations on its children. With WALK every CTA walks all
-    // iterations, which is necessary where they change counters; otherwise each CTA walks its own iteration.
-    template <bool WALK, class Body> ROUNDELAY_DEVICE void parallel(i64 lo, i64 hi, const Body& body) {
-        const Walk outer = at;
-        const bool parent = active();
-        const i32 others = i32(max(hi - lo - 1, 0));
-        const List children = others == 0 ? List() : list(facts.find(Key::Child, me, at.stream), nullptr);
-        for (i32 k = 0; parent && k < others; ++k) stream_signal(true, i32(children[outer.running + k]), Signal::Fork);
-        for (i32 k = -1; lo + 1 + k < hi; ++k) {
-            if (!WALK && parent && k >= 0) break;
-            at.stream = k < 0 ? outer.stream : i32(children[outer.running + k]);
-            at.running = k < 0 ? outer.running + others : 0;
-            if (WALK || active()) {
-                at.lane = i32(facts.find(Key::Lane, at.lane, lo + 1 + k));
-                const bool child = k >= 0 && active();
-                if (child) stream_signal(false, at.stream, Signal::Fork);
-                body(lo + 1 + k);
-                if (child) stream_signal(true, at.stream, Signal::Join);
-            }
-            at = outer;
-        }
-        for (i32 k = 0; parent && k < others; ++k) stream_signal(false, i32(children[outer.running + k]), Signal::Join);
+    ROUNDELAY_DEVICE void end_move() {
+        walker.close();
+        ++moves;
+        ++steps;
     }
 
-    // For the ranks of the list, which see each other as 0, 1, 2, …
-    template <class Body> ROUNDELAY_DEVICE void within(const List& list, const Body& body) {
-        const Walk outer = at;
-        const Members members = number(list);
-        if (members.me == members.count) return;
-        at.seen = &members;
-        at.next_members += members.count;
-        body(members.me, members.count);
-        at = outer;
-    }
-
-    // Runs another algorithm on these regions. `in_many`, `out_many`: whether its input and output are as long as all
-    // ranks' blocks together; where the caller's region has that length for the shorter of them too, each rank has a
-    // block of it.
-    template <class Body>
-    ROUNDELAY_DEVICE void call(i64 id, bool in_many, bool out_many, const Region& input, const Region& output,
-                               const Body& body) {
-        const Walk outer = at;
-        at.called = true;
-        Hash hash;
-        hash.word(at.path);
-        hash.word(id);
-        at.path = hash.positive();
-        const Region& large = in_many ? input : output;
-        const Region& small = in_many ? output : input;
-        bool blocks = in_many != out_many && nranks() > 1;
-        Call call{large, large, i32(rank()), at.seen};
-        if (blocks) {
-            const bool same = same_width(small, large);
-            call.large = same ? small : large;
-            call.block = call.large.split(nranks())[call.me];
-            blocks = same || same_region(small, call.block);
-        }
-        Region block = call.block;
-        block.call = &call;
-        body(blocks && !in_many ? block : input, blocks && in_many ? block : output);
-        at = outer;
+    // The divisor of the next move of this stream, where it completes an average.
+    ROUNDELAY_DEVICE i64 divisor() const {
+        if constexpr (!AVERAGE) return 0;
+        const u64 bit = u64(constant(group + 3)) + moves;
+        const bool finishes = u64(facts[facts[Header::FinishAt] + i64(bit / 64)]) >> bit % 64 & 1;
+        return finishes ? facts[Header::Divisor] : 0;
     }
 
     // The barrier of all parts of this stream.
     ROUNDELAY_SHARED void meet() {
         if (!active() || launch.parts == 1) return;
-        const i64 channel = streams + CHILD_SIGNALS * facts[Header::Streams] + mine;
-        put_post(launch.ranks[me], channel);
+        const i64 channel = streams + CHILD_SIGNALS * facts[Header::Streams] + stream;
+        put_post(me, channel);
         put_wait(channel);
     }
 
-    // Whether this CTA executes the ops that the walk comes to.
-    // Whether this CTA executes the ops at which the walk is.
-    ROUNDELAY_DEVICE bool active() const { return at.stream == mine; }
+    // ---- signals --------------------------------------------------------------------------------------------------
+    ROUNDELAY_DEVICE void TxAck(num to) { post(to, Signal::Ack); }
+    ROUNDELAY_DEVICE void RxAck(num from) { wait(from, Signal::Ack); }
+    ROUNDELAY_DEVICE void TxDataSignal(num to) { post(to, Signal::Data); }
+    ROUNDELAY_DEVICE void RxDataSignal(num from) { wait(from, Signal::Data); }
+    // A slot of the link from that rank is free again.
+    ROUNDELAY_DEVICE void TxHead(num to) { post(to, Signal::Head); }
+    ROUNDELAY_DEVICE void RxHead(num from) { wait(from, Signal::Head); }
+    ROUNDELAY_DEVICE void TxFork(num child) { of_child(true, child, Signal::Fork); }
+    ROUNDELAY_DEVICE void RxFork(num child) { of_child(false, child, Signal::Fork); }
+    ROUNDELAY_DEVICE void TxJoin(num child) { of_child(true, child, Signal::Join); }
+    ROUNDELAY_DEVICE void RxJoin(num child) { of_child(false, child, Signal::Join); }
+    // Data has arrived in a slot; the flags in the lines tell it where there are lines.
+    ROUNDELAY_DEVICE void TxTail(num to) {
+        if constexpr (LINED) return flagged(true, me, to);
+        post(to, Signal::Tail);
+    }
+    ROUNDELAY_DEVICE void RxTail(num from) {
+        if constexpr (LINED) return flagged(false, from, me);
+        wait(from, Signal::Tail);
+    }
 
     ROUNDELAY_SHARED void post(i32 to, Signal kind) {
         if (active()) post_channel(to, channel(me, kind), kind, at.lane);
@@ -243,7 +193,7 @@ class Lane {
 
     ROUNDELAY_DEVICE void post_channel(i32 to, i64 channel, Signal kind, i32 lane) {
         if constexpr (TRACING) trace_signal(true, int(kind), me, to, lane);
-        put_post(launch.ranks[to], channel);
+        put_post(to, channel);
         ++steps;
     }
 
@@ -253,22 +203,90 @@ class Lane {
         ++steps;
     }
 
-    // The region at `rank`, where calls give each rank a block of its own.
-    ROUNDELAY_DEVICE void locate(i32 rank, Region& region) const {
-        while (region.call != nullptr) {
-            const Call& call = *region.call;
-            if (rank != me) region = region.moved(number_of(call.members, rank) - call.me, call.block);
-            region.call = call.block.call;
+    // ---- passes through slots of lines ---------------------------------------------------------------------------
+    // A slot, and the number of passes on its link before in this launch.
+    struct Lined {
+        Place place;
+        u64 lines; // of the whole slot
+        u64 step;
+    };
+
+    ROUNDELAY_DEVICE Lined slot(num rank, i32 buffer, const Piece& piece, num step) const {
+        const i64 stride = facts[facts[Header::ScratchAt] + SCRATCH_WORDS * (buffer - SCRATCH) + 1];
+        return {of(rank, buffer, piece), u64(stride) * sizeof(Element) / sizeof(Vector), u64(step)};
+    }
+
+    ROUNDELAY_DEVICE void send(const Place& own, const Lined& out) { pass<OWN | SENDS>(own, {}, {}, out); }
+
+    ROUNDELAY_DEVICE void recv(const Lined& in, const Place& dst) { pass<RECEIVES | DST>({}, in, dst, {}); }
+
+    ROUNDELAY_DEVICE void recv_copy_send(const Lined& in, const Place& dst, const Lined& out) {
+        pass<RECEIVES | DST | SENDS>({}, in, dst, out);
+    }
+
+    ROUNDELAY_DEVICE void recv_reduce_send(const Place& own, const Lined& in, const Lined& out) {
+        pass<RECEIVES | OWN | SENDS>(own, in, {}, out);
+    }
+
+    ROUNDELAY_DEVICE void recv_reduce_copy(const Place& own, const Lined& in, const Place& dst) {
+        pass<RECEIVES | OWN | DST>(own, in, dst, {});
+    }
+
+    ROUNDELAY_DEVICE void recv_reduce_copy_send(const Place& own, const Lined& in, const Place& dst, const Lined& out) {
+        pass<RECEIVES | OWN | DST | SENDS>(own, in, dst, out);
+    }
+
+    // ---- streams --------------------------------------------------------------------------------------------------
+    // Runs iteration `lo` on this stream, and the other iterations on its children. With NESTED, iterations may fork
+    // streams of their own, so every CTA walks all iterations to number these; otherwise each CTA walks its own one.
+    template <bool NESTED, class Body> ROUNDELAY_DEVICE void parallel(num lo, num hi, const Body& body) {
+        const Walk outer = at;
+        const bool parent = active();
+        const i32 others = hi - lo > 1 ? i32(hi - lo - 1) : 0;
+        // The children of a stream, in the order of their first forks.
+        const i64 children =
+            others == 0 ? 0 : facts[facts[Header::ChildrenAt] + facts[Header::Streams] * me + at.stream] + at.running;
+        for (i32 k = 0; parent && k < others; ++k) stream_signal(true, i32(facts[children + k]), Signal::Fork);
+        for (i32 k = -1; lo + 1 + k < hi; ++k) {
+            if (!NESTED && parent && k >= 0) break;
+            at.stream = k < 0 ? outer.stream : i32(facts[children + k]);
+            at.running = k < 0 ? outer.running + others : 0;
+            if (NESTED || active()) {
+                // Lanes inside one lane are numbered in the order of their values.
+                at.lane = i32(facts[facts[Header::LanesAt] + outer.lane] + lo + 1 + k);
+                const bool child = k >= 0 && active();
+                if (child) stream_signal(false, at.stream, Signal::Fork);
+                body(num(lo + 1 + k));
+                if (child) stream_signal(true, at.stream, Signal::Join);
+            }
+            at = outer;
         }
+        for (i32 k = 0; parent && k < others; ++k) stream_signal(false, i32(facts[children + k]), Signal::Join);
     }
 
-    ROUNDELAY_DEVICE i64 scratch_row(i32 id) const { return facts[Header::ScratchAt] + SCRATCH_WORDS * id; }
-
-    ROUNDELAY_DEVICE List list(i64 offset, const Members* made) const {
-        return offset == 0 ? List() : List(facts.words + offset + 1, facts[offset], made, made);
+    // Runs statements on a stream.
+    template <class Body> ROUNDELAY_DEVICE void on(i32 stream, const Body& body) {
+        at.stream = stream;
+        if (active()) body();
+        at.stream = 0;
     }
 
-    ROUNDELAY_DEVICE void lay_down_links();
+    // The lane of the next signal.
+    ROUNDELAY_DEVICE Lane& in(num lane) {
+        at.lane = lane;
+        return *this;
+    }
+
+    // Whether this CTA executes the ops at which the walk is.
+    ROUNDELAY_DEVICE bool active() const { return at.stream == stream; }
+
+    // Records a move.
+    template <int S, int D> ROUNDELAY_DEVICE void trace(const Place (&srcs)[S], const Place (&dsts)[D], bool finishes) const {
+        Traced traced[S + D];
+        for (int i = 0; i < S; ++i) traced[i] = srcs[i].traced;
+        for (int i = 0; i < D; ++i) traced[S + i] = dsts[i].traced;
+        trace_move(traced, S, D, i64(srcs[0].length), finishes);
+    }
 
   private:
     // The counter of this part.
@@ -276,7 +294,7 @@ class Lane {
         return words + 8 * (u64(channel) * launch.parts + part);
     }
 
-    ROUNDELAY_DEVICE void put_post(const Memory& to, i64 channel) { walker.post(counter(to.posted, channel)); }
+    ROUNDELAY_DEVICE void put_post(i32 to, i64 channel) { walker.post(counter(launch.ranks[to].posted, channel)); }
 
     ROUNDELAY_DEVICE void put_wait(i64 channel) {
         const Memory& mine = launch.ranks[me];
@@ -288,52 +306,55 @@ class Lane {
         return (i64(at.lane) * ranks + from) * PAIR_SIGNALS + i32(kind);
     }
 
-    ROUNDELAY_DEVICE Lane(const Launch& launch, Facts facts, u64 row)
-        : launch(launch), facts(facts), group(facts.words + facts[Header::GroupsAt] + GROUP_WORDS * i64(row)),
-          work(launch.work + u64(block_index()) * u64(facts[Header::Work])),
-          part(u32(remainder(u64(block_index()), launch.parts))), me(i32(constant(group))),
-          mine(i32(constant(group + 1))), ranks(i32(facts[Header::Ranks])),
-          streams(facts[Header::Lanes] * ranks * PAIR_SIGNALS) {}
-
-    ROUNDELAY_DEVICE Region whole(i32 buffer, Header units) const {
-        return {0, u64(facts[units]), {1, launch.count, 0}, 0, buffer, 0, false, nullptr};
+    ROUNDELAY_DEVICE void flagged(bool post, num from, num to) {
+        if (!active()) return;
+        if constexpr (TRACING) trace_signal(post, int(Signal::Tail), from, to, at.lane);
+        ++steps;
     }
 
-    ROUNDELAY_DEVICE Ring ring(i64 offset) { return {*this, list(offset, at.seen), at.seen}; }
+    // The number of launches before: a word of each CTA.
+    ROUNDELAY_DEVICE u64* launches() const { return launch.launches + launch.first_group * launch.parts + u64(block_index()); }
 
-    ROUNDELAY_DEVICE i32 declaration(i64 k) const {
-        return i32(facts.find(Key::Scratch, at.path, at.called ? at.lane : 0, k));
+    ROUNDELAY_DEVICE Slot lines_of(const Lined& slot) const {
+        const u32 flag = u32(flags + slot.step) + 1;
+        return {slot.place.address, flag, wraps(flag) ? slot.lines : 0};
     }
 
-    ROUNDELAY_DEVICE Region slot(i32 id) const {
-        return {0, 0, {1, launch.count, 0}, facts[scratch_row(id)], SCRATCH + id, 0, true, nullptr};
-    }
-
-    ROUNDELAY_DEVICE i64 stride(i32 id) const { return facts[scratch_row(id) + 1]; }
-
-    template <class... Args> ROUNDELAY_DEVICE i64 object(i64 site, const Args&... args) const {
-        i64 group = 0;
-        if (at.seen != nullptr) {
-            Hash hash;
-            for (i32 i = 0; i < at.seen->count; ++i) hash.word(i64(at.seen->ranks[i]));
-            group = hash.positive() | 1;
+    // Performs a pass; its tail was waited for, and is then posted.
+    template <u32 HAS>
+    ROUNDELAY_DEVICE void pass(const Place& own, const Lined& in, const Place& dst, const Lined& out) {
+        if (!active()) return;
+        const bool receives = HAS & RECEIVES, folds = HAS & OWN, keeps = HAS & DST, sends = HAS & SENDS;
+        const u64 length = folds ? own.length : keeps ? dst.length : in.place.length;
+        if constexpr (TRACING) {
+            Traced traced[4];
+            int n = 0;
+            if (folds) traced[n++] = own.traced;
+            if (receives) traced[n++] = in.place.traced;
+            if (keeps) traced[n++] = dst.traced;
+            if (sends) traced[n++] = out.place.traced;
+            trace_move(traced, receives + folds, keeps + sends, i64(length), divisor() != 0);
         }
-        return facts.find(Key::Object, site, nranks(), group, args...);
+        walker.put([&](Entry& entry) {
+            entry.does = Does::Pass;
+            entry.shape = HAS;
+            entry.step = steps;
+            entry.end = length;
+            entry.divisor = divisor();
+            entry.at[0] = own.address;
+            entry.at[1] = dst.address;
+            if (receives) entry.in = lines_of(in);
+            if (sends) entry.out = lines_of(out);
+            entry.expected = receives ? flags + in.step + 1 : 0;
+        });
+        ++moves;
+        ++steps;
     }
 
-    // Builds the ranks that a `within` block sees. A rank outside the block has their count as its number.
-    ROUNDELAY_SHARED Members number(const List& list) {
-        u64* const numbered = work + at.next_members;
-        // All threads have read the ranks of the block before, which were at the same place.
-        walker_sync();
-        for (i32 i = roundelay::walker(); i < len(list); i += WARP) numbered[i] = u64(rank_of(at.seen, list[i]));
-        walker_sync();
-        Members members{numbered, i32(len(list)), 0};
-        while (members.me < members.count && i32(numbered[members.me]) != me) ++members.me;
-        return members;
+    ROUNDELAY_DEVICE void of_child(bool posts, i32 child, Signal kind) {
+        if (active()) stream_signal(posts, child, kind);
     }
 
-    // Posts or waits between a stream and its child.
     ROUNDELAY_SHARED void stream_signal(bool posts, i32 child, Signal kind) {
         const i64 channel = streams + CHILD_SIGNALS * child + i32(kind) - PAIR_SIGNALS;
         if (posts) {
@@ -342,6 +363,36 @@ class Lane {
             wait_channel(me, channel, kind, child);
         }
     }
+
+    ROUNDELAY_DEVICE i64 element(num piece) const {
+        const u64 past = rest == 0 ? 0 : u64(piece) * rest / ROUNDELAY_PIECES;
+        return i64(u64(piece) * whole + past);
+    }
+
+    ROUNDELAY_DEVICE Lane(const Launch& launch, Facts facts, u64 row)
+        : launch(launch), facts(facts), group(facts.words + facts[Header::GroupsAt] + GROUP_WORDS * i64(row)),
+          part(u32(remainder(u64(block_index()), launch.parts))), me(num(constant(group))),
+          stream(i32(constant(group + 1))), ranks(i32(facts[Header::Ranks])),
+          streams(facts[Header::Lanes] * ranks * PAIR_SIGNALS), whole(launch.count / ROUNDELAY_PIECES),
+          rest(launch.count % ROUNDELAY_PIECES), flags(LINED ? *launches() * ROUNDELAY_LINK_PASSES : 0) {}
 };
 
+// ---- averages that are divided at the end ----------------------------------------------------------------------
+
+// Divides the output of one rank of this device in each `parts` blocks.
+ROUNDELAY_DEVICE void scale(const Launch& launch) {
+    const Facts facts{launch.facts};
+    const i64 first = facts[facts[Header::GroupsAt] + GROUP_WORDS * i64(launch.first_group)];
+    const i64 rank = first + i64(u64(block_index()) / launch.parts);
+    if (rank >= facts[Header::Ranks]) return;
+    const u64 output = launch.ranks[rank].output;
+    const u64 length = output == 0 ? 0 : u64(facts[Header::OutputUnits]) * launch.count;
+    const Portion mine = portion(length, launch.parts, u64(block_index()) % launch.parts);
+    const u64 place[1] = {output};
+    move<1, 1>(place, place, mine.begin, mine.end, facts[Header::Divisor]);
+}
+
 } // namespace roundelay
+
+#define ROUNDELAY_SCALE_KERNEL(NAME)                                                                                   \
+    ROUNDELAY_KERNEL(NAME) { roundelay::scale(launch); }

@@ -67,26 +67,19 @@ ROUNDELAY_DEVICE Queue& queue() { return *static_cast<Queue*>(shared_memory()); 
 class Walker {
     u32 written = 0; // the entry at hand, if one is open, is not among them
     u32 done = 0;
-    u32 open = 0; // posts or waits of the entry at hand
+    u32 grown = 0; // posts or waits of the entry at hand
     Does grows = Does::End;
 
     ROUNDELAY_DEVICE Entry& next() const { return queue().entries[written % QUEUED]; }
 
-    ROUNDELAY_DEVICE void close() {
-        open = 0;
-        written += 1;
-        walker_sync();
-        if (leads()) publish(&queue().written, written);
-    }
-
     // Waits for room for an entry, behind the one that was open.
     ROUNDELAY_DEVICE void begin() {
-        if (open > 0) close();
+        if (grown > 0) close();
         while (written - done >= QUEUED) done = wait_until_not(&queue().done, done);
     }
 
     ROUNDELAY_DEVICE void grow(Does does, u32 most) {
-        if (open == 0 || open == most || grows != does) begin();
+        if (grown == 0 || grown == most || grows != does) begin();
         grows = does;
     }
 
@@ -94,15 +87,32 @@ class Walker {
         // All threads see what the leading thread wrote.
         walker_sync();
         bool found = false;
-        for (u32 i = 0; i < open; ++i) found = found || next().waits[i].counters == counters;
+        for (u32 i = 0; i < grown; ++i) found = found || next().waits[i].counters == counters;
         return found;
     }
 
   public:
-    // Has `fill` write the next entry, when there is room.
-    template <class Fill> ROUNDELAY_DEVICE void put(const Fill& fill) {
+    // Has `fill` begin the next entry, when there is room.
+    template <class Fill> ROUNDELAY_DEVICE void open(const Fill& fill) {
         begin();
         if (leads()) fill(next());
+    }
+
+    // Writes the address of an operand of the entry.
+    ROUNDELAY_DEVICE void operand(int i, u64 address) {
+        if (leads()) next().at[i] = address;
+    }
+
+    ROUNDELAY_SHARED void close() {
+        grown = 0;
+        written += 1;
+        walker_sync();
+        if (leads()) publish(&queue().written, written);
+    }
+
+    // Has `fill` write the next entry, when there is room.
+    template <class Fill> ROUNDELAY_DEVICE void put(const Fill& fill) {
+        open(fill);
         close();
     }
 
@@ -110,21 +120,21 @@ class Walker {
         grow(Does::Post, POSTS);
         if (leads()) {
             next().does = Does::Post;
-            next().at[open] = counter;
-            next().shape = open + 1;
+            next().at[grown] = counter;
+            next().shape = grown + 1;
         }
-        open += 1;
+        grown += 1;
     }
 
     ROUNDELAY_SHARED void wait(const Awaited& wait) {
-        if (open > 0 && grows == Does::Wait && has(wait.counters)) begin();
+        if (grown > 0 && grows == Does::Wait && has(wait.counters)) begin();
         grow(Does::Wait, WAITS);
         if (leads()) {
             next().does = Does::Wait;
-            next().waits[open] = wait;
-            next().shape = open + 1;
+            next().waits[grown] = wait;
+            next().shape = grown + 1;
         }
-        open += 1;
+        grown += 1;
     }
 };
 

@@ -285,11 +285,11 @@ struct Rank {
 struct Run {
     u64 trace, parts, threads, element, count, nranks, groups, repeats, seed, poll_limit_ns;
     i64 stuck_rank;
-    u64 posted_words, waited_words, work_words, steps_words, scratch_bytes, in_place, finish_scale;
+    u64 posted_words, waited_words, launches_words, scratch_bytes, in_place, finish_scale;
     const i64* facts;
     std::vector<Rank> ranks;
     std::vector<Memory> memories;
-    std::vector<u64> control, work, steps;
+    std::vector<u64> control, launches;
     std::vector<Cta> ctas;
     // The outputs of the first repeat.
     std::vector<std::vector<u8>> outputs;
@@ -313,7 +313,7 @@ void read_job(Run& run, Words& job) {
         *field = job.word();
     }
     run.stuck_rank = i64(job.word());
-    for (u64* field : {&run.posted_words, &run.waited_words, &run.work_words, &run.steps_words, &run.scratch_bytes,
+    for (u64* field : {&run.posted_words, &run.waited_words, &run.launches_words, &run.scratch_bytes,
                        &run.in_place, &run.finish_scale}) {
         *field = job.word();
     }
@@ -359,7 +359,7 @@ void allocate(Run& run) {
         run.memories.push_back(memory);
     }
     run.control.assign(8 + 8 * run.groups, 0);
-    run.steps.assign(run.steps_words, 0);
+    run.launches.assign(run.launches_words, 0);
     run.ctas.resize(run.groups * run.parts);
 }
 
@@ -377,7 +377,7 @@ void* enter_thread(void* argument) {
         return nullptr;
     }
     delay();
-    start.kernel.run({run.facts, run.memories.data(), run.control.data(), run.work.data(), run.steps.data(), run.count,
+    start.kernel.run({run.facts, run.memories.data(), run.control.data(), run.launches.data(), run.count,
                   run.parts, 0, run.poll_limit_ns, run.finish_scale});
     return nullptr;
 }
@@ -412,7 +412,6 @@ void launch(Run& run, shim::Kernel kernel, bool traced, u64 seed) {
 }
 
 void prepare_buffers(Run& run) {
-    run.work.assign(run.ctas.size() * run.work_words, 0xa5a5a5a5a5a5a5a5);
     for (Rank& rank : run.ranks) {
         rank.output.fill(FILL);
         u8* input = run.in_place != 0 ? rank.output.data() + rank.input_offset : rank.input.data();

@@ -1,17 +1,24 @@
 // The table form: a stream's ops one after the other, as the host laid them out for one count.
 #pragma once
-#include "data.cuh"
+#include "lane.cuh"
 
 namespace roundelay {
 
 ROUNDELAY_DEVICE void move_row(Lane& lane, i64 shape, const i64* row, u64 length) {
     const int srcs = int(shape & 0xff), dsts = int(shape >> 8 & 0xff);
-    for (int i = 0; i < srcs + dsts; ++i, row += OPERAND_WORDS) {
-        lane.operands[i] = {constant(row + 2), i32(constant(row)), i32(constant(row + 1))};
-    }
-    lane.length = length;
     const bool finishes = AVERAGE && shape >> 16 != 0;
-    perform(lane, srcs, dsts, finishes ? lane.facts[Header::Divisor] : 0);
+    const auto operand = [&](int i) {
+        const i64* const at = row + OPERAND_WORDS * i;
+        return lane.place(i32(constant(at)), i32(constant(at + 1)), constant(at + 2), i64(length));
+    };
+    if constexpr (TRACING) {
+        Traced traced[16];
+        for (int i = 0; i < srcs + dsts; ++i) traced[i] = operand(i).traced;
+        trace_move(traced, srcs, dsts, i64(length), finishes);
+    }
+    lane.begin_move(u32(shape & 0xffff), length, finishes ? lane.facts[Header::Divisor] : 0);
+    for (int i = 0; i < srcs + dsts; ++i) lane.walker.operand(i, operand(i).address);
+    lane.end_move();
 }
 
 // The parts of a channel, as an author would name them.
@@ -32,7 +39,7 @@ ROUNDELAY_DEVICE Named named(const Lane& lane, i64 channel) {
 
 ROUNDELAY_DEVICE void run_table(Lane& lane) {
     // The stream of the ops is set here, because no statement leads to it.
-    lane.at.stream = lane.mine;
+    lane.at.stream = lane.stream;
     const i64 ops = constant(lane.group + 2);
     const i64* op = lane.facts.words + lane.facts[Header::OpsAt] + OP_WORDS * constant(lane.group + 3);
     for (i64 i = 0; i < ops; ++i, op += OP_WORDS) {

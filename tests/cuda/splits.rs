@@ -1,12 +1,16 @@
-//! Fine cuts: where the product of nested splits leaves 64 bits, kernels cut where the host does, or are refused.
+//! Fine cuts: where the product of nested splits leaves 64 bits, kernels cut where the host does. Boundaries that no 2^24
+//! equal pieces have are refused.
 
 use roundelay::Level;
+use roundelay_core::check::Frontend;
 use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Goal;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Callers;
 use roundelay_export::cuda::{Kernel, Protocol, Spec};
 use roundelay_kernels::shim::ShimJob;
+use roundelay_tests::compile;
 
 use super::runs::{algorithm, inputs, on_the_host, program, proved, spec, try_run};
 use super::trace::validate;
@@ -31,36 +35,6 @@ fn pulled(pieces: &[&str]) -> String {
     )
 }
 
-/// An AllReduce, then an AllGather of its result on a region of 2^30 - 1 parts in 2^30, each rank's block in two pieces.
-fn called(parts: &str, first: &str) -> String {
-    format!(
-        "algorithm Again() -> AllReduce {{
-    view most = output.split(1 << 30)[1..1 << 30];
-    MeshAllReduce() on (input, output);
-    Blocks() on (most, most);
-}}
-
-algorithm Blocks() -> AllGather {{
-    view block = output.split(nranks);
-    view low = input.split({parts})[0..{first}];
-    view high = input.split({parts})[{first}..{parts}];
-
-    copy(local.input, local.block[rank]);
-    for d in 1..nranks {{
-        let from = peer((rank + d) % nranks);
-        let to = peer((rank - d) % nranks);
-        to.TxAck();
-        from.RxAck();
-        copy(from.low, local.block[from.rank].split({parts})[0..{first}]);
-        copy(from.high, local.block[from.rank].split({parts})[{first}..{parts}]);
-        from.TxDataSignal();
-        to.RxDataSignal();
-    }}
-}}
-"
-    )
-}
-
 /// Checks that the kernel's loops do the proved ops, at counts that no number divides.
 fn fits(text: &str, what: &str) {
     let algorithm = &algorithm(text);
@@ -73,9 +47,8 @@ fn fits(text: &str, what: &str) {
 }
 
 /// Its loops are refused, and its table is right.
-fn too_fine(text: &str, what: &str) -> Diagnostic {
-    let algorithm = &algorithm(text);
-    let proved = proved(algorithm, 3).expect("three ranks will do");
+fn too_fine(algorithm: &Configured, nranks: u32, what: &str) -> Diagnostic {
+    let proved = proved(algorithm, nranks).expect("these ranks will do");
     let spec = Spec { protocol: Protocol::Direct, ..spec(algorithm) };
     let goal = Goal { level: Level::O0, callers: Callers::One, reassociate: false };
     let made = proved.optimized(goal).expect("what is made is proved");
@@ -98,32 +71,21 @@ fn nested_splits_are_cut_in_lowest_terms() {
     let most = ".split(1 << 40)[1 << 39..1 << 40]";
     let high = [most; 2].concat();
     fits(&pulled(&[".split(4)[0..3]", &high]), "the last quarter");
-    fits(&called("1 << 20", "524289"), "blocks of a call");
 }
 
-/// Ends of a region are counted in one fraction, to 2^62.
+/// Loops count the boundaries of all regions in equal pieces of a unit.
 #[test]
 fn cuts_finer_than_a_kernel_can_count_are_refused() {
-    let most = ".split(1 << 31)[1..1 << 31]";
-    for (at_the_border, beyond) in [
-        (".split(1 << 31)", ".split((1 << 31) + 1)"),
-        (".split([1 << 30, (1 << 30) - 7, 7])", ".split([1 << 30, (1 << 30) - 7, 8])"),
-    ] {
-        let last = if at_the_border.contains('[') { "2" } else { "1 << 30" };
-        let program = |cut: &str| {
-            let whole = format!("{most}{cut}");
-            let all = if cut.contains('[') { "3" } else { &cut[7..cut.len() - 1] };
-            let (low, high) = (format!("{whole}[0..{last}]"), format!("{whole}[{last}..{all}]"));
-            pulled(&[".split(1 << 31)[0]", &low, &high])
-        };
-        fits(&program(at_the_border), at_the_border);
-        let refused = too_fine(&program(beyond), beyond);
-        assert!(refused.title.contains("too fine"), "{}", refused.title);
-        let text = program(beyond);
-        let shown = &text[Source::from_text("splits.coll", &text).range(refused.primary)];
-        assert_eq!(shown, format!("hub.input{most}{beyond}"));
-        assert!(refused.help.is_some_and(|help| help.contains("table")), "{beyond}");
-    }
-    let refused = too_fine(&called("1 << 40", "1 << 39"), "blocks of a call");
-    assert!(refused.label.contains("Blocks runs here"), "{refused:?}");
+    let program = |parts: u32| {
+        let cut = format!(".split({parts})");
+        pulled(&[&format!("{cut}[0]"), &format!("{cut}[1..{parts}]")])
+    };
+    fits(&program(1 << 24), "2^24 pieces");
+    let refused = too_fine(&algorithm(&program((1 << 24) + 1)), 3, "more than 2^24 pieces");
+    assert!(refused.title.contains("no few equal pieces"), "{}", refused.title);
+    assert!(refused.help.is_some_and(|help| help.contains("table")));
+    let source = Source::from_text("walks.coll", include_str!("walks.coll"));
+    let walks = compile(&source, Frontend::File).expect("it is right").algorithms;
+    let finest = walks.into_iter().find(|algorithm| algorithm.name == "Fine").expect("it is there");
+    too_fine(&Configured::new(finest, &source), 3, "cuts of cuts");
 }

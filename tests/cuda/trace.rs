@@ -23,7 +23,7 @@ fn expected(kernel: &Kernel, facts: &Facts, count: u64) -> String {
             Buffer::Input => ('i', 0),
             Buffer::Output => ('o', 0),
             Buffer::Scratch(id) => {
-                let at = scratch + 3 * id.index();
+                let at = scratch + 2 * id.index();
                 let (first, len) = (facts.words[at] as u64, facts.words[at + 1] as u64);
                 ('s', first + u64::from(region.slot) * len)
             }
@@ -140,12 +140,15 @@ fn a_wrong_text_is_found_out() {
     assert_eq!(traced(&program(&kernel), &kernel, 61), None);
     let mut told = Vec::new();
     for (from, to) in [
-        ("mod(me - round - 1, nranks)", "mod(me - round - 2, nranks)"),
-        ("reduce(left[block[b]], local[block[b]])", "reduce(right[block[b]], local[block[b]])"),
-        ("copy(left[block[b]], local[block[b]])", "copy(local[block[b]], left[block[b]])"),
+        ("me - round - 1 + nranks", "me - round - 2 + nranks"),
+        ("reduce(lane.of(left, OUTPUT", "reduce(lane.of(right, OUTPUT"),
+        (
+            "copy(lane.of(left, OUTPUT, {b, 1}), lane.mine(OUTPUT, {b, 1}))",
+            "copy(lane.mine(OUTPUT, {b, 1}), lane.of(left, OUTPUT, {b, 1}))",
+        ),
         ("nranks - 1; ++round", "nranks - 2; ++round"),
-        ("output.split(nranks)", "output.split(nranks + 1)"),
-        ("left.RxAck();", ""),
+        ("ROUNDELAY_PIECES 4", "ROUNDELAY_PIECES 5"),
+        ("lane.RxAck(left);", ""),
     ] {
         assert!(right.contains(from), "the text has `{from}`");
         let wrong = right.replacen(from, to, 1);

@@ -9,64 +9,94 @@
 #define ROUNDELAY_PROTOCOL Simple
 #define ROUNDELAY_VECTOR 16
 #define ROUNDELAY_MOVES(MOVE) MOVE(1, 1) MOVE(1, 2) MOVE(2, 1) MOVE(2, 2)
+#define ROUNDELAY_PIECES 16
 #include "roundelay.cuh"
 
-namespace roundelay {
+namespace roundelay::program {
 
-ROUNDELAY_DEVICE void NcclRingAllReduce(
-    Lane& lane, const Region input, const Region output, const Ring ring, const i64 credits, const i64 slices, const i64 loops, const bool handshake) {
-    const i64 nranks = lane.nranks();
-    const Peer local = lane.local();
-#line 29 "nccl_ring.coll"
-    const Peer left = ring.left();
-#line 30 "nccl_ring.coll"
-    const Peer right = ring.right();
-#line 31 "nccl_ring.coll"
-    const i64 last = handshake ? ring.position() + 1 : ring.position();
-#line 32 "nccl_ring.coll"
-    const Pieces from = input.split(loops);
-#line 33 "nccl_ring.coll"
-    const Pieces into = output.split(loops);
-#line 34 "nccl_ring.coll"
-    lane.fifo(0, from[0].split(nranks), credits, slices);
-#line 36 "nccl_ring.coll"
-    for (i64 l = 0; l < loops; ++l) {
-#line 37 "nccl_ring.coll"
-        const Pieces src = from[l].split(nranks);
-#line 38 "nccl_ring.coll"
-        const Pieces dst = into[l].split(nranks);
-#line 39 "nccl_ring.coll"
-        if (nranks == 1) {
-#line 40 "nccl_ring.coll"
-            copy(local[src[0]], local[dst[0]]);
-        } else {
+constexpr num nranks = 8;
+
+ROUNDELAY_DEVICE void NcclRingAllReduce(Lane& lane) {
+    const num me = lane.me;
+    const num loops = 1;
+    const num handshake = 0;
+    const num left = (me - 1 + nranks) % nranks;
+    const num right = (me + 1) % nranks;
+    const num last = handshake ? 1 : me;
+    for (num l = 0; l < loops; ++l) {
+        for (num slice = 0; slice < 2; ++slice) {
+            const num begin = l * 16 + (last - 1 + nranks) % nranks * 2 + slice;
 #line 42 "nccl_ring.coll"
-            right.send(local[src[mod(last - 1, nranks)]]);
-#line 43 "nccl_ring.coll"
-            for (i64 j = 2; j < nranks; ++j) {
+            lane.copy(lane.mine(INPUT, {begin, 1}), lane.of(right, SCRATCH, {begin, 1, slice, begin}));
+#line 42 "nccl_ring.coll"
+            lane.TxTail(right);
+        }
+        for (num j = 2; j < nranks; ++j) {
+            for (num slice = 0; slice < 2; ++slice) {
+                const num begin = l * 16 + (last - j + nranks) % nranks * 2 + slice;
 #line 44 "nccl_ring.coll"
-                left.recv_reduce_send(local[src[mod(last - j, nranks)]], right);
+                lane.RxTail(left);
+                if (2 * (j - 2) + 2 + slice >= 4) {
+#line 44 "nccl_ring.coll"
+                    lane.RxHead(right);
+                }
+#line 44 "nccl_ring.coll"
+                lane.fold({lane.mine(INPUT, {begin, 1}), lane.mine(SCRATCH, {begin, 1, (2 * (j - 2) + slice) % 4, begin})}, {lane.of(right, SCRATCH, {begin, 1, (2 * (j - 2) + 2 + slice) % 4, begin})});
+#line 44 "nccl_ring.coll"
+                lane.TxTail(right);
+#line 44 "nccl_ring.coll"
+                lane.TxHead(left);
             }
-#line 46 "nccl_ring.coll"
-            const i64 done = mod(last, nranks);
+        }
+        const num done = last % nranks;
+        for (num slice = 0; slice < 2; ++slice) {
+            const num begin = l * 16 + done * 2 + slice;
 #line 47 "nccl_ring.coll"
-            left.recv_reduce_copy_send(local[src[done]], local[dst[done]], right);
-#line 48 "nccl_ring.coll"
-            for (i64 j = 1; j < nranks - 1; ++j) {
+            lane.RxTail(left);
+#line 47 "nccl_ring.coll"
+            lane.RxHead(right);
+#line 47 "nccl_ring.coll"
+            lane.fold({lane.mine(INPUT, {begin, 1}), lane.mine(SCRATCH, {begin, 1, slice, begin})}, {lane.mine(OUTPUT, {begin, 1}), lane.of(right, SCRATCH, {begin, 1, 2 + slice, begin})});
+#line 47 "nccl_ring.coll"
+            lane.TxTail(right);
+#line 47 "nccl_ring.coll"
+            lane.TxHead(left);
+        }
+        for (num j = 1; j < nranks - 1; ++j) {
+            for (num slice = 0; slice < 2; ++slice) {
+                const num begin = l * 16 + (last - j + nranks) % nranks * 2 + slice;
 #line 49 "nccl_ring.coll"
-                left.recv_copy_send(local[dst[mod(last - j, nranks)]], right);
+                lane.RxTail(left);
+#line 49 "nccl_ring.coll"
+                lane.RxHead(right);
+#line 49 "nccl_ring.coll"
+                lane.copy(lane.mine(SCRATCH, {begin, 1, (2 * (j - 1) + 14 + slice) % 4, begin}), lane.mine(OUTPUT, {begin, 1}), lane.of(right, SCRATCH, {begin, 1, (2 * (j - 1) + 16 + slice) % 4, begin}));
+#line 49 "nccl_ring.coll"
+                lane.TxTail(right);
+#line 49 "nccl_ring.coll"
+                lane.TxHead(left);
             }
+        }
+        for (num slice = 0; slice < 2; ++slice) {
+            const num begin = l * 16 + (last + 1) % nranks * 2 + slice;
 #line 51 "nccl_ring.coll"
-            left.recv(local[dst[mod(last + 1, nranks)]]);
+            lane.RxTail(left);
+#line 51 "nccl_ring.coll"
+            lane.copy(lane.mine(SCRATCH, {begin, 1, 2 + slice, begin}), lane.mine(OUTPUT, {begin, 1}));
+#line 51 "nccl_ring.coll"
+            lane.TxHead(left);
         }
     }
-    lane.end_fifo();
+    for (num credit = 0; credit < 4; ++credit) {
+#line 34 "nccl_ring.coll"
+        lane.RxHead((me + 1) % nranks);
+    }
 }
 
-} // namespace roundelay
+} // namespace roundelay::program
 
-#line 69 "NcclRingAllReduce.cu"
+#line 99 "NcclRingAllReduce.cu"
 ROUNDELAY_WALK(NcclRingAllReduce) {
     roundelay::Lane lane(launch);
-    roundelay::NcclRingAllReduce(lane, lane.input(), lane.output(), lane.ring_param(0), lane.int_param(1), lane.int_param(2), lane.int_param(3), lane.bool_param(4));
+    roundelay::program::NcclRingAllReduce(lane);
 }

@@ -4,58 +4,49 @@
 // One launch begins and ends all ranks.
 // Proved for 8 ranks: 14 steps; at the busiest rank 1 stream, 15 moves, 14 posts, 14 waits.
 // The busiest port carries 1.7500 units of the count.
-// Signals that others imply are left out: line 28, 29, 36, 37.
+// Signals that others imply are left out: lines 28, 29, 36, 37.
 #define ROUNDELAY_ELEMENT f32
 #define ROUNDELAY_OP Sum
 #define ROUNDELAY_PROTOCOL Direct
 #define ROUNDELAY_VECTOR 16
 #define ROUNDELAY_MOVES(MOVE) MOVE(1, 1) MOVE(2, 1)
+#define ROUNDELAY_PIECES 8
 #include "roundelay.cuh"
 
-namespace roundelay {
+namespace roundelay::program {
 
-ROUNDELAY_DEVICE void RingAllReduce(
-    Lane& lane, const Region input, const Region output, const Ring ring) {
-    const i64 nranks = lane.nranks();
-    const Peer local = lane.local();
-#line 16 "ring.coll"
-    const Peer left = ring.left();
-#line 17 "ring.coll"
-    const Peer right = ring.right();
-#line 18 "ring.coll"
-    const i64 me = ring.position();
-#line 19 "ring.coll"
-    const Pieces block = output.split(nranks);
+constexpr num nranks = 8;
+
+ROUNDELAY_DEVICE void RingAllReduce(Lane& lane) {
+    const num me = lane.me;
+    const num left = (me - 1 + nranks) % nranks;
+    const num right = (me + 1) % nranks;
 #line 21 "ring.coll"
-    copy(local[input], local[output]); lane.meet();
-#line 23 "ring.coll"
-    for (i64 round = 0; round < nranks - 1; ++round) {
-#line 24 "ring.coll"
-        const i64 b = mod(me - round - 1, nranks);
+    lane.copy(lane.mine(INPUT, {0, 8}), lane.mine(OUTPUT, {0, 8})); lane.meet();
+    for (num round = 0; round < nranks - 1; ++round) {
+        const num b = (me - round - 1 + nranks) % nranks;
 #line 25 "ring.coll"
-        right.TxAck();
+        lane.TxAck(right);
 #line 26 "ring.coll"
-        left.RxAck();
+        lane.RxAck(left);
 #line 27 "ring.coll"
-        reduce(left[block[b]], local[block[b]]);
+        lane.reduce(lane.of(left, OUTPUT, {b, 1}), lane.mine(OUTPUT, {b, 1}));
     }
-#line 31 "ring.coll"
-    for (i64 round = 0; round < nranks - 1; ++round) {
-#line 32 "ring.coll"
-        const i64 b = mod(me - round, nranks);
+    for (num round = 0; round < nranks - 1; ++round) {
+        const num b = (me - round + nranks) % nranks;
 #line 33 "ring.coll"
-        right.TxAck();
+        lane.TxAck(right);
 #line 34 "ring.coll"
-        left.RxAck();
+        lane.RxAck(left);
 #line 35 "ring.coll"
-        copy(left[block[b]], local[block[b]]);
+        lane.copy(lane.of(left, OUTPUT, {b, 1}), lane.mine(OUTPUT, {b, 1}));
     }
 }
 
-} // namespace roundelay
+} // namespace roundelay::program
 
-#line 58 "RingAllReduce.cu"
+#line 49 "RingAllReduce.cu"
 ROUNDELAY_WALK(RingAllReduce) {
     roundelay::Lane lane(launch);
-    roundelay::RingAllReduce(lane, lane.input(), lane.output(), lane.ring_param(0));
+    roundelay::program::RingAllReduce(lane);
 }

@@ -5,63 +5,53 @@
 // One launch begins and ends all ranks.
 // Proved for 8 ranks: 14 steps; at the busiest rank 2 streams, 30 moves, 30 posts, 30 waits.
 // The busiest port carries 1.7500 units of the count.
-// Signals that others imply are left out: line 34, 35, 42, 43.
+// Signals that others imply are left out: lines 34, 35, 42, 43.
 #define ROUNDELAY_ELEMENT f32
 #define ROUNDELAY_OP Sum
 #define ROUNDELAY_PROTOCOL Direct
 #define ROUNDELAY_VECTOR 16
 #define ROUNDELAY_MOVES(MOVE) MOVE(1, 1) MOVE(2, 1)
+#define ROUNDELAY_PIECES 16
 #include "roundelay.cuh"
 
-namespace roundelay {
+namespace roundelay::program {
 
-ROUNDELAY_DEVICE void TwistedRingAllReduce(
-    Lane& lane, const Region input, const Region output, const Ring ring) {
-    const i64 nranks = lane.nranks();
-    const Peer local = lane.local();
-#line 20 "twisted_ring.coll"
-    const Pieces half = output.split(2);
+constexpr num nranks = 8;
+
+ROUNDELAY_DEVICE void TwistedRingAllReduce(Lane& lane) {
+    const num me = lane.me;
 #line 21 "twisted_ring.coll"
-    lane.parallel<false>(0, 2, [&](const i64 way) {
-#line 22 "twisted_ring.coll"
-        const Peer to = way == 0 ? ring.right() : ring.left();
-#line 23 "twisted_ring.coll"
-        const Peer from = way == 0 ? ring.left() : ring.right();
-#line 24 "twisted_ring.coll"
-        const i64 sign = way == 0 ? 1 : -1;
-#line 25 "twisted_ring.coll"
-        const Pieces block = half[way].split(nranks);
+    lane.parallel<false>(0, 2, [&](const num way) {
+        const num to = way == 0 ? (me + 1) % nranks : (me - 1 + nranks) % nranks;
+        const num from = way == 0 ? (me - 1 + nranks) % nranks : (me + 1) % nranks;
+        const num sign = way == 0 ? 1 : -1;
 #line 27 "twisted_ring.coll"
-        copy(local[input.split(2)[way]], local[half[way]]); lane.meet();
-#line 29 "twisted_ring.coll"
-        for (i64 round = 0; round < nranks - 1; ++round) {
-#line 30 "twisted_ring.coll"
-            const i64 b = mod(ring.position() - sign * (round + 1), nranks);
+        lane.copy(lane.mine(INPUT, {way * 8, 8}), lane.mine(OUTPUT, {way * 8, 8})); lane.meet();
+        for (num round = 0; round < nranks - 1; ++round) {
+            const num b = (me - sign * (round + 1) + nranks) % nranks;
 #line 31 "twisted_ring.coll"
-            to.TxAck();
+            lane.TxAck(to);
 #line 32 "twisted_ring.coll"
-            from.RxAck();
+            lane.RxAck(from);
 #line 33 "twisted_ring.coll"
-            reduce(from[block[b]], local[block[b]]);
+            lane.reduce(lane.of(from, OUTPUT, {way * 8 + b, 1}), lane.mine(OUTPUT, {way * 8 + b, 1}));
         }
-#line 37 "twisted_ring.coll"
-        for (i64 round = 0; round < nranks - 1; ++round) {
-#line 38 "twisted_ring.coll"
-            const i64 b = mod(ring.position() - sign * round, nranks);
+        for (num round = 0; round < nranks - 1; ++round) {
+            const num b = (me - sign * round + nranks) % nranks;
 #line 39 "twisted_ring.coll"
-            to.TxAck();
+            lane.TxAck(to);
 #line 40 "twisted_ring.coll"
-            from.RxAck();
+            lane.RxAck(from);
 #line 41 "twisted_ring.coll"
-            copy(from[block[b]], local[block[b]]);
+            lane.copy(lane.of(from, OUTPUT, {way * 8 + b, 1}), lane.mine(OUTPUT, {way * 8 + b, 1}));
         }
     });
 }
 
-} // namespace roundelay
+} // namespace roundelay::program
 
-#line 64 "TwistedRingAllReduce.cu"
+#line 54 "TwistedRingAllReduce.cu"
 ROUNDELAY_WALK(TwistedRingAllReduce) {
     roundelay::Lane lane(launch);
-    roundelay::TwistedRingAllReduce(lane, lane.input(), lane.output(), lane.ring_param(0));
+    roundelay::program::TwistedRingAllReduce(lane);
 }

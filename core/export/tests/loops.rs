@@ -74,6 +74,7 @@ fn a_ring_keeps_its_loops() {
     }";
     expect![[r#"
         loops Ring AllGather nranks 4 root 0 pieces 1 of program
+        file test.coll
         body {
           copy input[0, 1] -> output[me, 1] @3
           let %left = ((me - 1) % nranks)
@@ -106,6 +107,7 @@ fn passes_are_moves_and_signals() {
     }";
     expect![[r#"
         loops Passed AllGather nranks 4 root 0 pieces 2 of program
+        file test.coll
         scratch fifo#0
         body {
           let %left = ((me - 1) % nranks)
@@ -113,7 +115,7 @@ fn passes_are_moves_and_signals() {
           copy input[0, 2] -> output[(me * 2), 2] @6
           for %slice#2 in 0 .. 2 {
             let %begin#3 = ((me * 2) + %slice#2)
-            copy output[%begin#3, 1] -> fifo#0[(%begin#3 % 2), 1, %slice#2, (%begin#3 % 2)] of %right @7
+            copy output[%begin#3, 1] -> fifo#0[(%begin#3 % 2), 1, %slice#2, (%begin#3 % 2)] of %right step %slice#2 @7
             post tail %right @7
           }
           for %j in 1 .. (nranks - 1) {
@@ -123,7 +125,7 @@ fn passes_are_moves_and_signals() {
               if ((((2 * (%j - 1)) + 2) + %slice#5) >= 3) {
                 wait head %right @9
               }
-              copy fifo#0[(%begin#6 % 2), 1, (((2 * (%j - 1)) + %slice#5) % 3), (%begin#6 % 2)] -> output[%begin#6, 1], fifo#0[(%begin#6 % 2), 1, ((((2 * (%j - 1)) + 2) + %slice#5) % 3), (%begin#6 % 2)] of %right @9
+              copy fifo#0[(%begin#6 % 2), 1, (((2 * (%j - 1)) + %slice#5) % 3), (%begin#6 % 2)] step ((2 * (%j - 1)) + %slice#5) -> output[%begin#6, 1], fifo#0[(%begin#6 % 2), 1, ((((2 * (%j - 1)) + 2) + %slice#5) % 3), (%begin#6 % 2)] of %right step (((2 * (%j - 1)) + 2) + %slice#5) @9
               post tail %right @9
               post head %left @9
             }
@@ -131,7 +133,7 @@ fn passes_are_moves_and_signals() {
           for %slice#7 in 0 .. 2 {
             let %begin#8 = ((((me + 1) % nranks) * 2) + %slice#7)
             wait tail %left @11
-            copy fifo#0[(%begin#8 % 2), 1, (1 + %slice#7), (%begin#8 % 2)] -> output[%begin#8, 1] @11
+            copy fifo#0[(%begin#8 % 2), 1, (1 + %slice#7), (%begin#8 % 2)] step (4 + %slice#7) -> output[%begin#8, 1] @11
             post head %left @11
           }
           for %credit in 0 .. 3 {
@@ -169,6 +171,7 @@ fn calls_with_fifos_keep_their_loops() {
     }";
     expect![[r#"
         loops Halves AllReduce nranks 3 root 0 pieces 8 of program
+        file test.coll
         scratch kept#0
         scratch fifo#1
         scratch kept_2#2
@@ -188,25 +191,25 @@ fn calls_with_fifos_keep_their_loops() {
                     if (me == 0) {
                       for %slice#3 in 0 .. 2 {
                         let %begin#4 = ((%p#2 * 4) + (%slice#3 * 2))
-                        copy input[%begin#4, 2] -> fifo#1[%begin#4, 2, %slice#3, %begin#4] of 1 @15
+                        copy input[%begin#4, 2] -> fifo#1[%begin#4, 2, %slice#3, %begin#4] of 1 step %slice#3 @15
                         post tail 1 @15
                       }
                     } else if (me == 1) {
                       for %slice#5 in 0 .. 2 {
                         let %begin#6 = ((%p#2 * 4) + (%slice#5 * 2))
                         wait tail 0 @17
-                        fold input[%begin#6, 2], fifo#1[%begin#6, 2, %slice#5, %begin#6] -> kept#0[%begin#6, 2, 1, (%p#2 * 4)] @17
+                        fold input[%begin#6, 2], fifo#1[%begin#6, 2, %slice#5, %begin#6] step %slice#5 -> kept#0[%begin#6, 2, 1, (%p#2 * 4)] @17
                         post head 0 @17
                       }
                       for %slice#7 in 0 .. 2 {
-                        copy kept#0[t0[%slice#7]] -> fifo#1[t1[%slice#7]] of 2 @18
+                        copy kept#0[t0[%slice#7]] -> fifo#1[t1[%slice#7]] of 2 step %slice#7 @18
                         post tail 2 @18
                       }
                     } else {
                       for %slice#8 in 0 .. 2 {
                         let %begin#9 = ((%p#2 * 4) + (%slice#8 * 2))
                         wait tail 1 @20
-                        copy fifo#1[%begin#9, 2, %slice#8, %begin#9] -> output[%begin#9, 2] @20
+                        copy fifo#1[%begin#9, 2, %slice#8, %begin#9] step %slice#8 -> output[%begin#9, 2] @20
                         post head 1 @20
                       }
                     }
@@ -229,28 +232,28 @@ fn calls_with_fifos_keep_their_loops() {
                         if (((2 * %p#13) + %slice#14) >= 2) {
                           wait head 1 @15
                         }
-                        copy input[%begin#15, 1] -> fifo_2#3[%begin#15, 1, %slice#14, %begin#15] of 1 @15
+                        copy input[%begin#15, 1] -> fifo_2#3[%begin#15, 1, %slice#14, %begin#15] of 1 step ((2 * %p#13) + %slice#14) @15
                         post tail 1 @15
                       }
                     } else if (me == 1) {
                       for %slice#16 in 0 .. 2 {
                         let %begin#17 = ((4 + (%p#13 * 2)) + %slice#16)
                         wait tail 0 @17
-                        fold input[%begin#17, 1], fifo_2#3[%begin#17, 1, %slice#16, %begin#17] -> kept_2#2[%begin#17, 1, 1, (4 + (%p#13 * 2))] @17
+                        fold input[%begin#17, 1], fifo_2#3[%begin#17, 1, %slice#16, %begin#17] step ((2 * %p#13) + %slice#16) -> kept_2#2[%begin#17, 1, 1, (4 + (%p#13 * 2))] @17
                         post head 0 @17
                       }
                       for %slice#18 in 0 .. 2 {
                         if (((2 * %p#13) + %slice#18) >= 2) {
                           wait head 2 @18
                         }
-                        copy kept_2#2[t2[%p#13, %slice#18]] -> fifo_2#3[t3[%p#13, %slice#18]] of 2 @18
+                        copy kept_2#2[t2[%p#13, %slice#18]] -> fifo_2#3[t3[%p#13, %slice#18]] of 2 step ((2 * %p#13) + %slice#18) @18
                         post tail 2 @18
                       }
                     } else {
                       for %slice#19 in 0 .. 2 {
                         let %begin#20 = ((4 + (%p#13 * 2)) + %slice#19)
                         wait tail 1 @20
-                        copy fifo_2#3[%begin#20, 1, %slice#19, %begin#20] -> output[%begin#20, 1] @20
+                        copy fifo_2#3[%begin#20, 1, %slice#19, %begin#20] step ((2 * %p#13) + %slice#19) -> output[%begin#20, 1] @20
                         post head 1 @20
                       }
                     }
@@ -297,6 +300,7 @@ fn steps_are_functions() {
     assert!(form.of_program());
     expect![[r#"
         loops Doubled AllReduce nranks 1 root 0 pieces 1 of program
+        file test.coll
         scratch parts#0
         step once(%to) {
           copy output[0, 1] -> parts#0[0, 1, %to, 0] @5
@@ -306,46 +310,46 @@ fn steps_are_functions() {
           }
         }
         step twice_0() {
-          do 0 (0)
-          do 0 (1)
+          do 0 (0) @12
+          do 0 (1) @13
         }
         step twice_1() {
-          do 1 ()
-          do 1 ()
+          do 1 () @15
+          do 1 () @15
         }
         step twice_2() {
-          do 2 ()
-          do 2 ()
+          do 2 () @16
+          do 2 () @16
         }
         step twice_3() {
-          do 3 ()
-          do 3 ()
+          do 3 () @17
+          do 3 () @17
         }
         step twice_4() {
-          do 4 ()
-          do 4 ()
+          do 4 () @18
+          do 4 () @18
         }
         step twice_5() {
-          do 5 ()
-          do 5 ()
+          do 5 () @19
+          do 5 () @19
         }
         step twice_6() {
-          do 6 ()
-          do 6 ()
+          do 6 () @20
+          do 6 () @20
         }
         step twice_7() {
-          do 7 ()
-          do 7 ()
+          do 7 () @21
+          do 7 () @21
         }
         step twice_8() {
-          do 8 ()
-          do 8 ()
+          do 8 () @22
+          do 8 () @22
         }
         body {
           copy input[0, 1] -> output[0, 1] @3
-          block {
-            do 9 ()
-            do 9 ()
+          block { @24
+            do 9 () @23
+            do 9 () @23
           }
         }
     "#]]

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::Algorithm;
 use super::builder::{Builder, Stop};
-use super::record::Record;
 use super::tables::{Limits, Tables};
 use super::turning::{Axis, Leaves, Turning};
 use crate::diagnostics::{Code, Finding};
@@ -23,20 +22,22 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
     limits: Limits,
     topology: Option<&Arc<Topology>>,
 ) -> Result<Schedule, Vec<Finding>> {
-    Ok(lay_out(algorithm, nranks, limits, topology, None)?.0)
-}
-
-/// Returns the schedule of `algorithm` for `nranks` ranks, and the record of the values that its program looked up.
-///
-/// # Errors
-/// All faults of the ranks: E02xx.
-pub fn build_recording<A: Algorithm + ?Sized>(
-    algorithm: &A,
-    nranks: u32,
-) -> Result<(Schedule, Record), Vec<Finding>> {
-    let (schedule, record) =
-        lay_out(algorithm, nranks, Limits::FULL, None, Some(Record::default()))?;
-    Ok((schedule, record.unwrap_or_default()))
+    admit(nranks)?;
+    let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, limits);
+    tables.placed = topology.or(algorithm.placed_on()).cloned();
+    let mut assembly = Assembly::default();
+    for rank in (0..nranks).map(RankId) {
+        assembly.lay_out(algorithm, rank, &mut tables);
+        if tables.hopeless() {
+            break;
+        }
+    }
+    if !tables.problems.is_empty() {
+        return Err(tables.problems);
+    }
+    let schedule = assembly.finish(tables, algorithm);
+    debug_assert_eq!(legality::check(&schedule), Ok(()), "the builder makes legal schedules");
+    Ok(schedule)
 }
 
 /// Returns the ops of rank `rank` of `algorithm` for `nranks` ranks, in a schedule without the other ranks. These are
@@ -150,36 +151,6 @@ fn admit(nranks: u32) -> Result<(), Vec<Finding>> {
         return Err(vec![Finding::new(Code::NoRanks, SpanId(0), title)]);
     }
     Ok(())
-}
-
-fn lay_out<A: Algorithm + ?Sized>(
-    algorithm: &A,
-    nranks: u32,
-    limits: Limits,
-    topology: Option<&Arc<Topology>>,
-    record: Option<Record>,
-) -> Result<(Schedule, Option<Record>), Vec<Finding>> {
-    admit(nranks)?;
-    let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, limits);
-    tables.record = record;
-    tables.placed = topology.or(algorithm.placed_on()).cloned();
-    let mut assembly = Assembly::default();
-    for rank in (0..nranks).map(RankId) {
-        assembly.lay_out(algorithm, rank, &mut tables);
-        if tables.hopeless() {
-            break;
-        }
-    }
-    if !tables.problems.is_empty() {
-        return Err(tables.problems);
-    }
-    let mut record = tables.record.take();
-    if let Some(record) = &mut record {
-        record.complete(&tables.declared, tables.slots.links(), &tables.lanes.items);
-    }
-    let schedule = assembly.finish(tables, algorithm);
-    debug_assert_eq!(legality::check(&schedule), Ok(()), "the builder makes legal schedules");
-    Ok((schedule, record))
 }
 
 /// Streams one after another, and tables in the order of their first use: so equal programs give equal schedules,

@@ -7,7 +7,6 @@ pub(crate) mod assembly;
 pub mod builder;
 mod calls;
 mod configured;
-pub mod record;
 mod runs;
 pub(crate) mod slots;
 pub(crate) mod tables;
@@ -29,7 +28,7 @@ use builder::{Builder, Stop};
 pub use walk::trace;
 
 pub(crate) use assembly::is_together;
-pub use assembly::{build_recording, one_rank};
+pub use assembly::one_rank;
 pub use builder::fifo::{CREDITS, SLICES};
 pub use configured::Configured;
 pub use tables::Limits;

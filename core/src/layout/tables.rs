@@ -6,7 +6,6 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::calls::{BoundBuffer, CallOf};
-use super::record::Record;
 use super::slots::FifoSlots;
 use super::turning::Turning;
 use crate::collective::Collective;
@@ -53,8 +52,6 @@ pub(crate) struct Tables {
     pub(crate) calls: FxHashMap<CallOf, (RankId, (BoundBuffer, BoundBuffer))>,
     /// Scratch by its declaration: the calls that lead to it, the lane, and the number of the declaration.
     pub(crate) declared: FxHashMap<(Vec<u32>, LaneId, usize), ScratchId>,
-    /// The questions and answers of the program, where they are recorded.
-    pub(crate) record: Option<Record>,
     /// The changes of values from rank to rank, where a walk follows them.
     pub(crate) turning: Option<Turning>,
     /// The topology that the whole run was placed on.
@@ -123,7 +120,6 @@ impl Tables {
             multiple: 1,
             calls: FxHashMap::default(),
             declared: FxHashMap::default(),
-            record: None,
             turning: None,
             placed: None,
             limits,

@@ -60,18 +60,35 @@ impl Program {
         called
     }
 
+    /// Whether it passes data through a fifo, or a program that it calls does.
+    pub fn passes(&self) -> bool {
+        let own = |program: &Self| {
+            let mut passes = false;
+            program.visit(&mut |stmt| passes |= matches!(stmt.kind, StmtKind::Pass(_)));
+            passes
+        };
+        own(self) || self.called().iter().any(|program| own(program))
+    }
+
     fn list_called(&self, called: &mut Vec<Arc<Self>>) {
+        self.visit(&mut |stmt| {
+            if let StmtKind::Call(Call { program, .. }) = &stmt.kind
+                && !called.iter().any(|known| Arc::ptr_eq(known, program))
+            {
+                program.list_called(called);
+                called.push(program.clone());
+            }
+        });
+    }
+
+    /// Calls `each` with every statement of the program and of its steps.
+    fn visit(&self, each: &mut impl FnMut(&Stmt)) {
         let mut blocks: Vec<&[Stmt]> = self.steps.iter().map(|step| &*step.body).collect();
         blocks.push(&self.body);
         while let Some(block) = blocks.pop() {
             for stmt in block {
                 blocks.extend(stmt.blocks());
-                if let StmtKind::Call(Call { program, .. }) = &stmt.kind
-                    && !called.iter().any(|known| Arc::ptr_eq(known, program))
-                {
-                    program.list_called(called);
-                    called.push(program.clone());
-                }
+                each(stmt);
             }
         }
     }

@@ -61,8 +61,6 @@ pub enum Fault {
     },
     /// A boundary that needs a fraction of more than 64 bits.
     Fraction,
-    /// A region whose boundaries a device cannot number.
-    Grain,
     /// A range of slots: slots are not adjacent.
     SlotRange,
     /// A rank that the group does not have.
@@ -86,7 +84,6 @@ impl Fault {
             }
             Self::Argument { .. } => Code::BadArgument,
             Self::SlotRange | Self::FloatingSlot => Code::UnknownSlotLength,
-            Self::Grain => Code::NoSuchKernel,
         }
     }
 
@@ -96,9 +93,6 @@ impl Fault {
         match self {
             Self::Rank { .. } => finding.help("write `% nranks`, or `require` the rank counts that fit: `require is_power_of_two(nranks), \"…\";`"),
             Self::RootsParent { .. } => finding.help("ask only below the root: `if local != tree.root { let up = tree.parent; … }`"),
-            Self::Grain => finding
-                .note("a kernel counts both ends of a region in one fraction of the count")
-                .help("take the table form, whose boundaries the host works out; or cut into fewer pieces"),
             _ => finding,
         }
     }
@@ -126,9 +120,6 @@ impl fmt::Display for Fault {
             Self::Fraction => {
                 f.write_str("the pieces are too fine: a boundary needs more than 64 bits")
             }
-            Self::Grain => f.write_str(
-                "the pieces are too fine for a kernel's loops: in lowest terms they need more than 62 bits",
-            ),
             Self::SlotRange => f.write_str("a range of slots is not a region: slots do not adjoin"),
             Self::FloatingSlot => {
                 f.write_str("a slot has the length of what it holds, so it cannot be split")

@@ -166,29 +166,6 @@ impl Partition {
         Self { groups, place }
     }
 
-    /// Returns the partition as a list of numbers: the number of ranks, the number of groups, whether all are of one
-    /// size; the group of each rank, its position there; the start of each group, and the groups' ranks; the size of
-    /// the largest group, the start of the ranks at each position, and these ranks.
-    pub fn words(&self) -> Vec<i64> {
-        let groups = &self.groups;
-        let most = groups.iter().map(Vec::len).max().unwrap_or(0);
-        let at = |position| groups.iter().filter_map(move |group| group.get(position).copied());
-        let across: Vec<Vec<u32>> = (0..most).map(|position| at(position).collect()).collect();
-        let listed = |lists: &[Vec<u32>]| -> Vec<i64> {
-            let ranks = lists.iter().flatten().map(|rank| i64::from(*rank));
-            firsts(lists).chain(ranks).collect()
-        };
-        let even = groups.windows(2).all(|pair| pair[0].len() == pair[1].len());
-        [self.place.len() as i64, groups.len() as i64, even.into()]
-            .into_iter()
-            .chain(self.place.iter().map(|(index, _)| (*index).into()))
-            .chain(self.place.iter().map(|(_, position)| (*position).into()))
-            .chain(listed(groups))
-            .chain([most as i64])
-            .chain(listed(&across))
-            .collect()
-    }
-
     fn even(size: u32, nranks: u32) -> Self {
         let end = |from: u32| from.saturating_add(size).min(nranks);
         Self::new((0..nranks).step_by(size as usize).map(|from| (from..end(from)).collect()))
@@ -253,13 +230,4 @@ impl GroupPlace {
     fn ranks(&self, group: &[u32]) -> Vec<RankId> {
         group.iter().map(|rank| self.members.rank(*rank)).collect()
     }
-}
-
-/// Returns the position among all items where each list begins, and the end of the last list.
-pub fn firsts<T>(lists: &[Vec<T>]) -> impl Iterator<Item = i64> + '_ {
-    let ends = lists.iter().scan(0, |end, list| {
-        *end += list.len() as i64;
-        Some(*end)
-    });
-    std::iter::once(0).chain(ends)
 }

@@ -8,7 +8,7 @@ use crate::topology::Topology;
 
 /// A topology with the number of ranks of the run, which are the first of its ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RankedTopology {
+pub(crate) struct RankedTopology {
     /// The topology, which may have more ranks than run.
     pub topology: Arc<Topology>,
     /// The number of ranks that run.
@@ -23,38 +23,38 @@ impl RankedTopology {
     }
 
     /// Whether a link joins two ranks; a fault where one of them does not run.
-    pub fn linked(&self, a: i64, b: i64) -> Result<bool, Fault> {
+    pub(crate) fn linked(&self, a: i64, b: i64) -> Result<bool, Fault> {
         Ok(self.topology.linked(self.rank(a)?, self.rank(b)?))
     }
 
     /// Returns the ranks that a link joins to `rank`; a fault where `rank` does not run.
-    pub fn neighbors(&self, rank: i64) -> Result<Vec<i64>, Fault> {
+    pub(crate) fn neighbors(&self, rank: i64) -> Result<Vec<i64>, Fault> {
         Ok(self.members(self.topology.neighbors(self.rank(rank)?)))
     }
 
     /// Returns the ranks that have a link to both `a` and `b`; a fault where one of these does not run.
-    pub fn relays(&self, a: i64, b: i64) -> Result<Vec<i64>, Fault> {
+    pub(crate) fn relays(&self, a: i64, b: i64) -> Result<Vec<i64>, Fault> {
         Ok(self.members(self.topology.relays(self.rank(a)?, self.rank(b)?)))
     }
 
     /// Returns the ranks of the pairs without a link, pair by pair.
-    pub fn missing(&self) -> Vec<i64> {
+    pub(crate) fn missing(&self) -> Vec<i64> {
         let pairs = self.topology.missing(self.nranks).into_iter();
         pairs.flat_map(|(a, b)| [a, b]).map(|rank| rank.0.into()).collect()
     }
 
     /// Returns the parts of the data that ring, relays and hubs take of it, as the topology has them.
-    pub fn shares(&self) -> Vec<i64> {
+    pub(crate) fn shares(&self) -> Vec<i64> {
         self.topology.shares(self.nranks).into_iter().map(i64::from).collect()
     }
 
     /// Returns the ranks with a link to every other rank.
-    pub fn hubs(&self) -> Vec<i64> {
+    pub(crate) fn hubs(&self) -> Vec<i64> {
         self.members(self.topology.hubs(self.nranks))
     }
 
     /// Returns the ranks that run, as numbers.
-    pub fn members(&self, ranks: Vec<RankId>) -> Vec<i64> {
+    pub(crate) fn members(&self, ranks: Vec<RankId>) -> Vec<i64> {
         ranks.into_iter().filter(|r| r.0 < self.nranks).map(|r| i64::from(r.0)).collect()
     }
 }

@@ -319,19 +319,6 @@ impl Rooted {
         }
     }
 
-    /// Returns the tree as a list of numbers: ranks, root, depth; parents, -1 for the root's; levels; the start of the
-    /// children of each rank, and the children.
-    pub fn words(&self) -> impl Iterator<Item = i64> + '_ {
-        let above = |(rank, up): (usize, &u32)| {
-            if rank as u32 == self.root { -1 } else { (*up).into() }
-        };
-        let tables = [&self.level, &self.first, &self.children];
-        [self.parent.len() as i64, self.root.into(), self.depth.into()]
-            .into_iter()
-            .chain(self.parent.iter().enumerate().map(above))
-            .chain(tables.into_iter().flatten().map(|word| i64::from(*word)))
-    }
-
     pub(super) const fn root(&self) -> u32 {
         self.root
     }

@@ -169,17 +169,6 @@ impl Forest {
     pub fn trees(&self) -> impl Iterator<Item = &Rooted> {
         self.trees.iter().map(AsRef::as_ref)
     }
-
-    /// Returns the numbers beside the trees: the weight of each tree, and its place among the trees of its root; the
-    /// number of ranks, the start of the weights of the trees of each root, and these weights.
-    pub fn words(&self) -> impl Iterator<Item = i64> + '_ {
-        let of_root = self.of_root.iter().flatten();
-        let lists = self.weights.iter().chain(&self.position).copied();
-        lists
-            .chain([self.of_root.len() as i64])
-            .chain(super::groups::firsts(&self.of_root))
-            .chain(of_root.copied())
-    }
 }
 
 /// Several trees as a rank sees them: the answers to `trees[t]`, `trees.weights` and the like.

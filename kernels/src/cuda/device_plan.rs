@@ -96,7 +96,7 @@ impl DevicePlan {
             let what = format!("the plan's memory on device {}", device.ordinal);
             Error::from(crate::Error::TooLarge { what })
         };
-        let arena = Arena::new(layout, facts.words.len(), nranks, here, groups.len());
+        let arena = Arena::new(layout, facts.words.len(), nranks, here);
         let arena = arena.map_err(too_large)?;
         let mut memory = device.zeros("facts, counters and scratch of the plan", arena.bytes)?;
         let words: Vec<u8> = facts.words.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -108,8 +108,7 @@ impl DevicePlan {
         let on_device = |offset: usize| base + offset as u64;
         let launch = Launch {
             facts: on_device(arena.facts),
-            work: on_device(arena.work),
-            steps: on_device(arena.steps),
+            launches: on_device(arena.launches),
             first_group: groups.start as u64,
             ..launch
         };

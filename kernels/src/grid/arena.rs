@@ -13,10 +13,8 @@ pub struct Arena {
     /// The tables of the addresses of all ranks' memory: one for direct launches, one for launches that graphs of the
     /// callers replay, and one for launches of a graph of the plan's own.
     pub tables: [usize; Self::TABLES],
-    /// The words of each CTA.
-    pub work: usize,
-    /// Step numbers of links.
-    pub steps: usize,
+    /// The numbers of launches of CTAs.
+    pub launches: usize,
     /// The memory of each rank on this device: its counters of posts and of waits, and its scratch.
     pub ranks: Vec<Home>,
     /// The range that is zero before the first launch, and after a launch that gave up.
@@ -42,13 +40,12 @@ impl Arena {
     /// The number of tables of addresses.
     pub const TABLES: usize = 3;
 
-    /// Lays out the block of a device with `ranks_here` of the ranks and `groups_here` of the streams.
+    /// Lays out the block of a device with `ranks_here` of the ranks.
     pub fn new(
         layout: &GridLayout,
         facts_words: usize,
         nranks: usize,
         ranks_here: usize,
-        groups_here: usize,
     ) -> Result<Self, TooLarge> {
         let mut bytes: usize = 0;
         let mut take = |count: usize, size: usize| {
@@ -61,9 +58,7 @@ impl Arena {
         for table in &mut tables {
             *table = take(nranks, RankMemory::BYTES)?;
         }
-        let ctas = groups_here.checked_mul(layout.parts).ok_or(TooLarge)?;
-        let work = take(ctas, layout.work_words.checked_mul(8).ok_or(TooLarge)?)?;
-        let steps = take(layout.steps_words, 8)?;
+        let launches = take(layout.launches_words, 8)?;
         let ranks = (0..ranks_here).map(|_| {
             Ok(Home {
                 posted: take(layout.posted_words, 8)?,
@@ -72,7 +67,7 @@ impl Arena {
             })
         });
         let ranks = ranks.collect::<Result<_, _>>()?;
-        Ok(Self { facts, tables, work, steps, ranks, cleared: work..bytes, bytes })
+        Ok(Self { facts, tables, launches, ranks, cleared: launches..bytes, bytes })
     }
 }
 
@@ -85,38 +80,36 @@ mod tests {
         parts: 2,
         posted_words: 10,
         waited_words: 20,
-        work_words: 3,
-        steps_words: 4,
+        launches_words: 4,
         scratch_bytes: 1000,
         control_words: 40,
     };
 
     #[test]
     fn nothing_overlaps_and_everything_is_aligned() {
-        let arena = Arena::new(&LAYOUT, 100, 3, 2, 3).expect("it fits");
+        let arena = Arena::new(&LAYOUT, 100, 3, 2).expect("it fits");
         let mut spans = vec![
             (arena.facts, 800),
             (arena.tables[0], 120),
             (arena.tables[1], 120),
-            (arena.work, 3 * 2 * 3 * 8),
-            (arena.steps, 32),
+            (arena.launches, 32),
         ];
         for rank in &arena.ranks {
             spans.extend([(rank.posted, 80), (rank.waited, 160), (rank.scratch, 1000)]);
         }
-        assert_eq!(spans.len(), 5 + 2 * 3);
+        assert_eq!(spans.len(), 4 + 2 * 3);
         for pair in spans.windows(2) {
             assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{pair:?}");
         }
         assert!(spans.iter().all(|(at, _)| at % Arena::ALIGN == 0));
         let (at, len) = spans[spans.len() - 1];
         assert_eq!(arena.bytes, at + len);
-        assert_eq!(arena.cleared, arena.work..arena.bytes, "neither facts nor addresses");
+        assert_eq!(arena.cleared, arena.launches..arena.bytes, "neither facts nor addresses");
     }
 
     #[test]
     fn what_has_no_address_is_refused() {
         let huge = GridLayout { scratch_bytes: usize::MAX - 300, ..LAYOUT };
-        assert_eq!(Arena::new(&huge, 1, 1, 1, 1), Err(TooLarge));
+        assert_eq!(Arena::new(&huge, 1, 1, 1), Err(TooLarge));
     }
 }

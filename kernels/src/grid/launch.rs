@@ -10,10 +10,8 @@ pub struct Launch {
     pub ranks: u64,
     /// The control block, in memory that the host sees.
     pub control: u64,
-    /// Words that each CTA of this device has for itself.
-    pub work: u64,
-    /// Step numbers of the links of fifos.
-    pub steps: u64,
+    /// The number of launches before, of each CTA that counts them.
+    pub launches: u64,
     /// Elements a unit.
     pub count: u64,
     /// CTAs a stream.
@@ -28,10 +26,10 @@ pub struct Launch {
 
 impl Launch {
     /// Returns the words, in order.
-    pub const fn words(self) -> [u64; 10] {
-        let Self { facts, ranks, control, work, steps, count, parts, first_group, .. } = self;
+    pub const fn words(self) -> [u64; 9] {
+        let Self { facts, ranks, control, launches, count, parts, first_group, .. } = self;
         let Self { poll_limit_ns, finish_scale, .. } = self;
-        [facts, ranks, control, work, steps, count, parts, first_group, poll_limit_ns, finish_scale]
+        [facts, ranks, control, launches, count, parts, first_group, poll_limit_ns, finish_scale]
     }
 }
 
@@ -70,13 +68,12 @@ mod tests {
 
     #[test]
     fn the_words_lie_as_the_prelude_has_them() {
-        assert_eq!((size_of::<Launch>(), RankMemory::BYTES), (80, 40));
+        assert_eq!((size_of::<Launch>(), RankMemory::BYTES), (72, 40));
         let offsets = [
             offset_of!(Launch, facts),
             offset_of!(Launch, ranks),
             offset_of!(Launch, control),
-            offset_of!(Launch, work),
-            offset_of!(Launch, steps),
+            offset_of!(Launch, launches),
             offset_of!(Launch, count),
             offset_of!(Launch, parts),
             offset_of!(Launch, first_group),

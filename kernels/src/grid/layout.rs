@@ -18,10 +18,8 @@ pub struct GridLayout {
     pub posted_words: usize,
     /// 8-byte counters at each rank of waits done.
     pub waited_words: usize,
-    /// 8-byte words that each CTA has for itself.
-    pub work_words: usize,
-    /// 8-byte step numbers of the links of fifos.
-    pub steps_words: usize,
+    /// 8-byte numbers of launches, one for each CTA that counts them.
+    pub launches_words: usize,
     /// Bytes of scratch at each rank.
     pub scratch_bytes: usize,
     /// 8-byte words of the control block.
@@ -45,8 +43,7 @@ impl GridLayout {
             parts,
             posted_words: counters,
             waited_words: counters,
-            work_words: word(facts.work_words)?,
-            steps_words: times(word(facts.links)?, 2 * parts)?,
+            launches_words: if facts.counts_launches { times(groups, parts)? } else { 0 },
             scratch_bytes: times(word(facts.scratch_elements)?, element_size)?,
             control_words: CONTROL_HEAD + CONTROL_GROUP * groups,
         })
@@ -66,8 +63,7 @@ mod tests {
             groups: (0..6).map(|at| Group { rank: RankId(at / 2), stream: at % 2 }).collect(),
             lanes: vec![Vec::new()],
             posted_words: 100,
-            work_words: 12,
-            links: 3,
+            counts_launches: true,
             scratch_elements: 1000,
             scale_outputs: false,
         }
@@ -76,10 +72,10 @@ mod tests {
     #[test]
     fn everything_that_a_part_has_of_its_own_grows_with_the_parts() {
         let one = GridLayout::new(&facts(), 1, 4).expect("it fits");
-        assert_eq!((one.waited_words, one.steps_words), (100, 6));
+        assert_eq!((one.waited_words, one.launches_words), (100, 6));
         assert_eq!((one.scratch_bytes, one.control_words), (4000, 8 + 6 * 8));
         let four = GridLayout::new(&facts(), 4, 4).expect("it fits");
-        assert_eq!((four.posted_words, four.waited_words, four.steps_words), (400, 400, 24));
+        assert_eq!((four.posted_words, four.waited_words, four.launches_words), (400, 400, 24));
         assert_eq!(four.scratch_bytes, one.scratch_bytes);
     }
 

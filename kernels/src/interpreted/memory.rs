@@ -26,8 +26,7 @@ pub(super) struct Ranges {
 struct DeviceRanges {
     facts: usize,
     table: usize,
-    work: usize,
-    steps: usize,
+    launches: usize,
     first_group: usize,
 }
 
@@ -94,11 +93,7 @@ impl Ranges {
             let device = DeviceRanges {
                 facts: named("the facts", facts),
                 table: named("the table of ranks", words(5 * placement.nranks as usize)),
-                work: named(
-                    "the work of blocks",
-                    words(groups.len() * layout.parts * layout.work_words),
-                ),
-                steps: named("the steps of links", words(layout.steps_words)),
+                launches: named("the numbers of launches", words(layout.launches_words)),
                 first_group: groups.start,
             };
             ranges.devices.push(device);
@@ -145,11 +140,8 @@ impl Ranges {
         }
     }
 
-    /// Sets the memory that each launch finds anew: inputs, outputs, and the words of blocks.
+    /// Sets the memory that each launch finds anew: inputs and outputs.
     pub(super) fn fill(&mut self, job: &ShimJob) {
-        for device in &self.devices {
-            self.windows[device.work].bytes.fill(FILL);
-        }
         for ((rank, buffers), input) in self.ranks.iter().zip(job.buffers()).zip(job.inputs) {
             self.windows[rank.output].bytes.fill(FILL);
             let at = if job.in_place { buffers.input_at } else { 0 };
@@ -159,13 +151,12 @@ impl Ranges {
 
     /// The argument of the launch on a device.
     pub(super) fn launch(&self, job: &ShimJob, device: usize) -> Launch {
-        let DeviceRanges { facts, table, work, steps, first_group } = self.devices[device];
+        let DeviceRanges { facts, table, launches, first_group } = self.devices[device];
         Launch {
             facts: self.address(facts),
             ranks: self.address(table),
             control: self.address(self.control),
-            work: self.address(work),
-            steps: self.address(steps),
+            launches: self.address(launches),
             count: job.count,
             parts: job.parts.into(),
             first_group: first_group as u64,

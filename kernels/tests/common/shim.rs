@@ -44,8 +44,7 @@ pub struct Job {
     /// The rank whose CTAs end at once.
     pub stuck_rank: Option<usize>,
     pub channels: usize,
-    pub work_words: usize,
-    pub steps_words: usize,
+    pub launches_words: usize,
     pub scratch_bytes: usize,
     pub finish_scale: bool,
     /// Groups, and the facts in which they are described.
@@ -87,8 +86,7 @@ impl Default for Job {
             poll_limit: Duration::from_secs(30),
             stuck_rank: None,
             channels: 1,
-            work_words: 0,
-            steps_words: 0,
+            launches_words: 0,
             scratch_bytes: 0,
             finish_scale: false,
             groups: 1,
@@ -190,7 +188,7 @@ impl Job {
         let stuck = self.stuck_rank.map_or(-1i64, |rank| rank as i64) as u64;
         let in_place = self.ranks.iter().any(|rank| rank.shared.is_some());
         let words = self.channels * self.parts;
-        let sizes = [words, words, self.work_words, self.steps_words, self.scratch_bytes];
+        let sizes = [words, words, self.launches_words, self.scratch_bytes];
         let shape = [self.parts, self.threads, self.element].map(|n| n as u64);
         let numbers = [self.ranks.len(), self.groups, self.repeats].map(|n| n as u64);
         let mut job = vec![0x4a_4f42, u64::from(self.trace)];

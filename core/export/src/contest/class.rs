@@ -7,7 +7,7 @@ use super::moves;
 use super::print::{self, Printer};
 use crate::loops::Loops;
 use crate::loops::columns::ColumnPlace;
-use crate::loops::ir::{LoopNode, Number};
+use crate::loops::ir::{At, LoopNode, Number};
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::layout::Configured;
 use roundelay_core::schedule::{Schedule, SignalKind};
@@ -35,7 +35,8 @@ pub(super) fn functions(
         }
         loops
     });
-    let (loops, facts) = Loops::checked(lifted, single, pieces)?;
+    let flat = || Loops::flat(single, pieces, false);
+    let (loops, facts) = Loops::checked(lifted, flat, single)?;
     let said = |line| said(source, line);
     let (functions, body) = Printer::class(&loops, &facts, &said);
     let mut text = String::new();
@@ -93,7 +94,7 @@ fn signals(loops: &mut Loops, kind: SignalKind, pairs: &[Pair]) -> Vec<LoopNode>
         let ranks: Vec<u32> = (0..loops.nranks).collect();
         let mut place = ColumnPlace::new(&ranks, loops.nranks);
         let row = |nth: usize| peers.iter().map(|own| own.get(nth).copied().unwrap_or(0)).collect();
-        let signal = |peer| LoopNode::Signal { line: 0, post, kind, peer };
+        let signal = |peer| LoopNode::Signal { at: At::default(), post, kind, peer, lane: None };
         if counts.iter().all(|count| *count as usize == many) {
             all.extend(
                 (0..many).map(|nth| signal(place.number(&mut loops.tables, &vec![row(nth)]))),

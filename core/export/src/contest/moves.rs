@@ -87,14 +87,16 @@ pub(super) fn split_nodes(nodes: Vec<LoopNode>) -> Vec<LoopNode> {
             *block = split_nodes(std::mem::take(block));
         }
         match node {
-            LoopNode::Move { line, srcs, dsts, .. } => {
+            LoopNode::Move { at, mut srcs, mut dsts, .. } => {
+                // No flag counts the passes of a link here.
+                srcs.iter_mut().chain(&mut dsts).for_each(|place| place.step = None);
                 let singles = singles(&srcs, &dsts, |place| place.of.is_none());
                 let single =
-                    |(srcs, dst)| LoopNode::Move { line, chain: false, srcs, dsts: vec![dst] };
+                    |(srcs, dst)| LoopNode::Move { at, chain: false, srcs, dsts: vec![dst] };
                 all.extend(singles.into_iter().flatten().map(single));
             }
-            LoopNode::Signal { line, post, kind, peer } => {
-                all.push(LoopNode::Signal { line, post, kind: kind_on_link(kind), peer });
+            LoopNode::Signal { at, post, kind, peer, .. } => {
+                all.push(LoopNode::Signal { at, post, kind: kind_on_link(kind), peer, lane: None });
             }
             node => all.push(node),
         }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use crate::cuda::names::identifier;
 use crate::loops::Loops;
 use crate::loops::cpp::{NumberText, nested};
-use crate::loops::ir::{LoopNode, LoopPlace, LoopTable, Number, Piece, binary};
+use crate::loops::ir::{At, LoopNode, LoopPlace, LoopTable, Number, Piece, binary};
 use crate::loops::machine::RunFacts;
 use roundelay_core::schedule::{Buffer, SignalKind};
 use roundelay_core::syntax::ast::BinOp;
@@ -124,7 +124,9 @@ impl<'t> Printer<'t> {
     }
 
     /// Prints a source line as a comment, once for all statements of the line.
-    fn at(&mut self, line: u32) {
+    fn at(&mut self, at: At) {
+        // Lines of other files must not be taken for lines of this file.
+        let line = if at.file == 0 { at.line } else { 0 };
         if self.line != Some(line) {
             self.line = Some(line);
             if let Some(said) = (self.said)(line) {
@@ -145,10 +147,10 @@ impl<'t> Printer<'t> {
     /// Prints the statements of a scope that ends after them. A block that comes last needs no braces: it ends with the
     /// scope.
     pub(super) fn nodes(&mut self, nodes: &[LoopNode]) {
-        for (at, node) in nodes.iter().enumerate() {
+        for (nth, node) in nodes.iter().enumerate() {
             match node {
-                LoopNode::Block { line, body } if at + 1 == nodes.len() => {
-                    self.at(*line);
+                LoopNode::Block { at, body } if nth + 1 == nodes.len() => {
+                    self.at(*at);
                     self.line = None;
                     self.nodes(body);
                 }
@@ -177,8 +179,8 @@ impl<'t> Printer<'t> {
                 self.line = None;
                 self.put("}");
             }
-            LoopNode::Streams { line, var, lo, hi, body } => {
-                self.at(*line);
+            LoopNode::Streams { at, var, lo, hi, body } => {
+                self.at(*at);
                 self.streams(*var, [lo, hi], body);
             }
             LoopNode::If(arms, otherwise) => {
@@ -194,8 +196,8 @@ impl<'t> Printer<'t> {
                 }
                 self.put("}");
             }
-            LoopNode::Block { line, body } => {
-                self.at(*line);
+            LoopNode::Block { at, body } => {
+                self.at(*at);
                 self.put("{");
                 self.body(body);
                 self.put("}");
@@ -210,8 +212,8 @@ impl<'t> Printer<'t> {
                 self.line = None;
                 self.put("}");
             }
-            LoopNode::Do { line, function, args } => {
-                self.at(*line);
+            LoopNode::Do { at, function, args } => {
+                self.at(*at);
                 let objects = OBJECTS.into_iter().zip(self.heads[*function]);
                 let objects = objects.filter(|(_, used)| *used).map(|((_, name), _)| match name {
                     "stream" => self.stream().to_owned(),
@@ -221,8 +223,8 @@ impl<'t> Printer<'t> {
                 let args: Vec<_> = objects.chain(args).collect();
                 self.put(&format!("CHK_RET({}({}));", self.function(*function), args.join(", ")));
             }
-            LoopNode::Signal { line, post, kind, peer } => {
-                self.at(*line);
+            LoopNode::Signal { at, post, kind, peer, .. } => {
+                self.at(*at);
                 let peer = self.number(peer).code;
                 let call = match (kind, post) {
                     (SignalKind::Fork, false) => "Begin()".to_owned(),
@@ -239,8 +241,8 @@ impl<'t> Printer<'t> {
                 };
                 self.put(&format!("CHK_RET(lane.{call});"));
             }
-            LoopNode::Move { line, srcs, dsts, .. } => {
-                self.at(*line);
+            LoopNode::Move { at, srcs, dsts, .. } => {
+                self.at(*at);
                 // A reduction has its destination as its first source.
                 let method = if srcs.len() == 1 { "Copy" } else { "Reduce" };
                 let [src, dst] = [&srcs[srcs.len() - 1], &dsts[0]].map(|place| self.place(place));
@@ -357,6 +359,7 @@ impl<'t> Printer<'t> {
     fn number(&self, number: &Number) -> Text {
         let text = NumberText {
             me: "me",
+            ty: Some("i64"),
             nranks: (self.loops.nranks, "nranks"),
             var: &|var| self.names[&var].clone(),
             entry: &|table, indices| self.entry(table, indices),

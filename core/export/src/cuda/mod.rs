@@ -3,13 +3,11 @@
 //! One text serves every rank count, count and parameter of an algorithm: the author's loops stay loops, and their data
 //! comes as [`Facts`]. The text calls the device library in `roundelay-kernels`.
 
-mod exprs;
 mod facts;
 pub(super) mod names;
 mod parts;
+mod print;
 mod prune;
-mod source;
-mod stmts;
 mod summary;
 mod text;
 mod words;
@@ -18,18 +16,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use roundelay_core::check::hir::{self, Stmt, StmtKind};
-use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
+use crate::loops::Loops;
+use crate::loops::machine::{self, RunFacts};
+use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{OpId, RankId, ScratchId};
-use roundelay_core::layout::record::Record;
-use roundelay_core::layout::{Configured, build_recording};
+use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Optimized;
 use roundelay_core::schedule::{Buffer, Op, OpKind, Schedule, SignalKind};
 use roundelay_core::source::Span;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::{Proof, Proved};
-use source::Notes;
 pub use words::Header;
 
 /// The protocol by which data and signals travel between ranks in a kernel.
@@ -64,7 +61,7 @@ impl Protocol {
     /// Returns the protocol that a program needs: [`Self::Simple`] if it sends and receives through a fifo, else
     /// [`Self::Direct`].
     pub fn of(algorithm: &Configured) -> Self {
-        if passes(&algorithm.checked().body) { Self::Simple } else { Self::Direct }
+        if algorithm.program().passes() { Self::Simple } else { Self::Direct }
     }
 }
 
@@ -85,19 +82,6 @@ pub fn check_width(schedule: &Schedule, element: DType) -> Result<(), Box<Diagno
             Err(Box::new(refused.help(NEEDS_WIDE)))
         }
     }
-}
-
-/// Whether statements pass data through a fifo.
-fn passes(body: &[Stmt]) -> bool {
-    let mut found = false;
-    hir::walk(body, &mut |stmt| {
-        found |= match &stmt.kind {
-            StmtKind::Primitive { .. } => true,
-            StmtKind::Run(run) => passes(&run.callee.algorithm.body),
-            _ => false,
-        };
-    });
-    found
 }
 
 /// The form of the algorithm in a kernel.
@@ -150,12 +134,11 @@ pub struct Kernel {
     pub proof: Arc<Proof>,
     /// The moves after which `avg` divides.
     finish: BTreeSet<OpId>,
-    /// For loops: the program's questions and their answers, and the places of its objects.
-    record: Option<(Record, Vec<Site>)>,
+    /// The scratch that fifos pass data through.
+    fifos: BTreeSet<ScratchId>,
+    /// For loops: their form, and the facts of its runs.
+    loops: Option<(Loops, RunFacts)>,
 }
-
-/// The place at which an object is made: the algorithm, and the span of the expression.
-type Site = (String, (u32, u32));
 
 /// A group of CTAs: one stream of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,10 +160,8 @@ pub struct Facts {
     pub lanes: Vec<Vec<i64>>,
     /// The number of 8-byte counters at each rank.
     pub posted_words: u64,
-    /// The number of 8-byte words of each CTA's own memory.
-    pub work_words: u64,
-    /// The number of links of the fifos; each part of each side of a link has a step number.
-    pub links: u64,
+    /// Whether each CTA counts the launches, for the flags of its lines.
+    pub counts_launches: bool,
     /// The scratch of each rank, in elements.
     pub scratch_elements: u64,
     /// Whether `avg` divides whole outputs after the kernel.
@@ -212,13 +193,7 @@ impl Kernel {
                 format!("loops of {} have one count, and not one for each block", checked.name);
             return Err(refuse(title, "make the kernel of the schedule for equal counts"));
         }
-        if checked.escapes {
-            return Err(refuse(
-                format!("{} calls Rust functions, which a kernel cannot", checked.name),
-                "take the table form: it holds what they came to",
-            ));
-        }
-        let passes = passes(&checked.body);
+        let passes = algorithm.program().passes();
         if passes != (spec.protocol != Protocol::Direct) {
             let (name, protocol) = (&checked.name, spec.protocol.name());
             return Err(if passes {
@@ -235,53 +210,51 @@ impl Kernel {
                 )
             });
         }
-        let nranks = proved.schedule().nranks;
-        let place = |all: Vec<Finding>| -> Vec<Diagnostic> {
-            all.into_iter().map(|f| algorithm.diagnostic(f, nranks)).collect()
-        };
-        let (schedule, mut record) = build_recording(algorithm, nranks).map_err(place)?;
-        if !links_have_one_stream(&schedule) {
-            record.refuse("several streams of a rank use one link of a fifo".into());
-        }
-        if let Some(why) = &record.irregular {
+        let schedule = Schedule::clone(proved.schedule());
+        let unfit = |why: &str| {
             let title = format!("the loops of {} do not fit one kernel: {why}", checked.name);
-            return Err(refuse(title, "take the table form"));
+            refuse(title, "take the table form")
+        };
+        let pieces = crate::loops::pieces(&schedule).map_err(|all| unfit(&all[0].title))?;
+        if !links_have_one_stream(&schedule) {
+            return Err(unfit("several streams of a rank use one link of a fifo"));
         }
-        if spec.protocol == Protocol::Ll && reaches_out(&schedule, &record) {
+        let (mut loops, facts) =
+            Loops::with_lanes(algorithm, &schedule, pieces).map_err(|all| unfit(&all[0].title))?;
+        let fifos = fifos(&mut loops);
+        if spec.protocol == Protocol::Ll && reaches_out(&schedule, &fifos) {
             return Err(refuse(
                 format!("{} reads or writes peers' memory beside its fifo", checked.name),
                 "take protocol simple: the flags of ll say only that a slot's data has arrived",
             ));
         }
-        let dropped = prune::needless(checked, &schedule, spec.callers);
-        let pruned = prune::without(&schedule, &dropped, spec.callers);
-        debug_assert!(pruned.is_some(), "elision leaves out only needless signals");
-        let (dropped, schedule, proof) = match pruned {
-            Some((schedule, proof)) => (dropped, schedule, Arc::new(proof)),
-            None => (BTreeSet::new(), schedule, proved.proof().clone()),
-        };
-        let mut calls = BTreeSet::new();
-        hir::walk(&checked.body, &mut |stmt| {
-            if let StmtKind::Run(_) = stmt.kind {
-                calls.insert(stmt.at);
-            }
+        let dropped = prune::needless(&schedule, &facts.nodes, spec.callers);
+        let left_out = summary::left_out(&mut loops, &dropped);
+        let pruned = prune::without(&schedule, &facts.nodes, &dropped, spec.callers);
+        let pruned = pruned.and_then(|(schedule, proof)| {
+            let loops = loops.clone().without(&dropped);
+            let facts = machine::check(&loops, &schedule).ok()?;
+            Some((loops, facts, schedule, proof))
         });
-        let fifos = record.fifos().collect();
-        let meets = parts::statements(&schedule, &calls, &fifos);
-        let notes = Notes { dropped, meets };
+        debug_assert!(pruned.is_some(), "elision leaves out only needless signals");
+        let (loops, facts, schedule, proof, left_out) = match pruned {
+            Some((loops, facts, schedule, proof)) => {
+                (loops, facts, schedule, Arc::new(proof), left_out)
+            }
+            None => (loops, facts, schedule, proved.proof().clone(), None),
+        };
+        let meets = parts::statements(&schedule, &facts.nodes, &fifos);
         let name = checked.name.clone();
         let mut about =
             summary::about(&name, &checked.docs, Form::Loops, spec, (&schedule, &proof));
-        about.extend(summary::left_out(&notes, &schedule));
+        about.extend(left_out);
         let scale = scales(spec, &proof);
-        let slots: BTreeSet<_> = record.fifos().collect();
-        let is_move = |op: &Op| spec.protocol != Protocol::Ll || !has_slot(&schedule, &slots, op);
-        let (text, sites) =
-            text::loops(algorithm, (&schedule, is_move), spec, &notes, &about, scale);
-        let schedule = Arc::new(schedule);
-        let record = Some((record, sites));
+        let is_move = |op: &Op| spec.protocol != Protocol::Ll || !has_slot(&schedule, &fifos, op);
+        let form = (&loops, &facts);
+        let text = text::loops(form, (&schedule, is_move), spec, &meets, &about, scale);
+        let (schedule, loops) = (Arc::new(schedule), Some((loops, facts)));
         let finish = finishing(spec, &proof);
-        Ok(Self { name, text, form: Form::Loops, spec, schedule, proof, finish, record })
+        Ok(Self { name, text, form: Form::Loops, spec, schedule, proof, finish, fifos, loops })
     }
 
     /// Returns a kernel that walks a table of a schedule's ops: for a schedule of the optimizer, or a program with
@@ -300,8 +273,9 @@ impl Kernel {
         let spec = Spec { protocol: Protocol::Direct, ..spec };
         let about = summary::about(&name, &[], Form::Table, spec, (&schedule, &proof));
         let text = text::table(&schedule, spec, &about, scales(spec, &proof));
-        let finish = finishing(spec, &proof);
-        Ok(Self { name, text, form: Form::Table, spec, schedule, proof, finish, record: None })
+        let (finish, fifos) = (finishing(spec, &proof), BTreeSet::new());
+        let form = Form::Table;
+        Ok(Self { name, text, form, spec, schedule, proof, finish, fifos, loops: None })
     }
 
     /// Whether `avg` divides whole outputs, after the kernel.
@@ -317,14 +291,26 @@ fn has_slot(schedule: &Schedule, slots: &BTreeSet<ScratchId>, op: &Op) -> bool {
     )
 }
 
+/// Returns the scratch whose slots the passes of a form take.
+fn fifos(loops: &mut Loops) -> BTreeSet<ScratchId> {
+    let mut fifos = BTreeSet::new();
+    for node in loops.nodes_mut() {
+        node.visit_places(&mut |place| {
+            if let (Buffer::Scratch(id), Some(_)) = (place.buffer, &place.step) {
+                fifos.insert(id);
+            }
+        });
+    }
+    fifos
+}
+
 /// Whether a move passes data between ranks without a fifo.
-fn reaches_out(schedule: &Schedule, record: &Record) -> bool {
-    let slots: BTreeSet<_> = record.fifos().collect();
+fn reaches_out(schedule: &Schedule, fifos: &BTreeSet<ScratchId>) -> bool {
     schedule.streams.iter().any(|stream| {
         let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
         let moves = ops.iter().filter(|op| op.kind == OpKind::Move);
         moves.flat_map(|op| schedule.operands_of(op).iter()).any(|operand| {
-            let slot = matches!(schedule.region(*operand).buffer, Buffer::Scratch(id) if slots.contains(&id));
+            let slot = matches!(schedule.region(*operand).buffer, Buffer::Scratch(id) if fifos.contains(&id));
             operand.rank != stream.rank && !slot
         })
     })

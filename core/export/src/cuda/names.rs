@@ -1,41 +1,4 @@
-//! Names in CUDA text: those of types, and the author's names, changed where C++ reserves them.
-
-use roundelay_core::check::hir::{ParamTy, Ty};
-
-/// Returns the name of a type in the device library.
-pub(super) const fn type_name(ty: Ty) -> &'static str {
-    match ty {
-        Ty::Bool => "bool",
-        Ty::Peer => "Peer",
-        Ty::Ring => "Ring",
-        Ty::Rings => "Rings",
-        Ty::Tree => "Tree",
-        Ty::Trees => "Trees",
-        Ty::Groups => "Groups",
-        Ty::Topology => "Topology",
-        Ty::List => "List",
-        Ty::Region => "Region",
-        Ty::Pieces => "Pieces",
-        Ty::Place => "Place",
-        Ty::Places => "Places",
-        _ => "i64",
-    }
-}
-
-/// Returns the type of a parameter's value in the kernel's text.
-pub(super) const fn param_type(ty: ParamTy) -> &'static str {
-    match ty {
-        ParamTy::Int | ParamTy::Rank => "i64",
-        ParamTy::Bool => "bool",
-        ParamTy::Ring => "Ring",
-        ParamTy::Rings => "Rings",
-        ParamTy::Tree => "Tree",
-        ParamTy::Trees => "Trees",
-        ParamTy::Groups => "Groups",
-        ParamTy::Topology => "Topology",
-        ParamTy::Ranks => "List",
-    }
-}
+//! The author's names in CUDA text, changed where C++ reserves them.
 
 /// Words that C++ or the device library reserves, in order.
 const TAKEN: &[&str] = &[
@@ -60,7 +23,6 @@ const TAKEN: &[&str] = &[
     "const",
     "constexpr",
     "continue",
-    "copy",
     "decltype",
     "default",
     "delete",
@@ -79,14 +41,10 @@ const TAKEN: &[&str] = &[
     "i64",
     "if",
     "inline",
-    "input",
     "int",
     "is_power_of_two",
     "lane",
     "launch",
-    "len",
-    "list",
-    "local",
     "log2",
     "long",
     "max",
@@ -97,23 +55,19 @@ const TAKEN: &[&str] = &[
     "new",
     "noexcept",
     "not",
-    "nranks",
     "nullptr",
+    "num",
     "operator",
     "or",
-    "output",
     "popcount",
     "pow2",
     "private",
     "protected",
     "public",
     "quo",
-    "rank",
-    "reduce",
     "register",
     "requires",
     "return",
-    "rev",
     "short",
     "signed",
     "sizeof",
@@ -143,8 +97,8 @@ const TAKEN: &[&str] = &[
 
 /// Returns the author's name, or a similar name if that is reserved.
 pub(crate) fn identifier(name: &str) -> String {
-    let lists = name.strip_prefix("list_").is_some_and(|rest| rest.parse::<u32>().is_ok());
-    if lists || name.ends_with('_') || TAKEN.binary_search(&name).is_ok() {
+    let tables = name.strip_prefix("table_").is_some_and(|rest| rest.parse::<u32>().is_ok());
+    if tables || name.ends_with('_') || TAKEN.binary_search(&name).is_ok() {
         return format!("{name}_");
     }
     name.to_owned()
@@ -159,7 +113,7 @@ mod tests {
         assert!(TAKEN.is_sorted());
         assert_eq!(identifier("double"), "double_");
         assert_eq!(identifier("double_"), "double__");
-        assert_eq!(identifier("list_3"), "list_3_");
+        assert_eq!(identifier("table_3"), "table_3_");
         assert_eq!(identifier("block"), "block");
     }
 }

@@ -7,8 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::loops::ir::NodeId;
 use roundelay_core::collective::Alias;
-use roundelay_core::ids::{OpId, RankId, ScratchId, SpanId};
+use roundelay_core::ids::{OpId, RankId, ScratchId};
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule};
 
@@ -20,30 +21,30 @@ struct Conflict {
     second: OpId,
 }
 
-/// Returns the data statements after which parts must meet. After statements that call algorithms, parts always meet.
+/// Returns the moves of a form after which parts must meet. `nodes` are the statements of the schedule's ops.
 pub(super) fn statements(
     schedule: &Schedule,
-    calls: &BTreeSet<SpanId>,
+    nodes: &[NodeId],
     fifos: &BTreeSet<ScratchId>,
-) -> BTreeSet<SpanId> {
+) -> BTreeSet<NodeId> {
+    let moves = |at: &OpId| schedule.op(*at).kind == OpKind::Move;
+    let node = |at: OpId| nodes[at.index()];
     let mut times = BTreeMap::new();
-    for op in schedule.ops.iter().filter(|op| op.kind == OpKind::Move) {
-        *times.entry(op.at).or_insert(0_u32) += 1;
+    for at in (0..schedule.ops.len() as u32).map(OpId).filter(moves) {
+        *times.entry(node(at)).or_insert(0_u32) += 1;
     }
-    let mut meets = calls.clone();
+    let mut meets = BTreeSet::new();
     scan(schedule, fifos, |conflict| match conflict {
-        Scanned::Move(at) => meets.contains(&schedule.op(at).at).then_some(at),
+        Scanned::Move(at) => meets.contains(&node(at)).then_some(at),
         Scanned::Conflict(Conflict { first, second }) => {
-            let moves = (first.0..second.0).map(OpId);
-            let moves = moves.filter(|at| schedule.op(*at).kind == OpKind::Move);
             // The statement that runs least often.
-            let at = moves.min_by_key(|at| times[&schedule.op(*at).at]);
+            let between = (first.0..second.0).map(OpId).filter(moves);
+            let at = between.min_by_key(|at| times[&node(*at)]);
             let at = at.expect("the first op of a conflict is a move");
-            meets.insert(schedule.op(at).at);
+            meets.insert(node(at));
             Some(at)
         }
     });
-    meets.retain(|at| !calls.contains(at));
     meets
 }
 

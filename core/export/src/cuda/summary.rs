@@ -1,7 +1,10 @@
 //! The comment above a kernel: a description, and the facts that were proved.
 
-use super::source::Notes;
+use std::collections::BTreeSet;
+
 use super::{Form, Spec};
+use crate::loops::Loops;
+use crate::loops::ir::NodeId;
 use roundelay_core::schedule::{OpKind, Schedule};
 use roundelay_core::verify::{Callers, Proof};
 
@@ -60,12 +63,22 @@ pub(super) fn about(
     about
 }
 
-/// Returns a line that lists the left out signals by their lines.
-pub(super) fn left_out(notes: &Notes, schedule: &Schedule) -> Vec<String> {
-    if notes.dropped.is_empty() {
-        return Vec::new();
+/// Returns a line that lists the left out signals of a form by their lines.
+pub(super) fn left_out(loops: &mut Loops, dropped: &BTreeSet<NodeId>) -> Option<String> {
+    let mut lines = BTreeSet::new();
+    let files = loops.files.clone();
+    for node in loops.nodes_mut() {
+        node.visit_nodes(&mut |node| {
+            let at = node.at_mut().filter(|at| dropped.contains(&at.id));
+            lines.extend(at.map(|at| (at.file, at.line)));
+        });
     }
-    let lines: Vec<_> =
-        notes.dropped.iter().map(|at| schedule.location(*at).line.to_string()).collect();
-    vec![format!("Signals that others imply are left out: line {}.", lines.join(", "))]
+    let line = |(file, line): &(usize, u32)| match file {
+        0 => line.to_string(),
+        file => format!("{line} of {}", files[*file]),
+    };
+    let lines: Vec<_> = lines.iter().map(line).collect();
+    let many = if lines.len() == 1 { "line" } else { "lines" };
+    (!lines.is_empty())
+        .then(|| format!("Signals that others imply are left out: {many} {}.", lines.join(", ")))
 }

@@ -3,55 +3,40 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::source::{KernelSource, Notes};
-use super::stmts::KernelWriter;
-use super::{Protocol, Site, Spec};
-use roundelay_core::check::hir::ParamTy;
-use roundelay_core::layout::{Algorithm as _, Configured};
+use super::{Protocol, Spec, print};
+use crate::loops::Loops;
+use crate::loops::ir::NodeId;
+use crate::loops::machine::RunFacts;
 use roundelay_core::schedule::{Op, OpKind, Schedule};
 
-/// Returns a kernel with the author's loops, and the places at which objects are made. `is_move` tells the moves that
-/// the kernel performs as moves; the others pass through lines.
+/// The largest number that fits 32 bits beside another one.
+const NARROW: u64 = 1 << 30;
+
+/// Returns a kernel with the author's loops. `is_move` tells the moves that the kernel performs as moves; the others pass
+/// through lines.
 pub(super) fn loops(
-    algorithm: &Configured,
+    (loops, facts): (&Loops, &RunFacts),
     (schedule, is_move): (&Schedule, impl Fn(&Op) -> bool),
     spec: Spec,
-    notes: &Notes,
+    meets: &BTreeSet<NodeId>,
     about: &[String],
     scale: bool,
-) -> (String, Vec<Site>) {
-    let checked = algorithm.checked();
-    let mut writer = KernelWriter::default();
-    let source = KernelSource {
-        algorithm: checked,
-        file: algorithm.file(),
-        locations: algorithm.locations(),
-        notes: Some(notes),
-    };
-    let all: Vec<usize> = (0..checked.params.len()).collect();
-    let name = writer.function(source, &all);
-    let params = checked.params.iter().enumerate().map(|(index, param)| {
-        let kind = match param.ty {
-            ParamTy::Int | ParamTy::Rank => "int",
-            ParamTy::Bool => "bool",
-            ParamTy::Ranks => "list",
-            ParamTy::Ring => "ring",
-            ParamTy::Rings => "rings",
-            ParamTy::Tree => "tree",
-            ParamTy::Trees => "trees",
-            ParamTy::Groups => "groups",
-            ParamTy::Topology => "topology",
-        };
-        format!(", lane.{kind}_param({index})")
-    });
-    let call = format!("{name}(lane, lane.input(), lane.output(){})", params.collect::<String>());
+) -> String {
+    let lined = spec.protocol == Protocol::Ll;
+    let functions = print::functions(loops, facts, lined, meets);
     let mut defines = mix(schedule, is_move);
-    if spec.protocol == Protocol::Ll {
-        let passes = writer.passes.iter().map(|name| format!(" PASS({name})"));
+    if lined {
+        let passes = functions.passes.iter().map(|name| format!(" PASS({name})"));
         let _ = writeln!(defines, "#define ROUNDELAY_PASSES(PASS){}", passes.collect::<String>());
+        let _ = writeln!(defines, "#define ROUNDELAY_LINK_PASSES {}", facts.passes);
     }
-    let text = whole(&checked.name, spec, about, (&defines, &writer.text), &call, scale);
-    (text, writer.sites)
+    let _ = writeln!(defines, "#define ROUNDELAY_PIECES {}", loops.pieces);
+    let words = loops.tables.all.iter().flat_map(|table| table.entries.iter().flatten());
+    if words.fold(facts.farthest, |most, word| most.max(word.unsigned_abs())) > NARROW {
+        defines += "#define ROUNDELAY_NUMBER i64\n";
+    }
+    let call = format!("program::{}(lane)", functions.name);
+    whole(&loops.algorithm, spec, about, (&defines, &functions.text), &call, scale)
 }
 
 /// Returns the combinations of numbers of sources and destinations that moves have: the kernel needs a loop for each.
@@ -102,7 +87,10 @@ fn whole(
     text.push_str(defines);
     let _ = writeln!(text, "#include \"roundelay.cuh\"");
     if !functions.is_empty() {
-        let _ = write!(text, "\nnamespace roundelay {{\n{functions}\n}} // namespace roundelay\n");
+        let _ = write!(
+            text,
+            "\nnamespace roundelay::program {{\n\n{functions}\n}} // namespace roundelay::program\n"
+        );
     }
     // The entry has no source, so it has the line numbers of this text.
     let line = text.lines().count() + 3;

@@ -1,4 +1,4 @@
-//! The words that a kernel reads: a header, tables, and a hash table from keys to answers.
+//! The words that a kernel reads: a header and tables.
 //!
 //! The numbers that host and device agree on are defined only here: `kernels/device/words.cuh` is written from this
 //! file, and a test checks that it is up to date.
@@ -47,58 +47,30 @@ shared! {
     pub enum Header {
         /// Lanes of signals.
         Lanes,
+        /// Where each lane says which number a lane inside it has, less its value.
+        LanesAt,
         /// Ranks of the machine.
         Ranks,
         /// Streams of the rank that has most.
         Streams,
+        /// Where the children of each stream of each rank are, in the order of their first forks.
+        ChildrenAt,
         /// Where each group is described: rank, stream, ops, first move or first op.
         GroupsAt,
-        /// Where each scratch declaration is: first element, length of a slot, slots before it.
+        /// Where each scratch buffer is: first element, length of a slot.
         ScratchAt,
-        /// Slots of all declarations.
-        Slots,
         /// Where a bit for each move says whether it completes an average.
         FinishAt,
         /// The divisor of an average.
         Divisor,
-        /// Where the table of hashes and values is.
-        TableAt,
-        /// Its length, less one.
-        TableMask,
-        /// Where the values of the parameters are.
-        ParamsAt,
-        /// Units of the longest input.
-        InputUnits,
         /// Units of the longest output.
         OutputUnits,
-        /// The most links of a fifo that one rank has an end of.
-        LinksOfARank,
-        /// Words of each block's own.
-        Work,
+        /// Where the entries of the tables of the loops are.
+        TablesAt,
         /// Where the ops of the table form are.
         OpsAt,
         /// Where their operands are.
         OperandsAt,
-    }
-}
-
-shared! {
-    /// The question of a lookup: the first word of a key.
-    pub(super) enum Key {
-        /// A lane, by how deep it is, the lane around it and the value.
-        Lane,
-        /// The children that a stream forks, by rank and stream.
-        Child,
-        /// A scratch declaration, by calls, lane and number.
-        Scratch,
-        /// A link of a fifo, by fifo, lane and ends.
-        Link,
-        /// The signal that a rank waits for where a fifo ends.
-        EndFifo,
-        /// A ring, tree, group or topology, by where and from what it was made.
-        Object,
-        /// The relays between two ranks of a topology.
-        Relays,
     }
 }
 
@@ -119,18 +91,12 @@ shared! {
 numbers! {
     /// Words that describe a group.
     GROUP_WORDS: usize = 4;
-    /// Words that describe a scratch declaration.
-    SCRATCH_WORDS: usize = 3;
+    /// Words that describe a scratch buffer.
+    SCRATCH_WORDS: usize = 2;
     /// Words of an op of the table form.
     OP_WORDS: usize = 4;
     /// Words of its operands, each: rank, buffer, element.
     OPERAND_WORDS: usize = 3;
-    /// Words of a credit that is taken back where a fifo ends: peer, lane, times.
-    CREDIT_WORDS: usize = 3;
-    /// Words of a block's own for each slot: the interval that it holds, over its denominator.
-    HELD_WORDS: usize = 3;
-    /// Words of a block's own for each open link: key, first slot, ends, steps.
-    LINK_WORDS: usize = 4;
     /// Kinds of signal that each lane of a pair of ranks has a counter for.
     PAIR_SIGNALS: usize = SignalKind::OF_PAIRS;
     /// Kinds of signal that each child stream has a counter for, behind those.
@@ -139,38 +105,18 @@ numbers! {
     INPUT: usize = 0;
     /// Its output.
     OUTPUT: usize = 1;
-    /// Its scratch; where regions name declarations, the first of them.
+    /// Its scratch; in the text of loops, the first of its scratch buffers.
     SCRATCH: usize = 2;
-    /// The first value of a hash.
-    HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
-    /// The factor of a hash, word for word.
-    HASH_FACTOR: u64 = 0x100_0000_01b3;
-    /// How far its high bits are folded down.
-    HASH_SHIFT: u64 = 29;
 }
 
 /// A table of words under construction.
 pub(super) struct WordTable {
     pub(super) words: Vec<i64>,
-    entries: Vec<(Vec<i64>, i64)>,
-}
-
-/// Returns the hash of a key, as the device computes it.
-pub(super) fn hash(words: &[i64]) -> u64 {
-    words.iter().fold(HASH_START, |hash, word| {
-        let hash = (hash ^ *word as u64).wrapping_mul(HASH_FACTOR);
-        hash ^ (hash >> HASH_SHIFT)
-    })
-}
-
-/// Returns a hash as a word that is never negative.
-pub(super) fn name(words: &[i64]) -> i64 {
-    (hash(words) & (u64::MAX >> 1)) as i64
 }
 
 impl WordTable {
     pub(super) fn new() -> Self {
-        Self { words: vec![0; Header::COUNT], entries: Vec::new() }
+        Self { words: vec![0; Header::COUNT] }
     }
 
     pub(super) fn head(&mut self, word: Header, value: i64) {
@@ -183,39 +129,6 @@ impl WordTable {
         self.words.extend(words);
         at
     }
-
-    /// Appends a length and this number of words, and returns their start.
-    pub(super) fn list(&mut self, list: &[i64]) -> i64 {
-        let at = self.put([list.len() as i64]);
-        self.put(list.iter().copied());
-        at
-    }
-
-    pub(super) fn answer(&mut self, key: Key, rest: impl IntoIterator<Item = i64>, value: i64) {
-        let key = std::iter::once(key as i64).chain(rest).collect();
-        self.entries.push((key, value));
-    }
-
-    /// Writes the table of hashes and values. The device compares hashes alone.
-    pub(super) fn table(&mut self) {
-        let size = (2 * self.entries.len()).next_power_of_two().max(2);
-        let mut table = vec![[0, 0]; size];
-        for (key, value) in std::mem::take(&mut self.entries) {
-            let hash = hash(&key).max(1);
-            let mut slot = hash as usize & (size - 1);
-            while table[slot][0] != 0 {
-                assert!(
-                    table[slot][0] != hash as i64,
-                    "two keys of a few words have one hash of 64 bits"
-                );
-                slot = (slot + 1) & (size - 1);
-            }
-            table[slot] = [hash as i64, value];
-        }
-        let at = self.put(table.into_flattened());
-        self.head(Header::TableAt, at);
-        self.head(Header::TableMask, size as i64 - 1);
-    }
 }
 
 #[cfg(test)]
@@ -226,7 +139,7 @@ mod fresh {
 
     use expect_test::expect_file;
 
-    use super::{Header, Key, Kind, NUMBERS};
+    use super::{Header, Kind, NUMBERS};
     use roundelay_core::schedule::SignalKind;
 
     pub(super) struct Enumeration {
@@ -253,7 +166,7 @@ mod fresh {
              // number. `UPDATE_EXPECT=1 cargo test -p roundelay-export --lib words` writes it anew.\n\
              #pragma once\n#include \"base.cuh\"\n\nnamespace roundelay {\n"
             .to_owned();
-        for Enumeration { name, about, words } in [Header::SHARED, Key::SHARED, Kind::SHARED] {
+        for Enumeration { name, about, words } in [Header::SHARED, Kind::SHARED] {
             let _ = writeln!(text, "\n//{about}\nenum class {name} : i64 {{");
             for (word, about) in words {
                 let _ = writeln!(text, "    {word}, //{about}");

@@ -124,6 +124,7 @@ mod tests {
         let values = (0..times.iter().product::<usize>() as i64).map(row).collect();
         let text = NumberText {
             me: "rank",
+            ty: None,
             nranks: (nranks, "RANKS"),
             var: &variable,
             entry: &|_, _| unreachable!("arithmetic has no tables"),

@@ -8,6 +8,8 @@ use roundelay_core::syntax::expr_text::{Target, Text};
 /// The names of a text, and what is known of its numbers.
 pub(crate) struct NumberText<'t> {
     pub(crate) me: &'t str,
+    /// The type of numbers, where a literal on the left of a shift needs it.
+    pub(crate) ty: Option<&'t str>,
     pub(crate) nranks: (u32, &'t str),
     pub(crate) var: &'t dyn Fn(usize) -> String,
     /// Returns the text of a table's entry.
@@ -47,7 +49,14 @@ impl NumberText<'_> {
                 }
             }
             Number::Binary(op, sides) => {
-                Target::Cpp.binary(*op, self.text(&sides[0]), self.text(&sides[1]))
+                // A literal has the width of an `int`.
+                let left = match (op, &sides[0], self.ty) {
+                    (BinOp::Shl, Number::Const(value), Some(ty)) => {
+                        Text::atom(format!("{ty}({value})"))
+                    }
+                    (_, left, _) => self.text(left),
+                };
+                Target::Cpp.binary(*op, left, self.text(&sides[1]))
             }
             Number::Choice(parts) => {
                 let [condition, then, otherwise] = parts.each_ref().map(|part| self.text(part));

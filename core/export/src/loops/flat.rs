@@ -3,7 +3,7 @@
 
 use super::columns::ColumnPlace;
 use super::form::{LoopFunction, Loops};
-use super::ir::{LoopNode, LoopPlace, Number, binary};
+use super::ir::{At, LoopNode, LoopPlace, Number, binary};
 use super::machine::{EventPlace, LoopEvent, events};
 use super::repeats::{self, RepeatNode, variable};
 use roundelay_core::schedule::{Buffer, Schedule, SignalKind};
@@ -18,9 +18,11 @@ struct FlatKey {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum FlatOp {
-    Signal(bool, SignalKind),
-    /// A move: whether it is a chain, and its sources and destinations: their buffers, and whether they are remote.
-    Move(bool, [Vec<(Buffer, bool)>; 2]),
+    /// A post or a wait: its kind, and whether it has a lane.
+    Signal(bool, SignalKind, bool),
+    /// A move: whether it is a chain, and its sources and destinations: their buffers, whether they are remote, and
+    /// whether a pass takes them.
+    Move(bool, [Vec<(Buffer, bool, bool)>; 2]),
 }
 
 /// The ranks whose streams have the same ops, and each rank's numbers.
@@ -28,17 +30,25 @@ type FlatShape = (Vec<FlatKey>, Vec<u32>, Vec<Vec<Vec<i64>>>);
 
 impl Loops {
     /// Adds the statements of all streams of a schedule.
-    pub(super) fn add_flat(&mut self, schedule: &Schedule) {
+    pub(super) fn add_flat(&mut self, schedule: &Schedule, lanes: bool) {
         let streams = schedule.streams.iter().map(|s| s.index + 1).max().unwrap_or(0);
         for index in 0..streams {
             let mut shapes: Vec<FlatShape> = Vec::new();
             for stream in schedule.streams.iter().filter(|s| s.index == index && s.len > 0) {
                 let ops = &schedule.ops[stream.first.index()..];
-                let events = events(schedule, stream, self.pieces, false);
-                let parts = events
-                    .iter()
-                    .zip(ops)
-                    .map(|(event, op)| parts(event, stream.rank.0, schedule.location(op.at).line));
+                let events = events(schedule, stream, self.pieces, lanes);
+                let parts = events.iter().zip(ops).map(|(event, op)| {
+                    let (mut key, mut numbers) =
+                        parts(event, stream.rank.0, schedule.location(op.at).line);
+                    if let FlatOp::Signal(_, kind, in_lane) = &mut key.op
+                        && lanes
+                        && kind.has_lane()
+                    {
+                        *in_lane = true;
+                        numbers.push(schedule.channel(op).lane.0.into());
+                    }
+                    (key, numbers)
+                });
                 let (keys, numbers): (Vec<_>, Vec<_>) = parts.unzip();
                 match shapes.iter_mut().find(|(known, ..)| *known == keys) {
                     Some((_, ranks, all)) => {
@@ -67,7 +77,7 @@ impl Loops {
                     let name = format!("stream_{index}_{nth}");
                     self.functions.push(LoopFunction { name, params: Vec::new(), body });
                     let function = self.functions.len() - 1;
-                    body = vec![LoopNode::Do { line: 0, function, args: Vec::new() }];
+                    body = vec![LoopNode::Do { at: At::default(), function, args: Vec::new() }];
                 }
                 if rest == 0 {
                     all = body;
@@ -113,25 +123,30 @@ impl Loops {
                     all.push(LoopNode::Loop { var, lo, hi, body });
                 }
                 RepeatNode::Once { key: FlatKey { line, op }, columns } => {
+                    let at = At::line(line);
                     let mut columns = &columns[..];
                     all.push(match op {
-                        FlatOp::Signal(post, kind) => {
+                        FlatOp::Signal(post, kind, in_lane) => {
                             let peer = place.number(&mut self.tables, &columns[0]);
-                            LoopNode::Signal { line, post, kind, peer }
+                            let lane = in_lane.then(|| place.number(&mut self.tables, &columns[1]));
+                            LoopNode::Signal { at, post, kind, peer, lane }
                         }
                         FlatOp::Move(chain, operands) => {
                             let [srcs, dsts] = operands.map(|operands| {
-                                let one = |(buffer, remote): (Buffer, bool)| {
+                                let one = |(buffer, remote, passed): (Buffer, bool, bool)| {
                                     let own = usize::from(remote);
                                     let of =
                                         remote.then(|| place.number(&mut self.tables, &columns[0]));
                                     let piece = place.piece(&mut self.tables, &columns[own..]);
                                     columns = &columns[own + 4..];
-                                    LoopPlace { of, buffer, piece }
+                                    let step =
+                                        passed.then(|| place.number(&mut self.tables, &columns[0]));
+                                    columns = &columns[usize::from(passed)..];
+                                    LoopPlace { of, buffer, piece, step }
                                 };
                                 operands.into_iter().map(one).collect()
                             });
-                            LoopNode::Move { line, chain, srcs, dsts }
+                            LoopNode::Move { at, chain, srcs, dsts }
                         }
                     });
                 }
@@ -141,20 +156,21 @@ impl Loops {
     }
 }
 
-/// Splits an op into its key and its numbers: a peer, or of each operand the rank if it is remote, and the first piece,
-/// the number of pieces, the slot and the base.
+/// Splits an op into its key and its numbers: a peer, or of each operand the rank if it is remote, the first piece, the
+/// number of pieces, the slot and the base, and the number of passes before.
 fn parts(event: &LoopEvent, me: u32, line: u32) -> (FlatKey, Vec<i64>) {
     let mut numbers = Vec::new();
     let op = match event {
         LoopEvent::Signal(post, kind, peer, _) => {
             numbers.push((*peer).into());
-            FlatOp::Signal(*post, *kind)
+            FlatOp::Signal(*post, *kind, false)
         }
         LoopEvent::Move(chain, srcs, dsts) => {
-            let mut place = |(rank, buffer, [lo, hi, slot, base]): &EventPlace| {
+            let mut place = |(rank, buffer, [lo, hi, slot, base], step): &EventPlace| {
                 numbers.extend((*rank != me).then_some(i64::from(*rank)));
                 numbers.extend([*lo, hi - lo, *slot, *base].map(|number| number as i64));
-                (*buffer, *rank != me)
+                numbers.extend(step.map(|step| step as i64));
+                (*buffer, *rank != me, step.is_some())
             };
             FlatOp::Move(*chain, [srcs, dsts].map(|all| all.iter().map(&mut place).collect()))
         }

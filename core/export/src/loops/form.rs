@@ -18,6 +18,8 @@ pub struct Loops {
     pub(crate) root: RankId,
     /// Whether the loops are those of the program, and were not found in the schedule.
     pub(crate) of_program: bool,
+    /// The names of the source files, that of the algorithm first.
+    pub(crate) files: Vec<String>,
     /// The number of equal pieces of a unit for which all boundaries are whole.
     pub(crate) pieces: u64,
     /// The names of the scratch buffers.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::form::{LoopFunction, Loops};
-use super::ir::{LoopNode, Number};
+use super::ir::{At, LoopNode, Number};
 use super::prune::prune;
 
 /// The most statements of a call that stay in their place, if they call no function.
@@ -28,13 +28,13 @@ impl StepFunctions {
     pub(super) fn call(
         &mut self,
         name: &str,
-        line: u32,
+        at: At,
         args: Vec<LoopNode>,
         mut body: Vec<LoopNode>,
     ) -> LoopNode {
         prune(&mut body);
         if count(&mut body).is_some_and(|many| many <= MOST_IN_PLACE) {
-            return LoopNode::Block { line, body: [args, body].concat() };
+            return LoopNode::Block { at, body: [args, body].concat() };
         }
         // The variables of other places are parameters.
         let mut canonical = body.clone();
@@ -60,11 +60,11 @@ impl StepFunctions {
             self.all.len() - 1
         });
         self.all[number].calls += 1;
-        let call = LoopNode::Do { line, function: number, args: values };
+        let call = LoopNode::Do { at, function: number, args: values };
         if args.is_empty() {
             return call;
         }
-        LoopNode::Block { line: 0, body: [args, vec![call]].concat() }
+        LoopNode::Block { at: At::default(), body: [args, vec![call]].concat() }
     }
 
     /// Moves the functions into a form; those that are called once go to the places of their calls.
@@ -100,10 +100,10 @@ fn settle(nodes: &mut Vec<LoopNode>, places: &[Result<usize, Vec<LoopNode>>]) {
         for block in node.blocks_mut() {
             settle(block, places);
         }
-        if let LoopNode::Do { line, function, .. } = node {
+        if let LoopNode::Do { at, function, .. } = node {
             match &places[*function] {
                 Ok(number) => *function = *number,
-                Err(body) => *node = LoopNode::Block { line: *line, body: body.clone() },
+                Err(body) => *node = LoopNode::Block { at: *at, body: body.clone() },
             }
         }
         if let LoopNode::Block { body, .. } = node

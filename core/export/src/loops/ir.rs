@@ -8,6 +8,27 @@ use roundelay_core::values::arith::IntFn;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct DivisionId(pub(crate) u32);
 
+/// The place of a statement: its number in the form, in the order of the text, and its line in the source, 0 if it has
+/// none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct At {
+    pub(crate) id: NodeId,
+    /// The number of the source file.
+    pub(crate) file: usize,
+    pub(crate) line: u32,
+}
+
+/// The number of a statement in a form, in the order of its text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct NodeId(pub(crate) u32);
+
+impl At {
+    /// A line of the program's own file.
+    pub(crate) fn line(line: u32) -> Self {
+        Self { line, ..Self::default() }
+    }
+}
+
 /// A number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Number {
@@ -71,9 +92,11 @@ pub(crate) struct LoopPlace {
     pub(crate) of: Option<Number>,
     pub(crate) buffer: Buffer,
     pub(crate) piece: Piece,
+    /// Of a slot that a pass takes: the number of passes on the same link before.
+    pub(crate) step: Option<Number>,
 }
 
-/// A statement. A `line` is the number of its source line, or 0.
+/// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LoopNode {
     Let(usize, Number),
@@ -85,7 +108,7 @@ pub(crate) enum LoopNode {
     },
     /// Every number between the bounds on a stream of its own; the first number on the current stream.
     Streams {
-        line: u32,
+        at: At,
         var: usize,
         lo: Number,
         hi: Number,
@@ -94,7 +117,7 @@ pub(crate) enum LoopNode {
     If(Vec<(Number, Vec<Self>)>, Vec<Self>),
     /// Statements with variables of their own.
     Block {
-        line: u32,
+        at: At,
         body: Vec<Self>,
     },
     /// Statements of the stream with a number, among statements of other streams.
@@ -104,20 +127,22 @@ pub(crate) enum LoopNode {
     },
     /// Runs a function with these arguments.
     Do {
-        line: u32,
+        at: At,
         function: usize,
         args: Vec<Number>,
     },
-    /// A post or a wait. The peer of a fork or a join is the number of the child stream.
+    /// A post or a wait. The peer of a fork or a join is the number of the child stream. The lane is the number of its
+    /// lane in the schedule; without one, it is that of the streams around.
     Signal {
-        line: u32,
+        at: At,
         post: bool,
         kind: SignalKind,
         peer: Number,
+        lane: Option<Number>,
     },
     /// A fold of the sources, which is written to all destinations.
     Move {
-        line: u32,
+        at: At,
         /// Whether each sum of two sources is rounded.
         chain: bool,
         srcs: Vec<LoopPlace>,
@@ -214,6 +239,7 @@ impl LoopPlace {
             Piece::Computed { lo, width, slot, base } => numbers.extend([lo, width, slot, base]),
             Piece::Entry(_, indices) => numbers.extend(indices),
         }
+        numbers.extend(&mut self.step);
         numbers
     }
 }
@@ -225,7 +251,7 @@ impl LoopNode {
             Self::Let(_, value) => vec![value],
             Self::Loop { lo, hi, .. } | Self::Streams { lo, hi, .. } => vec![lo, hi],
             Self::If(arms, _) => arms.iter_mut().map(|(condition, _)| condition).collect(),
-            Self::Signal { peer, .. } => vec![peer],
+            Self::Signal { peer, lane, .. } => std::iter::once(peer).chain(lane).collect(),
             Self::Do { args, .. } => args.iter_mut().collect(),
             Self::Move { srcs, dsts, .. } => {
                 srcs.iter_mut().chain(dsts).flat_map(LoopPlace::numbers).collect()
@@ -270,6 +296,42 @@ impl LoopNode {
         for node in self.blocks_mut().into_iter().flatten() {
             node.visit_vars(each);
         }
+    }
+
+    /// Returns the place of the statement, if it has one.
+    pub(crate) const fn at_mut(&mut self) -> Option<&mut At> {
+        match self {
+            Self::Streams { at, .. }
+            | Self::Block { at, .. }
+            | Self::Do { at, .. }
+            | Self::Signal { at, .. }
+            | Self::Move { at, .. } => Some(at),
+            _ => None,
+        }
+    }
+
+    /// Calls `each` with the statement, and with those in its blocks.
+    pub(crate) fn visit_nodes(&mut self, each: &mut impl FnMut(&mut Self)) {
+        each(self);
+        for node in self.blocks_mut().into_iter().flatten() {
+            node.visit_nodes(each);
+        }
+    }
+
+    /// Whether `holds` is true of the statement, or of one in its blocks.
+    pub(crate) fn any(&self, holds: &impl Fn(&Self) -> bool) -> bool {
+        let any = |body: &[Self]| body.iter().any(|node| node.any(holds));
+        holds(self)
+            || match self {
+                Self::Loop { body, .. }
+                | Self::Streams { body, .. }
+                | Self::Block { body, .. }
+                | Self::On { body, .. } => any(body),
+                Self::If(arms, otherwise) => {
+                    any(otherwise) || arms.iter().any(|(_, body)| any(body))
+                }
+                _ => false,
+            }
     }
 
     pub(crate) fn blocks_mut(&mut self) -> Vec<&mut Vec<Self>> {

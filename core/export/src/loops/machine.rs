@@ -1,11 +1,11 @@
 //! A machine that runs the loop form at a rank: the check that every form passes before anything is printed of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::form::Loops;
-use super::ir::{DivisionId, LoopNode, LoopPlace, LoopTable, Number, Piece};
+use super::ir::{At, DivisionId, LoopNode, LoopPlace, LoopTable, NodeId, Number, Piece};
 use roundelay_core::ids::RankId;
-use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule, SignalKind, Stream};
+use roundelay_core::schedule::{Buffer, Op, OpKind, Operand, Schedule, SignalKind, Stream};
 use roundelay_core::syntax::ast::BinOp;
 use roundelay_core::values::arith;
 
@@ -24,10 +24,19 @@ pub(crate) struct RunFacts {
     pub(crate) least: LeastSides,
     /// Whether streams fork streams, so that their numbers are known at run time only.
     pub(crate) nested: bool,
+    /// The lanes of the statements: the values of the variables of the streams around.
+    pub(crate) lanes: BTreeSet<Vec<i64>>,
+    /// The number that is the farthest from 0, by its distance.
+    pub(crate) farthest: u64,
+    /// The most passes of a link.
+    pub(crate) passes: u64,
+    /// The statement of each op of the schedule.
+    pub(crate) nodes: Vec<NodeId>,
 }
 
-/// An operand: its rank, its buffer, and the low end, high end, slot and base of its piece.
-pub(super) type EventPlace = (u32, Buffer, [u64; 4]);
+/// An operand: its rank, its buffer, the low end, high end, slot and base of its piece, and of a slot that a pass takes
+/// the number of passes on its link before.
+pub(super) type EventPlace = (u32, Buffer, [u64; 4], Option<u64>);
 
 /// One op of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,12 +48,15 @@ pub(super) enum LoopEvent {
 }
 
 /// Runs the form at every rank, and compares the ops of each stream with the schedule. Lines are not compared, and a form
-/// of a schedule has no lanes.
+/// of a schedule need not have lanes.
 pub(crate) fn check(loops: &Loops, schedule: &Schedule) -> RunResult<RunFacts> {
-    let mut facts = RunFacts::default();
+    let nodes = vec![NodeId::default(); schedule.ops.len()];
+    let mut facts = RunFacts { nodes, ..RunFacts::default() };
+    let has_lanes = loops.has_lanes();
     for me in 0..loops.nranks {
         let mut machine = Machine::new(&loops.tables.all, loops.nranks, me, loops.vars.len());
         machine.functions = Some(loops);
+        machine.lanes = &schedule.lanes;
         machine.run(&loops.body)?;
         let own = schedule.streams.iter().filter(|stream| stream.rank.0 == me);
         let own = own.filter(|stream| stream.len > 0).collect::<Vec<_>>();
@@ -54,10 +66,17 @@ pub(crate) fn check(loops: &Loops, schedule: &Schedule) -> RunResult<RunFacts> {
         }
         for stream in own {
             let ran = machine.streams.get(stream.index as usize).ok_or(Differs)?;
-            if *ran != events(schedule, stream, loops.pieces, loops.of_program) {
+            let ops = events(schedule, stream, loops.pieces, loops.of_program || has_lanes);
+            if ran.len() != ops.len() || !ran.iter().zip(&ops).all(|((_, ran), op)| ran.is(op)) {
                 return Err(Differs);
             }
+            for (node, (id, _)) in facts.nodes[stream.first.index()..].iter_mut().zip(ran) {
+                *node = *id;
+            }
         }
+        facts.lanes.append(&mut machine.facts.lanes);
+        facts.farthest = facts.farthest.max(machine.facts.farthest);
+        facts.passes = facts.passes.max(machine.facts.passes);
         facts.nested |= machine.facts.nested;
         for (division, value) in machine.facts.least {
             let known = facts.least.entry(division).or_insert(value);
@@ -67,26 +86,64 @@ pub(crate) fn check(loops: &Loops, schedule: &Schedule) -> RunResult<RunFacts> {
     Ok(facts)
 }
 
-/// Returns the ops of a stream, with the lanes of their signals or without.
+impl LoopEvent {
+    /// Whether this op of a form is `op`. A form may leave the numbers of passes out.
+    fn is(&self, op: &Self) -> bool {
+        let (Self::Move(chain, srcs, dsts), Self::Move(expected, froms, tos)) = (self, op) else {
+            return self == op;
+        };
+        let is = |places: &[EventPlace], others: &[EventPlace]| {
+            places.len() == others.len()
+                && places.iter().zip(others).all(|(place, other)| {
+                    (place.0, place.1, place.2) == (other.0, other.1, other.2)
+                        && (place.3.is_none() || place.3 == other.3)
+                })
+        };
+        chain == expected && is(srcs, froms) && is(dsts, tos)
+    }
+}
+
+/// Returns the ops of a stream, with the lanes of their signals and the numbers of their passes or without.
 pub(super) fn events(
     schedule: &Schedule,
     stream: &Stream,
     pieces: u64,
     lanes: bool,
 ) -> Vec<LoopEvent> {
+    // The tails of each channel before.
+    let mut tails: BTreeMap<u32, u64> = BTreeMap::new();
     let place = |operand: &Operand| {
         let region = schedule.region(*operand);
         let [lo, hi, base] =
             [region.lo, region.hi, region.base].map(|end| end.num() * (pieces / end.den()));
-        (operand.rank.0, region.buffer, [lo, hi, region.slot.into(), base])
+        (operand.rank.0, region.buffer, [lo, hi, region.slot.into(), base], None)
     };
     let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
-    let event = |op| {
-        let op: &roundelay_core::schedule::Op = op;
+    let tail = |op: &Op, kind| {
+        (op.kind == kind && schedule.channel(op).kind == SignalKind::Tail).then_some(op.arg)
+    };
+    let event = |(nth, op): (usize, &Op)| {
         if op.kind == OpKind::Move {
-            let [srcs, dsts] = [schedule.srcs(op), schedule.dsts(op)]
-                .map(|operands| operands.iter().map(place).collect());
+            let [mut srcs, mut dsts] = [schedule.srcs(op), schedule.dsts(op)]
+                .map(|operands| operands.iter().map(place).collect::<Vec<_>>());
+            if lanes {
+                // A pass waits for its data, perhaps then for a credit, and posts its data after the move.
+                let head = |op: &&Op| {
+                    op.kind == OpKind::Wait && schedule.channel(op).kind == SignalKind::Head
+                };
+                let before = ops[..nth].iter().rev().find(|op| !head(op));
+                let received = before.and_then(|op| tail(op, OpKind::Wait));
+                let sent = ops.get(nth + 1).and_then(|op| tail(op, OpKind::Post));
+                for (places, link, after) in [(&mut srcs, received, 1), (&mut dsts, sent, 0)] {
+                    if let (Some(place), Some(link)) = (places.last_mut(), link) {
+                        place.3 = Some(tails.get(&link).copied().unwrap_or(0) - after);
+                    }
+                }
+            }
             return LoopEvent::Move(op.chain, srcs, dsts);
+        }
+        for kind in [OpKind::Post, OpKind::Wait] {
+            *tails.entry(op.arg).or_default() += u64::from(tail(op, kind).is_some());
         }
         let (post, channel) = (op.kind == OpKind::Post, schedule.channel(op));
         let RankId(peer) = if post { channel.to } else { channel.from };
@@ -96,7 +153,7 @@ pub(super) fn events(
         let lane = if lanes { schedule.lanes[channel.lane.0 as usize].clone() } else { Vec::new() };
         LoopEvent::Signal(post, channel.kind, peer, lane)
     };
-    ops.iter().map(event).collect()
+    ops.iter().enumerate().map(event).collect()
 }
 
 /// Runs the statements of a rank, and records the ops of each stream and the least left sides.
@@ -106,8 +163,11 @@ pub(super) struct Machine<'t> {
     nranks: u32,
     me: u32,
     pub(super) vars: Vec<i64>,
-    streams: Vec<Vec<LoopEvent>>,
+    /// The ops of each stream, each with its statement.
+    streams: Vec<Vec<(NodeId, LoopEvent)>>,
     stream: usize,
+    /// The lanes of the schedule.
+    pub(super) lanes: &'t [Vec<i64>],
     /// The values of the variables of the `Streams` around.
     lane: Vec<i64>,
     /// The streams forked from each stream, and the number of those that are running.
@@ -125,6 +185,7 @@ impl<'t> Machine<'t> {
             vars: vec![0; vars],
             streams: vec![Vec::new()],
             stream: 0,
+            lanes: &[],
             lane: Vec::new(),
             children: BTreeMap::new(),
             facts: RunFacts::default(),
@@ -132,6 +193,12 @@ impl<'t> Machine<'t> {
     }
 
     pub(super) fn number(&mut self, number: &Number) -> RunResult<i64> {
+        let value = self.computed(number)?;
+        self.facts.farthest = self.facts.farthest.max(value.unsigned_abs());
+        Ok(value)
+    }
+
+    fn computed(&mut self, number: &Number) -> RunResult<i64> {
         let fits = |value: Result<i64, arith::Fault>| value.map_err(|_| Differs);
         Ok(match number {
             Number::Const(value) => *value,
@@ -200,7 +267,7 @@ impl<'t> Machine<'t> {
     }
 
     fn place(&mut self, place: &LoopPlace) -> RunResult<EventPlace> {
-        let LoopPlace { of, buffer, piece } = place;
+        let LoopPlace { of, buffer, piece, step } = place;
         let rank = of.as_ref().map_or(Ok(self.me), |of| self.index(of))?;
         let values = match piece {
             Piece::Computed { lo, width, slot, base } => {
@@ -216,7 +283,9 @@ impl<'t> Machine<'t> {
         for (whole, value) in whole.iter_mut().zip(values) {
             *whole = u64::try_from(value).map_err(|_| Differs)?;
         }
-        Ok((rank, *buffer, whole))
+        let step = step.as_ref().map(|step| self.index(step)).transpose()?;
+        self.facts.passes = self.facts.passes.max(step.map_or(0, |step| step + 1));
+        Ok((rank, *buffer, whole, step))
     }
 
     fn run(&mut self, nodes: &[LoopNode]) -> RunResult<()> {
@@ -232,29 +301,30 @@ impl<'t> Machine<'t> {
                     self.run(body)?;
                 }
             }
-            LoopNode::Streams { var, lo, hi, body, .. } => {
+            LoopNode::Streams { at, var, lo, hi, body } => {
                 let (lo, hi) = (self.number(lo)?, self.number(hi)?);
                 let (parent, many) = (self.stream, usize::try_from(hi - lo).unwrap_or(0));
                 let children = self.fork(parent, many.saturating_sub(1));
                 for child in &children {
-                    self.child_signal(true, SignalKind::Fork, *child);
+                    self.child_signal(*at, true, SignalKind::Fork, *child);
                 }
                 for (stream, value) in [&[parent], &children[..]].concat().into_iter().zip(lo..hi) {
                     self.switch(stream);
                     self.vars[*var] = value;
                     if stream != parent {
-                        self.child_signal(false, SignalKind::Fork, stream);
+                        self.child_signal(*at, false, SignalKind::Fork, stream);
                     }
                     self.lane.push(value);
+                    self.facts.lanes.insert(self.lane.clone());
                     self.run(body)?;
                     self.lane.pop();
                     if stream != parent {
-                        self.child_signal(true, SignalKind::Join, stream);
+                        self.child_signal(*at, true, SignalKind::Join, stream);
                     }
                 }
                 self.switch(parent);
                 for child in &children {
-                    self.child_signal(false, SignalKind::Join, *child);
+                    self.child_signal(*at, false, SignalKind::Join, *child);
                 }
                 self.children.entry(parent).or_default().1 -= children.len();
             }
@@ -282,17 +352,23 @@ impl<'t> Machine<'t> {
                 }
                 self.run(&function.body)?;
             }
-            LoopNode::Signal { post, kind, peer, .. } => {
+            LoopNode::Signal { at, post, kind, peer, lane } => {
                 let peer = self.index(peer)?;
-                let lane = self.lane.clone();
-                self.push(LoopEvent::Signal(*post, *kind, peer, lane));
+                let lane = match lane {
+                    Some(number) => {
+                        let lane: usize = self.index(number)?;
+                        self.lanes.get(lane).ok_or(Differs)?.clone()
+                    }
+                    None => self.lane.clone(),
+                };
+                self.push(*at, LoopEvent::Signal(*post, *kind, peer, lane));
             }
-            LoopNode::Move { chain, srcs, dsts, .. } => {
+            LoopNode::Move { at, chain, srcs, dsts } => {
                 let mut places = |all: &[LoopPlace]| {
                     all.iter().map(|place| self.place(place)).collect::<RunResult<Vec<_>>>()
                 };
                 let (srcs, dsts) = (places(srcs)?, places(dsts)?);
-                self.push(LoopEvent::Move(*chain, srcs, dsts));
+                self.push(*at, LoopEvent::Move(*chain, srcs, dsts));
             }
         }
         Ok(())
@@ -316,12 +392,12 @@ impl<'t> Machine<'t> {
         self.stream = stream;
     }
 
-    fn child_signal(&mut self, post: bool, kind: SignalKind, child: usize) {
-        self.push(LoopEvent::Signal(post, kind, child as u32, Vec::new()));
+    fn child_signal(&mut self, at: At, post: bool, kind: SignalKind, child: usize) {
+        self.push(at, LoopEvent::Signal(post, kind, child as u32, Vec::new()));
     }
 
-    fn push(&mut self, event: LoopEvent) {
-        self.streams[self.stream].push(event);
+    fn push(&mut self, at: At, event: LoopEvent) {
+        self.streams[self.stream].push((at.id, event));
     }
 }
 

@@ -30,8 +30,10 @@ pub(crate) mod repeats;
 pub(crate) mod tables;
 pub mod text;
 
+pub(crate) use form::LoopFunction;
 pub use form::Loops;
 
+use ir::LoopNode;
 use lift::Lift;
 use machine::RunFacts;
 use roundelay_core::diagnostics::{Code, Finding};
@@ -74,6 +76,7 @@ impl Loops {
             nranks: schedule.nranks,
             root: schedule.root,
             of_program: false,
+            files: Vec::new(),
             pieces,
             scratch: schedule.scratch.iter().map(|scratch| scratch.name.clone()).collect(),
             vars: Vec::new(),
@@ -91,18 +94,38 @@ impl Loops {
         let units = [collective.max_input_units(nranks), collective.max_output_units(nranks)];
         let mut lift = Lift::new(algorithm.program(), &traces, nranks, pieces, units);
         let body = lift.body().ok()?;
-        let Lift { vars, tables, functions, .. } = lift;
+        let Lift { files, vars, tables, functions, .. } = lift;
         let form = Self::empty(schedule, pieces);
-        let mut loops = Self { of_program: true, vars, tables, body, ..form };
+        let mut loops = Self { of_program: true, files, vars, tables, body, ..form };
         functions.finish(&mut loops);
         Some(loops)
     }
 
-    /// Returns the form of a schedule, which was not run yet.
-    fn flat(schedule: &Schedule, pieces: u64) -> Self {
+    /// Returns the form of a schedule, which was not run yet, with the lanes of its signals or without.
+    pub(crate) fn flat(schedule: &Schedule, pieces: u64, lanes: bool) -> Self {
         let mut flat = Self::empty(schedule, pieces);
-        flat.add_flat(schedule);
+        flat.add_flat(schedule, lanes);
         flat
+    }
+
+    /// Returns the form of an algorithm with the lanes of all signals, after its run at every rank.
+    ///
+    /// # Errors
+    /// E0704 where the form of the schedule differs from the schedule, which no program is known to cause.
+    pub(crate) fn with_lanes(
+        algorithm: &Configured,
+        schedule: &Schedule,
+        pieces: u64,
+    ) -> Result<(Self, RunFacts), Vec<Finding>> {
+        let lifted = Self::lifted(algorithm, schedule, pieces);
+        Self::checked(lifted, || Self::flat(schedule, pieces, true), schedule)
+    }
+
+    /// Whether a signal names its lane.
+    pub(crate) fn has_lanes(&self) -> bool {
+        let named = |node: &LoopNode| matches!(node, LoopNode::Signal { lane: Some(_), .. });
+        let bodies = self.functions.iter().map(|function| &function.body).chain([&self.body]);
+        bodies.flatten().any(|node| node.any(&named))
     }
 
     /// Returns the form of an algorithm that was laid out as `schedule`.
@@ -112,7 +135,7 @@ impl Loops {
     pub fn of(algorithm: &Configured, schedule: &Schedule) -> Result<Self, Vec<Finding>> {
         let pieces = pieces(schedule)?;
         let lifted = Self::lifted(algorithm, schedule, pieces);
-        Ok(Self::checked(lifted, schedule, pieces)?.0)
+        Ok(Self::checked(lifted, || Self::flat(schedule, pieces, false), schedule)?.0)
     }
 
     /// Returns the form of a schedule, whose loops are found in it.
@@ -120,7 +143,8 @@ impl Loops {
     /// # Errors
     /// E0704 where boundaries need too many equal pieces.
     pub fn of_schedule(schedule: &Schedule) -> Result<Self, Vec<Finding>> {
-        Ok(Self::checked(None, schedule, pieces(schedule)?)?.0)
+        let pieces = pieces(schedule)?;
+        Ok(Self::checked(None, || Self::flat(schedule, pieces, false), schedule)?.0)
     }
 
     /// Whether the loops are those of the program, and were not found in its schedule.
@@ -128,21 +152,21 @@ impl Loops {
         self.of_program
     }
 
-    /// Returns the form after its run at every rank: `lifted`, or the form of the schedule if `lifted` differs.
+    /// Returns the form after its run at every rank: `lifted`, or the flat form of the schedule if `lifted` differs.
     ///
     /// # Errors
     /// E0704 where the form of the schedule differs from the schedule, which no program is known to cause.
     pub(crate) fn checked(
         lifted: Option<Self>,
+        flat: impl FnOnce() -> Self,
         schedule: &Schedule,
-        pieces: u64,
     ) -> Result<(Self, RunFacts), Vec<Finding>> {
         let run = |loops: Self| {
             let loops = loops.finish();
             let facts = machine::check(&loops, schedule).ok()?;
             Some((loops, facts))
         };
-        lifted.and_then(run).or_else(|| run(Self::flat(schedule, pieces))).ok_or_else(|| {
+        lifted.and_then(run).or_else(|| run(flat())).ok_or_else(|| {
             let title = "its form with loops differs from its schedule";
             vec![Finding::new(Code::NotExportable, SpanId(0), title)]
         })

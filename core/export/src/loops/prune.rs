@@ -3,21 +3,43 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::form::Loops;
-use super::ir::{DivisionId, LoopNode, Number, Piece};
+use super::ir::{DivisionId, LoopNode, NodeId, Number, Piece};
 
 impl Loops {
     /// Makes the form final: without unused variables, tables and empty blocks, and with ids in the order of its text.
     pub(crate) fn finish(mut self) -> Self {
+        for function in &mut self.functions {
+            prune(&mut function.body);
+        }
         prune(&mut self.body);
         self.keep_used_vars();
         self.keep_used_tables();
         self.numbered()
     }
 
-    /// Gives quotients and remainders their ids.
+    /// Returns the final form without the signals with these numbers.
+    pub(crate) fn without(mut self, dropped: &BTreeSet<NodeId>) -> Self {
+        let stays = |node: &LoopNode| match node {
+            LoopNode::Signal { at, .. } => !dropped.contains(&at.id),
+            _ => true,
+        };
+        let bodies = self.functions.iter_mut().map(|function| &mut function.body);
+        for body in bodies.chain([&mut self.body]) {
+            retain(body, &stays);
+        }
+        self.finish()
+    }
+
+    /// Gives statements, quotients and remainders their ids.
     pub(super) fn numbered(mut self) -> Self {
-        let mut next = 0;
+        let (mut next, mut statements) = (0, 0);
         for node in self.nodes_mut() {
+            node.visit_nodes(&mut |node| {
+                if let Some(at) = node.at_mut() {
+                    at.id = NodeId(statements);
+                    statements += 1;
+                }
+            });
             node.visit(&mut |number| {
                 if let Number::Division(id, ..) = number {
                     *id = DivisionId(next);
@@ -28,7 +50,7 @@ impl Loops {
         self
     }
 
-    fn nodes_mut(&mut self) -> impl Iterator<Item = &mut LoopNode> {
+    pub(crate) fn nodes_mut(&mut self) -> impl Iterator<Item = &mut LoopNode> {
         let bodies = self.functions.iter_mut().map(|function| &mut function.body);
         bodies.chain([&mut self.body]).flatten()
     }
@@ -72,6 +94,13 @@ impl Loops {
             });
         }
         self.tables.all = tables;
+    }
+}
+
+fn retain(nodes: &mut Vec<LoopNode>, stays: &impl Fn(&LoopNode) -> bool) {
+    nodes.retain(|node| stays(node));
+    for block in nodes.iter_mut().flat_map(LoopNode::blocks_mut) {
+        retain(block, stays);
     }
 }
 

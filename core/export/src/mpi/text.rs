@@ -179,6 +179,7 @@ impl<'a> MpiWriter<'a> {
     fn code(&self, number: &Number) -> String {
         let text = NumberText {
             me: "rank",
+            ty: None,
             nranks: (self.tables.nranks, "RANKS"),
             var: &variable,
             entry: &|_, _| unreachable!("arithmetic has no tables"),

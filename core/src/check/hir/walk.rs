@@ -143,20 +143,4 @@ impl Expr {
             }
         }
     }
-
-    /// Returns the operands of an object whose construction needs a search or a table, in the order of the source.
-    pub fn made_from(&self) -> Option<Vec<&Self>> {
-        let made = matches!(
-            &*self.kind,
-            ExprKind::RingTwisted
-                | ExprKind::RingAround(_)
-                | ExprKind::RingsChannels(_)
-                | ExprKind::RingsDisjoint(..)
-                | ExprKind::Tree(_)
-                | ExprKind::Trees(_)
-                | ExprKind::Groups(_)
-                | ExprKind::Topology(..)
-        );
-        made.then(|| self.parts())
-    }
 }

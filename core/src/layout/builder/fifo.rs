@@ -8,7 +8,6 @@ use super::{At, Builder, Place, Stop};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, RankId, ScratchId, SpanId};
 use crate::layout::area::{Area, Pieces};
-use crate::layout::record::Credit;
 use crate::layout::slots::Sizes;
 use crate::layout::tables::Tables;
 use crate::rational::Rat;
@@ -88,6 +87,17 @@ struct Pass {
     to: Option<RankId>,
 }
 
+/// Credits that a sender takes back at the end of a fifo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Credit {
+    /// The receiver that gives the credits.
+    pub(crate) peer: RankId,
+    /// The lane of the link.
+    pub(crate) lane: LaneId,
+    /// The number of credits.
+    pub(crate) times: u64,
+}
+
 impl Builder<'_> {
     /// `fifo like region, credits = …, slices = …;`
     pub(crate) fn fifo(
@@ -153,11 +163,8 @@ impl Builder<'_> {
     /// a wait for every post, and the next run starts with slot 0 again.
     pub(crate) fn end_fifo(&mut self) -> Result<(), Stop> {
         let owed = self.owed();
-        let Some(Fifo { at, buffer, .. }) = self.fifo.take() else { return Ok(()) };
+        let Some(Fifo { at, .. }) = self.fifo.take() else { return Ok(()) };
         let me = self.rank;
-        if let Some(record) = &mut self.tables.record {
-            record.end(buffer, me, &owed);
-        }
         for Credit { peer, lane, times } in owed {
             let head = Channel { from: peer, to: me, kind: SignalKind::Head, lane };
             for _ in 0..times {
@@ -275,7 +282,7 @@ impl Builder<'_> {
             return Err(self.overlapping(at, self.rank, dst));
         }
         for area in [Some(shape), pass.own, pass.dst].into_iter().flatten() {
-            self.settle(at, area.split(sizes.slices.into()).and_then(|all| self.countable(&all)))?;
+            self.settle(at, area.split(sizes.slices.into()))?;
         }
         let slice = self.settle(at, part(shape, 0, sizes.slices))?;
         if slice.width() > sizes.width {

@@ -10,7 +10,6 @@ use crate::ids::{RankId, SpanId};
 use crate::layout::Algorithm;
 use crate::layout::area::Area;
 use crate::layout::calls::BoundBuffer;
-use crate::layout::record::countable;
 use crate::rational::{Rat, gcd, lcm};
 use crate::schedule::Buffer;
 use crate::values::arith::Fault;
@@ -174,10 +173,6 @@ impl Builder<'_> {
         self.exact = None;
         let Some(group) = group else { return Ok(()) };
         self.frames.push(Frame { group: Some(group), call: None });
-        if let Some(record) = &mut self.tables.record {
-            let groups = self.frames.iter().filter_map(|frame| frame.group.as_ref());
-            record.members = record.members.max(groups.map(|group| group.members.len()).sum());
-        }
         let done = body(self);
         self.frames.pop();
         done
@@ -268,7 +263,6 @@ impl Builder<'_> {
             let inwards = collective.max_input_units(n) == many;
             let (large, small) = if inwards { (input, output) } else { (output, input) };
             let blocks = self.settle(at, large.split(i64::from(n)))?;
-            self.settle(at, self.countable(&blocks))?;
             let mine = self.settle(at, blocks.at(i64::from(self.here())))?;
             let mine = self.tables.block(large, mine, self.depth());
             let same = small.width() == large.width();
@@ -402,12 +396,6 @@ impl Builder<'_> {
             let before = area.region;
             area.region.lo = moved(before.lo)?;
             area.region.hi = moved(before.hi)?;
-            if self.tables.record.is_some() {
-                countable(
-                    &[before.lo, before.hi, mine.width(), area.region.lo, area.region.hi],
-                    1,
-                )?;
-            }
             area.frame = mine.frame;
         }
         Ok(area)

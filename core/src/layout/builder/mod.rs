@@ -12,8 +12,7 @@ mod turned;
 
 use rustc_hash::FxHashMap;
 
-use super::area::{Area, Pieces};
-use super::record::{Record, countable};
+use super::area::Area;
 use super::tables::{Lane, Limits, Tables};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, RankId, ScratchId, SpanId};
@@ -104,11 +103,6 @@ impl<'t> Builder<'t> {
         let place = |operand: &Operand| (operand.rank, regions.items[operand.region.index()]);
         let last = operands[operands.len() - many * moves as usize..].chunks(many);
         last.map(|operands| operands.iter().map(place).collect()).collect()
-    }
-
-    /// Returns the record of the program's questions to the host, where it is kept for another engine.
-    pub(crate) fn record(&mut self) -> Option<&mut Record> {
-        self.tables.record.as_mut()
     }
 
     // ---- questions of the program -----------------------------------------------------------
@@ -306,12 +300,6 @@ impl<'t> Builder<'t> {
         op.at = SpanId(self.called_at.unwrap_or(at));
         self.streams[self.current].push(op);
         Ok(())
-    }
-
-    /// Checks that another engine can count the boundaries of these pieces, where one is to follow the program.
-    pub(crate) fn countable(&self, pieces: &Pieces) -> Result<(), Fault> {
-        let Region { lo, hi, .. } = pieces.whole.region;
-        if self.tables.record.is_some() { countable(&[lo, hi], pieces.parts()) } else { Ok(()) }
     }
 
     // ---- problems ---------------------------------------------------------------------------

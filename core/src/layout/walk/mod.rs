@@ -7,7 +7,6 @@ mod escape;
 mod fifo;
 mod least;
 mod objects;
-mod record;
 pub mod trace;
 mod values;
 
@@ -55,7 +54,6 @@ fn walk_on(
 ) -> Result<Option<Trace>, Stop> {
     let mut walk = Walk::new(program, given, builder, origin)?;
     walk.trace = trace;
-    walk.record_params(builder)?;
     walk.body(builder)?;
     Ok(walk.trace)
 }

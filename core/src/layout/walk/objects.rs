@@ -190,9 +190,6 @@ impl<'p> Walk<'p> {
             Op::Hubs => Value::List(self.topology(b, &args[0])?.hubs().into()),
             _ => return Ok(None),
         };
-        if b.record().is_some() {
-            self.record(b, expr, &object)?;
-        }
         Ok(Some(object))
     }
 

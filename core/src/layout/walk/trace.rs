@@ -8,8 +8,8 @@ use super::Walk;
 use super::values::Value;
 use crate::ids::RankId;
 use crate::layout::builder::Builder;
+use crate::layout::builder::fifo::Credit;
 pub use crate::layout::builder::fifo::PassSteps;
-use crate::layout::record::Credit;
 use crate::program::ir::{Expr, Op, Program, Stmt, StmtKind, VarId};
 use crate::schedule::{Buffer, Region};
 

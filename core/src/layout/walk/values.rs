@@ -286,7 +286,6 @@ impl<'p> Walk<'p> {
                     Value::Int(many) => area.split(many),
                     other => unreachable!("checked as an int or a list, is {other:?}"),
                 };
-                let pieces = pieces.and_then(|pieces| b.countable(&pieces).map(|()| pieces));
                 Value::Pieces(self.settle(b, expr.span, pieces)?)
             }
             Op::On => {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::regions::{BufferPart, Cut};
 use super::scopes::LiftScope;
 use super::{Around, Frame, Lift, LiftResult, Unfit};
-use crate::loops::ir::{LoopNode, Number};
+use crate::loops::ir::{At, LoopNode, Number};
 use roundelay_core::program::ir::{Call, Kind, Program, Stmt, VarId};
 
 impl<'p> Lift<'p> {
@@ -44,7 +44,8 @@ impl<'p> Lift<'p> {
         self.around.pop();
         self.frame = caller;
         let (values, body) = body?;
-        nodes.push(self.functions.call(&program.name, self.line(stmt), values, body));
+        let at = self.at(stmt);
+        nodes.push(self.functions.call(&program.name, at, values, body));
         Ok(())
     }
 
@@ -82,7 +83,7 @@ impl<'p> Lift<'p> {
         self.vars.extend(program.vars.iter().map(|var| var.name.clone()));
         let numbers = (0..program.vars.len()).map(|at| (VarId(at as u32), begin + at)).collect();
         let (regions, aliases) = (HashMap::new(), HashMap::new());
-        Frame { program, scope, buffers, numbers, regions, fifo_line: 0, aliases }
+        Frame { program, scope, buffers, numbers, regions, fifo_at: At::default(), aliases }
     }
 
     /// Returns each rank's own block, in the larger one of two regions of a call: that region holds the blocks of all

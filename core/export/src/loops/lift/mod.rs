@@ -11,7 +11,7 @@ mod seen;
 use std::collections::HashMap;
 
 use super::functions::StepFunctions;
-use super::ir::{LoopNode, Number, binary};
+use super::ir::{At, LoopNode, Number, binary};
 use super::tables::Tables;
 use regions::{BufferPart, Cut};
 use roundelay_core::ids::ScratchId;
@@ -40,8 +40,8 @@ type Rows<T> = Vec<Vec<(LoopPath, T)>>;
 /// The lifting of one program.
 pub(super) struct Lift<'p> {
     frame: Frame<'p>,
-    /// The file whose lines appear as comments.
-    file: &'p str,
+    /// The source files, that of the program first.
+    pub(super) files: Vec<String>,
     traces: &'p [Trace],
     nranks: u32,
     /// Equal pieces of a unit.
@@ -67,8 +67,8 @@ struct Frame<'p> {
     /// The parts that region and piece variables stand for.
     regions: HashMap<VarId, Cut>,
     numbers: HashMap<VarId, usize>,
-    /// The source line of the program's fifo.
-    fifo_line: u32,
+    /// The place of the program's fifo.
+    fifo_at: At,
     /// Variables that are other names for the rank, for the number of ranks, or for another variable.
     aliases: HashMap<VarId, Number>,
 }
@@ -102,10 +102,10 @@ impl<'p> Lift<'p> {
                 buffers,
                 regions: HashMap::new(),
                 numbers: (0..program.vars.len()).map(|at| (VarId(at as u32), at)).collect(),
-                fifo_line: 0,
+                fifo_at: At::default(),
                 aliases: HashMap::new(),
             },
-            file: &program.file,
+            files: vec![program.file.clone()],
             traces,
             nranks,
             pieces,
@@ -149,13 +149,15 @@ impl<'p> Lift<'p> {
         Ok(nodes)
     }
 
-    fn line(&self, stmt: &Stmt) -> u32 {
+    fn at(&mut self, stmt: &Stmt) -> At {
         let program = self.frame.program;
-        // Lines of other files must not be taken for lines of this file.
-        if program.file != self.file {
-            return 0;
-        }
-        program.locations.get(stmt.at.index()).map_or(0, |place| place.line)
+        let file = self.files.iter().position(|file| **file == program.file);
+        let file = file.unwrap_or_else(|| {
+            self.files.push(program.file.clone());
+            self.files.len() - 1
+        });
+        let line = program.locations.get(stmt.at.index()).map_or(0, |place| place.line);
+        At { file, line, ..At::default() }
     }
 
     /// Whether any rank took an arm of a statement, on the current calls.
@@ -169,7 +171,7 @@ impl<'p> Lift<'p> {
     }
 
     fn stmt(&mut self, stmt: &'p Stmt, nodes: &mut Vec<LoopNode>) -> LiftResult<()> {
-        let line = self.line(stmt);
+        let at = self.at(stmt);
         match &stmt.kind {
             StmtKind::Let(var, value) => self.assign(*var, value, nodes)?,
             StmtKind::Limit(_) | StmtKind::Require(..) | StmtKind::Demand(_) => {}
@@ -187,7 +189,7 @@ impl<'p> Lift<'p> {
                 let var = self.frame.numbers[number];
                 let alike = self.inside(iteration(var, &lo), body);
                 let body = alike.or_else(|Unfit| self.streams(*number, (&lo, &hi), body))?;
-                nodes.push(LoopNode::Streams { line, var, lo, hi, body });
+                nodes.push(LoopNode::Streams { at, var, lo, hi, body });
             }
             StmtKind::Each(var, list, body) => {
                 let counter = self.vars.len();
@@ -219,11 +221,17 @@ impl<'p> Lift<'p> {
                     self.assign(*param, arg, &mut values)?;
                 }
                 let body = self.inside(Around::Step(stmt.at.0.into()), &step.body)?;
-                nodes.push(self.functions.call(&step.name, 0, values, body));
+                nodes.push(self.functions.call(&step.name, at, values, body));
             }
             StmtKind::Post(kind, peer) | StmtKind::Wait(kind, peer) => {
                 let (kind, post) = (*kind, matches!(stmt.kind, StmtKind::Post(..)));
-                nodes.push(LoopNode::Signal { line, post, kind, peer: self.number(peer)? });
+                nodes.push(LoopNode::Signal {
+                    at,
+                    post,
+                    kind,
+                    peer: self.number(peer)?,
+                    lane: None,
+                });
             }
             StmtKind::Copy(src, dsts) => {
                 let ops: Vec<_> = self.traces.iter().map(|trace| trace.moves(stmt)).collect();
@@ -234,7 +242,7 @@ impl<'p> Lift<'p> {
                 }
                 let mut srcs = self.places(stmt, std::iter::once(src).chain(dsts))?;
                 let dsts = srcs.split_off(1);
-                nodes.push(LoopNode::Move { line, chain: false, srcs, dsts });
+                nodes.push(LoopNode::Move { at, chain: false, srcs, dsts });
             }
             StmtKind::Reduce(srcs, dst) => {
                 // The destination is also the first source of the op.
@@ -243,7 +251,7 @@ impl<'p> Lift<'p> {
                 for part in srcs.chunks(MOST_SOURCES - 1) {
                     let (srcs, dsts) =
                         ([std::slice::from_ref(into), part].concat(), vec![into.clone()]);
-                    nodes.push(LoopNode::Move { line, chain: false, srcs, dsts });
+                    nodes.push(LoopNode::Move { at, chain: false, srcs, dsts });
                 }
             }
             StmtKind::Within(_, body) => {
@@ -254,12 +262,12 @@ impl<'p> Lift<'p> {
                 self.frame.scope = around;
                 inner.extend(block?);
                 nodes.push(match condition {
-                    None => LoopNode::Block { line, body: inner },
+                    None => LoopNode::Block { at, body: inner },
                     Some(condition) => LoopNode::If(vec![(condition, inner)], Vec::new()),
                 });
             }
             StmtKind::Call(call) => self.call(stmt, call, nodes)?,
-            StmtKind::Fifo(..) => self.frame.fifo_line = line,
+            StmtKind::Fifo(..) => self.frame.fifo_at = at,
             StmtKind::Pass(pass) => self.pass(stmt, pass, nodes)?,
         }
         Ok(())

@@ -9,8 +9,10 @@ use roundelay_core::program::ir::{Pass, Program, Stmt};
 use roundelay_core::schedule::{Buffer, SignalKind};
 use roundelay_core::syntax::ast::BinOp;
 
-/// A link in a slice of a pass: the slot of its step, and the condition under which a credit is waited for before it.
+/// A link in a slice of a pass: its step, the slot of that, and the condition under which a credit is waited for before
+/// it.
 struct LinkStep {
+    step: Number,
     slot: Number,
     waits: Number,
 }
@@ -49,6 +51,7 @@ impl<'p> Lift<'p> {
         self.sliced(&mut regions, (&slice, sizes.1), &mut body);
         let mut regions = regions.into_iter();
         let own = pass.own.as_ref().and_then(|_| regions.next());
+        let steps = [&received, &sent].map(|link| link.as_ref().map(|link| link.step.clone()));
         let slot =
             |of, step: LinkStep| (of, Cut::Shapeless(Buffer::Scratch(fifo), Some(step.slot)));
         let waits = sent.as_ref().map(|step| step.waits.clone());
@@ -62,11 +65,17 @@ impl<'p> Lift<'p> {
         let srcs_dsts = self.placed_all(stmt, cuts);
         self.around.pop();
         let mut places = srcs_dsts?;
-        let dsts = places.split_off(srcs);
+        let mut dsts = places.split_off(srcs);
+        // The slots come last.
+        for (places, step) in [&mut places, &mut dsts].into_iter().zip(steps) {
+            if let (Some(place), Some(step)) = (places.last_mut(), step) {
+                place.step = Some(step);
+            }
+        }
 
-        let line = self.line(stmt);
+        let at = self.at(stmt);
         let signal = |post: bool, kind: SignalKind, peer: &Option<Number>| {
-            peer.clone().map(|peer| LoopNode::Signal { line, post, kind, peer })
+            peer.clone().map(|peer| LoopNode::Signal { at, post, kind, peer, lane: None })
         };
         let head = signal(false, SignalKind::Head, &to);
         let credit = match waits {
@@ -79,7 +88,7 @@ impl<'p> Lift<'p> {
         let ops = [
             signal(false, SignalKind::Tail, &from),
             credit,
-            Some(LoopNode::Move { line, chain: false, srcs: places, dsts }),
+            Some(LoopNode::Move { at, chain: false, srcs: places, dsts }),
             signal(true, SignalKind::Tail, &to),
             signal(true, SignalKind::Head, &from),
         ];
@@ -144,11 +153,11 @@ impl<'p> Lift<'p> {
         let slot = if all().all(|step| step % credits == slot) && slot + slices <= credits {
             sum(Number::Const(slot), slice.clone())
         } else if most + slices <= credits {
-            step
+            step.clone()
         } else {
-            binary(BinOp::Rem, step, Number::Const(credits))
+            binary(BinOp::Rem, step.clone(), Number::Const(credits))
         };
-        Ok(Some(LinkStep { slot: sum(self.entry(&firsts)?, slot), waits }))
+        Ok(Some(LinkStep { step, slot: sum(self.entry(&firsts)?, slot), waits }))
     }
 
     /// Adds the waits at the end of a program: for the outstanding credits of each link.
@@ -172,9 +181,9 @@ impl<'p> Lift<'p> {
         let peer = self.entry(&owed(|(peer, _)| *peer));
         let times = self.count(&owed(|(_, times)| *times));
         self.around.pop();
-        let (post, kind, line) = (false, SignalKind::Head, self.frame.fifo_line);
+        let (post, kind, at) = (false, SignalKind::Head, self.frame.fifo_at);
         let mut waits = Vec::new();
-        let wait = vec![LoopNode::Signal { line, post, kind, peer: peer? }];
+        let wait = vec![LoopNode::Signal { at, post, kind, peer: peer?, lane: None }];
         repeated(var + 1, times?, wait, &mut waits);
         repeated(var, links, waits, nodes);
         Ok(())

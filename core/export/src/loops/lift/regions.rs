@@ -233,7 +233,7 @@ impl<'p> Lift<'p> {
                 Cut::Region(part) => part.piece(),
                 _ => self.listed(stmt, at, many)?,
             };
-            Ok(LoopPlace { of, buffer, piece })
+            Ok(LoopPlace { of, buffer, piece, step: None })
         };
         cuts.into_iter().enumerate().map(place).collect()
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use crate::loops::form::{LoopFunction, Loops};
-use crate::loops::ir::{LoopNode, LoopPlace, Number, Piece, binary};
+use crate::loops::ir::{At, LoopNode, LoopPlace, Number, Piece, binary};
 use crate::loops::tables::Tables;
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::{RankId, ScratchId};
@@ -121,6 +121,7 @@ impl<'t> LoopsReader<'t> {
             nranks,
             root,
             of_program,
+            files: Vec::new(),
             pieces,
             scratch: Vec::new(),
             vars: Vec::new(),
@@ -132,6 +133,11 @@ impl<'t> LoopsReader<'t> {
             self.end()?;
             self.line()?;
             match self.next()? {
+                "file" => {
+                    let name = self.lines[self.at - 1].strip_prefix("file ");
+                    loops.files.push(name.ok_or("expected the name of a file")?.to_owned());
+                    self.words.clear();
+                }
                 "scratch" => {
                     let (name, id) = scratch(self.next()?)?;
                     if id.index() != loops.scratch.len() {
@@ -231,18 +237,23 @@ impl<'t> LoopsReader<'t> {
             if self.skip("}") {
                 return Ok(nodes);
             }
-            let line = match self.words.first().and_then(|word| word.strip_prefix('@')) {
-                Some(line) => {
+            let at = match self.words.first().and_then(|word| word.strip_prefix('@')) {
+                Some(place) => {
                     self.words.remove(0);
-                    number(line)?
+                    let (file, line) = place.split_once(':').unwrap_or(("0", place));
+                    let (file, line) = (number(file)?, number(line)?);
+                    if file > 0 && file >= loops.files.len() {
+                        return Err(format!("no file has the number {file}"));
+                    }
+                    At { file, line, ..At::default() }
                 }
-                None => 0,
+                None => At::default(),
             };
-            nodes.push(self.node(loops, line, depth)?);
+            nodes.push(self.node(loops, at, depth)?);
         }
     }
 
-    fn node(&mut self, loops: &mut Loops, line: u32, depth: usize) -> Read<LoopNode> {
+    fn node(&mut self, loops: &mut Loops, at: At, depth: usize) -> Read<LoopNode> {
         Ok(match self.next()? {
             "let" => {
                 let var = self.declare(&mut loops.vars)?;
@@ -259,7 +270,7 @@ impl<'t> LoopsReader<'t> {
                 let body = self.block(loops, depth + 1)?;
                 match word {
                     "for" => LoopNode::Loop { var, lo, hi, body },
-                    _ => LoopNode::Streams { line, var, lo, hi, body },
+                    _ => LoopNode::Streams { at, var, lo, hi, body },
                 }
             }
             "if" => {
@@ -281,7 +292,7 @@ impl<'t> LoopsReader<'t> {
             }
             "block" => {
                 self.expect("{")?;
-                LoopNode::Block { line, body: self.block(loops, depth + 1)? }
+                LoopNode::Block { at, body: self.block(loops, depth + 1)? }
             }
             "on" => {
                 let stream = number(self.next()?)?;
@@ -297,11 +308,13 @@ impl<'t> LoopsReader<'t> {
                 if known.params.len() != args.len() {
                     return Err(format!("{} takes other arguments", known.name));
                 }
-                LoopNode::Do { line, function, args }
+                LoopNode::Do { at, function, args }
             }
             word @ ("post" | "wait") => {
                 let kind = signal_kind(self.next()?)?;
-                LoopNode::Signal { line, post: word == "post", kind, peer: self.number(loops, 0)? }
+                let peer = self.number(loops, 0)?;
+                let lane = self.skip("lane").then(|| self.number(loops, 0)).transpose()?;
+                LoopNode::Signal { at, post: word == "post", kind, peer, lane }
             }
             word @ ("copy" | "fold" | "chain") => {
                 let srcs = self.list("->", |reader| reader.place(loops))?;
@@ -312,7 +325,7 @@ impl<'t> LoopsReader<'t> {
                 if (srcs.len() == 1) != (word == "copy") {
                     return Err(format!("a `{word}` of {} sources", srcs.len()));
                 }
-                LoopNode::Move { line, chain: word == "chain", srcs, dsts }
+                LoopNode::Move { at, chain: word == "chain", srcs, dsts }
             }
             word => return Err(format!("no statement begins with `{word}`")),
         })
@@ -348,7 +361,8 @@ impl<'t> LoopsReader<'t> {
             _ => return Err("a place has a piece, two numbers or four".into()),
         };
         let of = self.skip("of").then(|| self.number(loops, 0)).transpose()?;
-        Ok(LoopPlace { of, buffer, piece })
+        let step = self.skip("step").then(|| self.number(loops, 0)).transpose()?;
+        Ok(LoopPlace { of, buffer, piece, step })
     }
 
     fn number(&mut self, loops: &Loops, depth: usize) -> Read<Number> {

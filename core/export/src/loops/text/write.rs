@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::{Display, Write as _};
 
 use crate::loops::form::Loops;
-use crate::loops::ir::{LoopNode, LoopPlace, Number, Piece};
+use crate::loops::ir::{At, LoopNode, LoopPlace, Number, Piece};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::schedule::text::signal_name;
 
@@ -44,6 +44,9 @@ impl LoopsWriter<'_> {
             self.text,
             "loops {algorithm} {collective} nranks {nranks} root {root} pieces {pieces} {of}"
         );
+        for file in &self.loops.files {
+            let _ = writeln!(self.text, "file {file}");
+        }
         for (id, name) in self.loops.scratch.iter().enumerate() {
             let _ = writeln!(self.text, "scratch {name}#{id}");
         }
@@ -75,7 +78,11 @@ impl LoopsWriter<'_> {
     }
 
     fn node(&mut self, depth: usize, node: &LoopNode) {
-        let at = |line: &u32| if *line > 0 { format!(" @{line}") } else { String::new() };
+        let at = |at: &At| match at {
+            At { line: 0, .. } => String::new(),
+            At { file: 0, line, .. } => format!(" @{line}"),
+            At { file, line, .. } => format!(" @{file}:{line}"),
+        };
         match node {
             LoopNode::Let(var, value) => {
                 self.put(depth, &format!("let {} = {}", self.vars[*var], self.number(value)));
@@ -85,9 +92,9 @@ impl LoopsWriter<'_> {
                 let head = format!("for {} in {lo} .. {hi} {{", self.vars[*var]);
                 self.block(depth, &head, body, "}");
             }
-            LoopNode::Streams { line, var, lo, hi, body } => {
+            LoopNode::Streams { at: place, var, lo, hi, body } => {
                 let (lo, hi) = (self.number(lo), self.number(hi));
-                let head = format!("streams {} in {lo} .. {hi} {{{}", self.vars[*var], at(line));
+                let head = format!("streams {} in {lo} .. {hi} {{{}", self.vars[*var], at(place));
                 self.block(depth, &head, body, "}");
             }
             LoopNode::If(arms, otherwise) => {
@@ -100,22 +107,24 @@ impl LoopsWriter<'_> {
                     body => self.block(depth, "} else {", body, "}"),
                 }
             }
-            LoopNode::Block { line, body } => {
-                self.block(depth, &format!("block {{{}", at(line)), body, "}");
+            LoopNode::Block { at: place, body } => {
+                self.block(depth, &format!("block {{{}", at(place)), body, "}");
             }
             LoopNode::On { stream, body } => {
                 self.block(depth, &format!("on {stream} {{"), body, "}");
             }
-            LoopNode::Do { line, function, args } => {
+            LoopNode::Do { at: place, function, args } => {
                 let args = list(args.iter().map(|arg| self.number(arg)));
-                self.put(depth, &format!("do {function} ({args}){}", at(line)));
+                self.put(depth, &format!("do {function} ({args}){}", at(place)));
             }
-            LoopNode::Signal { line, post, kind, peer } => {
+            LoopNode::Signal { at: place, post, kind, peer, lane } => {
                 let word = if *post { "post" } else { "wait" };
                 let (kind, peer) = (signal_name(*kind), self.number(peer));
-                self.put(depth, &format!("{word} {kind} {peer}{}", at(line)));
+                let lane = lane.as_ref().map(|lane| format!(" lane {}", self.number(lane)));
+                let lane = lane.unwrap_or_default();
+                self.put(depth, &format!("{word} {kind} {peer}{lane}{}", at(place)));
             }
-            LoopNode::Move { line, chain, srcs, dsts } => {
+            LoopNode::Move { at: place, chain, srcs, dsts } => {
                 let word = match srcs.len() {
                     1 => "copy",
                     _ if *chain => "chain",
@@ -123,7 +132,7 @@ impl LoopsWriter<'_> {
                 };
                 let [srcs, dsts] =
                     [srcs, dsts].map(|all| list(all.iter().map(|place| self.place(place))));
-                self.put(depth, &format!("{word} {srcs} -> {dsts}{}", at(line)));
+                self.put(depth, &format!("{word} {srcs} -> {dsts}{}", at(place)));
             }
         }
     }
@@ -144,7 +153,8 @@ impl LoopsWriter<'_> {
             }
         };
         let of = place.of.as_ref().map(|of| format!(" of {}", self.number(of)));
-        format!("{buffer}[{piece}]{}", of.unwrap_or_default())
+        let step = place.step.as_ref().map(|step| format!(" step {}", self.number(step)));
+        format!("{buffer}[{piece}]{}{}", of.unwrap_or_default(), step.unwrap_or_default())
     }
 
     fn entry(&self, table: usize, indices: &[Number]) -> String {
