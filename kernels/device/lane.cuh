@@ -99,7 +99,7 @@ class Lane {
         const i64 lo = element(piece.lo);
         const i64 length = element(piece.lo + piece.width) - lo;
         if (buffer < SCRATCH) return place(rank, buffer, lo, length);
-        const i64 row = facts[Header::ScratchAt] + SCRATCH_WORDS * (buffer - SCRATCH);
+        const i64 row = HEADER_WORDS + SCRATCH_WORDS * (buffer - SCRATCH);
         return place(rank, SCRATCH, facts[row] + facts[row + 1] * piece.slot + lo - element(piece.base), length);
     }
 
@@ -212,7 +212,7 @@ class Lane {
     };
 
     ROUNDELAY_DEVICE Lined slot(num rank, i32 buffer, const Piece& piece, num step) const {
-        const i64 stride = facts[facts[Header::ScratchAt] + SCRATCH_WORDS * (buffer - SCRATCH) + 1];
+        const i64 stride = facts[HEADER_WORDS + SCRATCH_WORDS * (buffer - SCRATCH) + 1];
         return {of(rank, buffer, piece), u64(stride) * sizeof(Element) / sizeof(Vector), u64(step)};
     }
 

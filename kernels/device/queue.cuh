@@ -116,7 +116,7 @@ class Walker {
         close();
     }
 
-    ROUNDELAY_SHARED void post(u64 counter) {
+    ROUNDELAY_DEVICE void post(u64 counter) {
         grow(Does::Post, POSTS);
         if (leads()) {
             next().does = Does::Post;
@@ -126,7 +126,7 @@ class Walker {
         grown += 1;
     }
 
-    ROUNDELAY_SHARED void wait(const Awaited& wait) {
+    ROUNDELAY_DEVICE void wait(const Awaited& wait) {
         if (grown > 0 && grows == Does::Wait && has(wait.counters)) begin();
         grow(Does::Wait, WAITS);
         if (leads()) {

@@ -13,7 +13,6 @@ enum class Header : i64 {
     Streams, // Streams of the rank that has most.
     ChildrenAt, // Where the children of each stream of each rank are, in the order of their first forks.
     GroupsAt, // Where each group is described: rank, stream, ops, first move or first op.
-    ScratchAt, // Where each scratch buffer is: first element, length of a slot.
     FinishAt, // Where a bit for each move says whether it completes an average.
     Divisor, // The divisor of an average.
     OutputUnits, // Units of the longest output.
@@ -37,7 +36,8 @@ constexpr const char* SIGNAL_NAMES[] = {"Ack", "Data", "Head", "Tail", "Fork", "
 #endif
 
 constexpr i32 GROUP_WORDS = 4; // Words that describe a group.
-constexpr i32 SCRATCH_WORDS = 2; // Words that describe a scratch buffer.
+constexpr i32 HEADER_WORDS = 12; // Words of the header; behind them is where each scratch buffer is described.
+constexpr i32 SCRATCH_WORDS = 2; // Words that describe a scratch buffer: first element, length of a slot.
 constexpr i32 OP_WORDS = 4; // Words of an op of the table form.
 constexpr i32 OPERAND_WORDS = 3; // Words of its operands, each: rank, buffer, element.
 constexpr i32 PAIR_SIGNALS = 4; // Kinds of signal that each lane of a pair of ranks has a counter for.

@@ -7,7 +7,7 @@ use roundelay::select;
 use roundelay_core::ids::OpId;
 use roundelay_core::schedule::{Buffer, OpKind, Operand, SignalKind};
 use roundelay_core::verify::Proved;
-use roundelay_export::cuda::{Facts, Header, Kernel};
+use roundelay_export::cuda::{Facts, Kernel};
 use roundelay_kernels::shim::{Outcome, Shim, ShimJob};
 use roundelay_tests::{root, taken};
 
@@ -16,15 +16,13 @@ use super::runs::{code, inputs, loops, named, on_the_host, program, proved, run,
 /// Returns the ops that a kernel must have done, in the words of its trace.
 fn expected(kernel: &Kernel, facts: &Facts, count: u64) -> String {
     let schedule = &*kernel.schedule;
-    let scratch = facts.words[Header::ScratchAt as usize] as usize;
     let place = |operand: &Operand| {
         let region = schedule.region(*operand);
         let (name, first) = match region.buffer {
             Buffer::Input => ('i', 0),
             Buffer::Output => ('o', 0),
             Buffer::Scratch(id) => {
-                let at = scratch + 2 * id.index();
-                let (first, len) = (facts.words[at] as u64, facts.words[at + 1] as u64);
+                let (first, len) = facts.scratch(id);
                 ('s', first + u64::from(region.slot) * len)
             }
         };

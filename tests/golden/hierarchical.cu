@@ -15,7 +15,6 @@
 
 namespace roundelay::program {
 
-constexpr num nranks = 8;
 
 ROUNDELAY_DEVICE void HierarchicalAllReduce(Lane& lane) {
     const num me = lane.me;
@@ -90,7 +89,7 @@ ROUNDELAY_DEVICE void HierarchicalAllReduce(Lane& lane) {
 
 } // namespace roundelay::program
 
-#line 94 "HierarchicalAllReduce.cu"
+#line 93 "HierarchicalAllReduce.cu"
 ROUNDELAY_WALK(HierarchicalAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::program::HierarchicalAllReduce(lane);

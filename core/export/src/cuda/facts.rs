@@ -61,7 +61,7 @@ impl Kernel {
             streams: streams.into(),
         };
         let slots = self.slots(count);
-        let scratch = words.put(slots.of.iter().flatten().map(|word| *word as i64));
+        words.put(slots.of.iter().flatten().map(|word| *word as i64));
         let first_move = self.finish(&mut words);
         let firsts = match &self.loops {
             Some((loops, _)) => {
@@ -87,7 +87,6 @@ impl Kernel {
             (Header::Ranks, n.into()),
             (Header::GroupsAt, groups),
             (Header::Lanes, lanes.len() as i64),
-            (Header::ScratchAt, scratch),
             (Header::OutputUnits, collective.max_output_units(n).into()),
             (Header::Streams, streams.into()),
             (Header::Divisor, n.into()),

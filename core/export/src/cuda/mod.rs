@@ -168,6 +168,14 @@ pub struct Facts {
     pub scale_outputs: bool,
 }
 
+impl Facts {
+    /// Returns the first element of a scratch buffer in the scratch of each rank, and the elements of a slot.
+    pub fn scratch(&self, id: ScratchId) -> (u64, u64) {
+        let at = words::HEADER_WORDS + words::SCRATCH_WORDS * id.index();
+        (self.words[at] as u64, self.words[at + 1] as u64)
+    }
+}
+
 impl Kernel {
     /// Returns the author's loops as a kernel. Its schedule is the proved one without signals that others imply.
     ///

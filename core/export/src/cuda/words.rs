@@ -57,8 +57,6 @@ shared! {
         ChildrenAt,
         /// Where each group is described: rank, stream, ops, first move or first op.
         GroupsAt,
-        /// Where each scratch buffer is: first element, length of a slot.
-        ScratchAt,
         /// Where a bit for each move says whether it completes an average.
         FinishAt,
         /// The divisor of an average.
@@ -91,7 +89,9 @@ shared! {
 numbers! {
     /// Words that describe a group.
     GROUP_WORDS: usize = 4;
-    /// Words that describe a scratch buffer.
+    /// Words of the header; behind them is where each scratch buffer is described.
+    HEADER_WORDS: usize = Header::COUNT;
+    /// Words that describe a scratch buffer: first element, length of a slot.
     SCRATCH_WORDS: usize = 2;
     /// Words of an op of the table form.
     OP_WORDS: usize = 4;

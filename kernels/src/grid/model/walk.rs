@@ -21,12 +21,12 @@ impl WalkCost {
     /// The walk of a form of kernels.
     pub const fn of(form: Form, protocol: Protocol) -> Self {
         match (form, protocol) {
-            (Form::Table, _) => Self { start: 160.0, r#move: 126.0, operand: 24.0, signal: 109.0 },
+            (Form::Table, _) => Self { start: 124.0, r#move: 123.0, operand: 32.0, signal: 88.0 },
             (Form::Loops, Protocol::Direct) => {
-                Self { start: 192.0, r#move: 147.0, operand: 18.0, signal: 121.0 }
+                Self { start: 56.0, r#move: 58.0, operand: 26.0, signal: 97.0 }
             }
             (Form::Loops, Protocol::Simple | Protocol::Ll) => {
-                Self { start: 0.0, r#move: 550.0, operand: 0.0, signal: 120.0 }
+                Self { start: 0.0, r#move: 132.0, operand: 0.0, signal: 111.0 }
             }
         }
     }
