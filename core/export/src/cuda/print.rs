@@ -39,7 +39,7 @@ pub(super) struct KernelPrinter<'t> {
 }
 
 /// The text of a kernel's functions.
-pub(super) struct Functions {
+pub(super) struct KernelFunctions {
     /// The definitions; the last is that of the whole algorithm.
     pub(super) text: String,
     /// The name of the last function.
@@ -54,7 +54,7 @@ pub(super) fn functions(
     facts: &RunFacts,
     lined: bool,
     meets: &BTreeSet<NodeId>,
-) -> Functions {
+) -> KernelFunctions {
     let mut printer = KernelPrinter {
         loops,
         facts,
@@ -88,7 +88,7 @@ pub(super) fn functions(
             sizes.concat()
         );
     }
-    Functions { text: numbers + &text, name, passes: printer.passes }
+    KernelFunctions { text: numbers + &text, name, passes: printer.passes }
 }
 
 /// Returns the first word of each table, among the words of all tables.
