@@ -1,13 +1,13 @@
 //! Prints the loop form as C++: scopes and names, and statements below the source line that they come from.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use crate::cuda::names::identifier;
 use crate::loops::Loops;
 use crate::loops::cpp::{NumberText, nested};
 use crate::loops::ir::{At, LoopNode, LoopPlace, LoopTable, Number, Piece, binary};
 use crate::loops::machine::RunFacts;
+use crate::loops::reserved::identifier;
+use crate::loops::scopes::NameScopes;
 use roundelay_core::schedule::{Buffer, SignalKind};
 use roundelay_core::syntax::ast::BinOp;
 use roundelay_core::syntax::expr_text::{Target, Text};
@@ -34,10 +34,7 @@ pub(super) struct Printer<'t> {
     heads: Vec<[bool; 4]>,
     /// Whether the statements are inside a loop whose iterations have streams.
     forked: bool,
-    /// The names in use, by scope.
-    scopes: Vec<Vec<String>>,
-    /// The current name of each variable.
-    names: HashMap<usize, String>,
+    names: NameScopes,
     line: Option<u32>,
     text: String,
 }
@@ -55,14 +52,13 @@ impl<'t> Printer<'t> {
             said,
             heads: Vec::new(),
             forked: false,
-            scopes: Vec::new(),
-            names: HashMap::new(),
+            names: NameScopes::new(&TAKEN),
             line: None,
             text: String::new(),
         };
         let mut functions = String::new();
         for (number, function) in loops.functions.iter().enumerate() {
-            printer.scopes = vec![Vec::new()];
+            printer.names.begin();
             printer.line = None;
             printer.forked = true;
             let params: Vec<_> = function
@@ -87,7 +83,7 @@ impl<'t> Printer<'t> {
                 params.join(", ")
             );
         }
-        printer.scopes = vec![Vec::new()];
+        printer.names.begin();
         printer.line = None;
         printer.forked = false;
         printer.nodes(&loops.body);
@@ -103,18 +99,19 @@ impl<'t> Printer<'t> {
     }
 
     fn indent(&self) -> String {
-        "    ".repeat(self.scopes.len())
+        "    ".repeat(self.names.depth())
     }
 
-    /// Returns a new name for a variable: its name in the source if that is free.
     fn declare(&mut self, var: usize) -> String {
-        let wanted = identifier(&self.loops.vars[var]);
-        let open = |name: &str| self.scopes.iter().flatten().any(|known| known == name);
-        let names = std::iter::once(wanted.clone()).chain((2..).map(|k| format!("{wanted}_{k}")));
-        let mut free = names.filter(|name| !TAKEN.contains(&name.as_str()) && !open(name));
-        let name = free.next().expect("there are enough numbers");
-        self.scopes.last_mut().expect("a scope is open").push(name.clone());
-        self.names.insert(var, name.clone());
+        self.names.declare(var, &self.loops.vars[var])
+    }
+
+    /// Opens a scope whose head declares a variable, and prints the head.
+    fn open(&mut self, var: usize, head: impl FnOnce(&str) -> String) -> String {
+        self.names.open();
+        let name = self.declare(var);
+        let head = head(&name);
+        let _ = writeln!(self.text, "{}{head}", "    ".repeat(self.names.depth() - 1));
         name
     }
 
@@ -137,10 +134,10 @@ impl<'t> Printer<'t> {
 
     /// Prints the statements of a block, after its opening line.
     fn body(&mut self, nodes: &[LoopNode]) {
-        self.scopes.push(Vec::new());
+        self.names.open();
         self.line = None;
         self.nodes(nodes);
-        self.scopes.pop();
+        self.names.close();
         self.line = None;
     }
 
@@ -168,14 +165,12 @@ impl<'t> Printer<'t> {
             }
             LoopNode::Loop { var, lo, hi, body } => {
                 let (lo, hi) = (self.number(lo).code, self.operand(BinOp::Lt, hi));
-                self.scopes.push(Vec::new());
-                let name = self.declare(*var);
-                let open = self.scopes.pop().expect("the scope is open");
-                self.put(&format!("for (i64 {name} = {lo}; {name} < {hi}; ++{name}) {{"));
-                self.scopes.push(open);
+                self.open(*var, |name| {
+                    format!("for (i64 {name} = {lo}; {name} < {hi}; ++{name}) {{")
+                });
                 self.line = None;
                 self.nodes(body);
-                self.scopes.pop();
+                self.names.close();
                 self.line = None;
                 self.put("}");
             }
@@ -204,11 +199,11 @@ impl<'t> Printer<'t> {
             }
             LoopNode::On { stream, body } => {
                 self.put("{");
-                self.scopes.push(Vec::new());
+                self.names.open();
                 self.line = None;
                 self.put(&format!("Lane lane(run, {stream});"));
                 self.nodes(body);
-                self.scopes.pop();
+                self.names.close();
                 self.line = None;
                 self.put("}");
             }
@@ -267,7 +262,7 @@ impl<'t> Printer<'t> {
         let (child, many) = if nested {
             let (stream, many) = (self.stream(), self.number(&many).code);
             self.put("{");
-            self.scopes.push(Vec::new());
+            self.names.open();
             self.put(&format!("const std::vector<u32> forked = streams.Fork({stream}, {many});"));
             ("forked[slave]", "i64(forked.size())".to_owned())
         } else {
@@ -281,11 +276,8 @@ impl<'t> Printer<'t> {
         };
         each(self, "Fork");
         let (lo_text, hi) = (self.number(lo).code, self.operand(BinOp::Lt, hi));
-        self.scopes.push(Vec::new());
-        let name = self.declare(var);
-        let open = self.scopes.pop().expect("the scope is open");
-        self.put(&format!("for (i64 {name} = {lo_text}; {name} < {hi}; ++{name}) {{"));
-        self.scopes.push(open);
+        let name = self
+            .open(var, |name| format!("for (i64 {name} = {lo_text}; {name} < {hi}; ++{name}) {{"));
         let index = match lo {
             Number::Const(0) => name.clone(),
             lo => format!("{name} - {}", self.operand(BinOp::Sub, lo)),
@@ -308,13 +300,13 @@ impl<'t> Printer<'t> {
         self.nodes(body);
         slave(self, "End");
         self.forked = around;
-        self.scopes.pop();
+        self.names.close();
         self.line = None;
         self.put("}");
         each(self, "Join");
         if nested {
             self.put("streams.Join(forked);");
-            self.scopes.pop();
+            self.names.close();
             self.put("}");
         }
     }
@@ -361,7 +353,7 @@ impl<'t> Printer<'t> {
             me: "me",
             ty: Some("i64"),
             nranks: (self.loops.nranks, "nranks"),
-            var: &|var| self.names[&var].clone(),
+            var: &|var| self.names.of(var).to_owned(),
             entry: &|table, indices| self.entry(table, indices),
             least: &self.facts.least,
         };

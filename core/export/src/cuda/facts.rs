@@ -274,3 +274,21 @@ fn lanes_within(lanes: &[Vec<i64>]) -> Vec<i64> {
     };
     lanes.iter().map(|lane| first(lane).unwrap_or(0)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A lane is found by the lane around it and its value, whatever values there are.
+    #[test]
+    fn lanes_are_found_by_their_values() {
+        let known: BTreeSet<Vec<i64>> =
+            [&[-2][..], &[1], &[-2, 7], &[1, 0], &[1, 2]].map(<[i64]>::to_vec).into();
+        let lanes = lanes_in_order(&known);
+        let within = lanes_within(&lanes);
+        for lane in &known {
+            let number = lane.iter().fold(0, |outer, value| within[outer as usize] + value);
+            assert_eq!(lanes[number as usize], *lane, "{lanes:?}, {within:?}");
+        }
+    }
+}

@@ -1,13 +1,13 @@
 //! Prints the loop form as CUDA text: a function for each function of the form, with the author's names and loops, and
 //! each statement below the line of its source.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::names::identifier;
 use crate::loops::cpp::NumberText;
 use crate::loops::ir::{At, LoopNode, LoopPlace, LoopTable, NodeId, Number, Piece, binary, times};
 use crate::loops::machine::RunFacts;
+use crate::loops::scopes::NameScopes;
 use crate::loops::{LoopFunction, Loops};
 use roundelay_core::schedule::{Buffer, SignalKind};
 use roundelay_core::syntax::ast::BinOp;
@@ -31,10 +31,7 @@ pub(super) struct KernelPrinter<'t> {
     passes: BTreeSet<&'static str>,
     /// The names of the functions.
     functions: Vec<String>,
-    /// The names in use, by scope.
-    scopes: Vec<Vec<String>>,
-    /// The current name of each variable.
-    names: BTreeMap<usize, String>,
+    names: NameScopes,
     text: String,
 }
 
@@ -62,8 +59,7 @@ pub(super) fn functions(
         meets,
         passes: BTreeSet::new(),
         functions: Vec::new(),
-        scopes: Vec::new(),
-        names: BTreeMap::new(),
+        names: NameScopes::new(&OWN),
         text: String::new(),
     };
     let mut text = String::new();
@@ -112,9 +108,8 @@ fn mentions(text: &str, word: &str) -> bool {
 
 impl KernelPrinter<'_> {
     fn function(&mut self, function: &LoopFunction) -> String {
-        let wanted = identifier(&function.name);
-        let name = self.free(&wanted, |printer, name| printer.functions.iter().any(|f| f == name));
-        self.scopes = vec![Vec::new()];
+        self.names.begin();
+        let name = self.names.global(&function.name);
         let params: Vec<_> =
             function.params.iter().map(|var| format!("const num {}", self.declare(*var))).collect();
         self.nodes(&function.body);
@@ -132,27 +127,12 @@ impl KernelPrinter<'_> {
         format!("{head}{me}{body}}}\n")
     }
 
-    /// Returns a name like `wanted` that is not `taken`.
-    fn free(&self, wanted: &str, taken: impl Fn(&Self, &str) -> bool) -> String {
-        let names =
-            std::iter::once(wanted.to_owned()).chain((2..).map(|k| format!("{wanted}_{k}")));
-        let mut names = names.filter(|name| !OWN.contains(&name.as_str()) && !taken(self, name));
-        names.next().expect("there are enough numbers")
-    }
-
-    /// Returns a new name for a variable: its name in the source if that is free.
     fn declare(&mut self, var: usize) -> String {
-        let wanted = identifier(&self.loops.vars[var]);
-        let name = self.free(&wanted, |printer, name| {
-            printer.scopes.iter().flatten().chain(&printer.functions).any(|known| known == name)
-        });
-        self.scopes.last_mut().expect("a scope is open").push(name.clone());
-        self.names.insert(var, name.clone());
-        name
+        self.names.declare(var, &self.loops.vars[var])
     }
 
     fn line(&mut self, text: &str) {
-        let _ = writeln!(self.text, "{:1$}{text}", "", 4 * self.scopes.len());
+        let _ = writeln!(self.text, "{:1$}{text}", "", 4 * self.names.depth());
     }
 
     /// Prints the author's line number.
@@ -171,20 +151,19 @@ impl KernelPrinter<'_> {
 
     /// Prints the statements of a block whose head declares a variable.
     fn nested(&mut self, var: usize, head: impl Fn(&str) -> String, body: &[LoopNode], end: &str) {
-        self.scopes.push(Vec::new());
+        self.names.open();
         let name = self.declare(var);
-        let open = self.scopes.pop().expect("the scope is open");
-        self.line(&head(&name));
-        self.scopes.push(open);
+        let head = head(&name);
+        let _ = writeln!(self.text, "{:1$}{head}", "", 4 * (self.names.depth() - 1));
         self.nodes(body);
-        self.scopes.pop();
+        self.names.close();
         self.line(end);
     }
 
     fn block(&mut self, body: &[LoopNode]) {
-        self.scopes.push(Vec::new());
+        self.names.open();
         self.nodes(body);
-        self.scopes.pop();
+        self.names.close();
     }
 
     /// Prints the statements of a scope that ends after them. A block that comes last needs no braces: it ends with the
@@ -364,7 +343,7 @@ impl KernelPrinter<'_> {
             me: "me",
             ty: Some("num"),
             nranks: (self.loops.nranks, "nranks"),
-            var: &|var| self.names[&var].clone(),
+            var: &|var| self.names.of(var).to_owned(),
             entry: &|table, indices| format!("lane.entry({})", self.word(table, indices).code),
             least: &self.facts.least,
         };

@@ -453,4 +453,43 @@ rank 1 stream 0
         };
         assert!(runs(5) && !runs(4), "{flat}");
     }
+
+    /// A pass is the one with its number on its link, in forms of programs and of schedules, and a signal that names its
+    /// lane is in this lane.
+    #[test]
+    fn a_form_with_other_passes_is_found() {
+        let passes = "
+schedule Passes Broadcast nranks 2 root 0
+scratch fifo slots 2 width 1/2
+rank 0 stream 0
+  copy 0.input[0..1/2] -> 1.fifo#0@0[0..1/2] @1
+  post tail 0->1 lane 5 @1
+  copy 0.input[1/2..1] -> 1.fifo#1@1/2[1/2..1] @1
+  post tail 0->1 lane 5 @1
+  copy 0.input[0..1] -> 0.output[0..1] @2
+rank 1 stream 0
+  wait tail 0->1 lane 5 @1
+  copy 1.fifo#0@0[0..1/2] -> 1.output[0..1/2] @1
+  wait tail 0->1 lane 5 @1
+  copy 1.fifo#1@1/2[1/2..1] -> 1.output[1/2..1] @1
+";
+        let schedule = parse(passes).expect("a schedule");
+        let form = Loops::flat(&schedule, 2, true).finish();
+        let facts = check(&form, &schedule).expect("it is the schedule's");
+        assert_eq!(facts.passes, 2);
+        let text = text::print(&form);
+        let runs = |text: &str| check(&text::parse(text).expect("a form"), &schedule).is_ok();
+        assert!(runs(&text), "{text}");
+        for (from, to) in [
+            (" step %i#0", " step 0"),
+            (" step %i#1", " step 1"),
+            (" lane 1", " lane 0"),
+            (" lane 1", " lane 2"),
+        ] {
+            let other = text.replacen(from, to, 1);
+            assert!(other != text && !runs(&other), "{from}: {other}");
+        }
+        // A form may leave the numbers out.
+        assert!(runs(&text.replace(" step %i#1", "")), "{text}");
+    }
 }

@@ -10,7 +10,7 @@
 //! | `machine` | runs a form at every rank, and compares it with the schedule |
 //! | `prune` | leaves out variables and blocks without a use |
 //! | `text` | the text of a form, and its reader |
-//! | `cpp` | numbers as expressions of C and C++ |
+//! | `cpp`, `scopes`, `reserved` | numbers as expressions of C and C++, and names of variables |
 //!
 //! A form is made of the program where its loops survive, and of the schedule otherwise. In both cases the machine runs
 //! it at every rank, and each op is compared with the proved schedule, before anything is printed.
@@ -27,6 +27,8 @@ pub(crate) mod machine;
 mod prune;
 mod recognise;
 pub(crate) mod repeats;
+pub(crate) mod reserved;
+pub(crate) mod scopes;
 pub(crate) mod tables;
 pub mod text;
 

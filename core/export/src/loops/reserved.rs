@@ -1,7 +1,11 @@
-//! The author's names in CUDA text, changed where C++ reserves them.
+//! The author's names in text of C++, changed where C++ or the device library reserves them.
 
 /// Words that C++ or the device library reserves, in order.
 const TAKEN: &[&str] = &[
+    "INPUT",
+    "Lane",
+    "OUTPUT",
+    "SCRATCH",
     "abs",
     "alignas",
     "alignof",
