@@ -85,7 +85,7 @@ class Lane {
     Lane(const Lane&) = delete;
 
     // ---- tables -----------------------------------------------------------------------------------------------
-    ROUNDELAY_DEVICE num entry(num at) const { return num(facts[facts[Header::TablesAt] + at]); }
+    ROUNDELAY_DEVICE num entry(num at) const { return num(facts[at]); }
 
     ROUNDELAY_DEVICE Piece piece(num at) const {
         const num lo = entry(at);

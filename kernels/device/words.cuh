@@ -16,7 +16,6 @@ enum class Header : i64 {
     FinishAt, // Where a bit for each move says whether it completes an average.
     Divisor, // The divisor of an average.
     OutputUnits, // Units of the longest output.
-    TablesAt, // Where the entries of the tables of the loops are.
     OpsAt, // Where the ops of the table form are.
     OperandsAt, // Where their operands are.
 };
@@ -36,7 +35,7 @@ constexpr const char* SIGNAL_NAMES[] = {"Ack", "Data", "Head", "Tail", "Fork", "
 #endif
 
 constexpr i32 GROUP_WORDS = 4; // Words that describe a group.
-constexpr i32 HEADER_WORDS = 12; // Words of the header; behind them is where each scratch buffer is described.
+constexpr i32 HEADER_WORDS = 11; // Words of the header; behind them each scratch buffer is described, and then come the tables of the loops.
 constexpr i32 SCRATCH_WORDS = 2; // Words that describe a scratch buffer: first element, length of a slot.
 constexpr i32 OP_WORDS = 4; // Words of an op of the table form.
 constexpr i32 OPERAND_WORDS = 3; // Words of its operands, each: rank, buffer, element.

@@ -62,12 +62,13 @@ impl Kernel {
         };
         let slots = self.slots(count);
         words.put(slots.of.iter().flatten().map(|word| *word as i64));
+        if let Some((loops, _)) = &self.loops {
+            let entries = loops.tables.all.iter().flat_map(|table| &table.entries);
+            words.put(entries.flatten().copied());
+        }
         let first_move = self.finish(&mut words);
         let firsts = match &self.loops {
-            Some((loops, _)) => {
-                let entries = loops.tables.all.iter().flat_map(|table| &table.entries);
-                let tables = words.put(entries.flatten().copied());
-                words.head(Header::TablesAt, tables);
+            Some(_) => {
                 let within = words.put(lanes_within(&lanes));
                 words.head(Header::LanesAt, within);
                 let children = self.children(&mut words, streams);

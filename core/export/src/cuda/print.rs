@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use super::words::{HEADER_WORDS, SCRATCH_WORDS};
 use crate::loops::cpp::NumberText;
 use crate::loops::ir::{At, LoopNode, LoopPlace, LoopTable, NodeId, Number, Piece, binary, times};
 use crate::loops::machine::RunFacts;
@@ -87,9 +88,10 @@ pub(super) fn functions(
     KernelFunctions { text: numbers + &text, name, passes: printer.passes }
 }
 
-/// Returns the first word of each table, among the words of all tables.
+/// Returns the first word of each table, among the facts.
 fn firsts(loops: &Loops) -> impl Iterator<Item = usize> + '_ {
-    loops.tables.all.iter().scan(0, |next, table| {
+    let first = HEADER_WORDS + SCRATCH_WORDS * loops.scratch.len();
+    loops.tables.all.iter().scan(first, |next, table| {
         let first = *next;
         *next += table.entries.iter().map(Vec::len).sum::<usize>();
         Some(first)

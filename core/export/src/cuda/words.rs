@@ -63,8 +63,6 @@ shared! {
         Divisor,
         /// Units of the longest output.
         OutputUnits,
-        /// Where the entries of the tables of the loops are.
-        TablesAt,
         /// Where the ops of the table form are.
         OpsAt,
         /// Where their operands are.
@@ -89,7 +87,7 @@ shared! {
 numbers! {
     /// Words that describe a group.
     GROUP_WORDS: usize = 4;
-    /// Words of the header; behind them is where each scratch buffer is described.
+    /// Words of the header; behind them each scratch buffer is described, and then come the tables of the loops.
     HEADER_WORDS: usize = Header::COUNT;
     /// Words that describe a scratch buffer: first element, length of a slot.
     SCRATCH_WORDS: usize = 2;

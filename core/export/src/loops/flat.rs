@@ -32,16 +32,17 @@ impl Loops {
     /// Adds the statements of all streams of a schedule.
     pub(super) fn add_flat(&mut self, schedule: &Schedule, lanes: bool) {
         let streams = schedule.streams.iter().map(|s| s.index + 1).max().unwrap_or(0);
+        let named = lanes && schedule.lanes.len() > 1;
         for index in 0..streams {
             let mut shapes: Vec<FlatShape> = Vec::new();
             for stream in schedule.streams.iter().filter(|s| s.index == index && s.len > 0) {
                 let ops = &schedule.ops[stream.first.index()..];
-                let events = events(schedule, stream, self.pieces, lanes);
+                let events = events(schedule, stream, self.pieces, false);
                 let parts = events.iter().zip(ops).map(|(event, op)| {
-                    let (mut key, mut numbers) =
-                        parts(event, stream.rank.0, schedule.location(op.at).line);
+                    let line = schedule.location(op.at).line;
+                    let (mut key, mut numbers) = parts(event, stream.rank.0, line, lanes);
                     if let FlatOp::Signal(_, kind, in_lane) = &mut key.op
-                        && lanes
+                        && named
                         && kind.has_lane()
                     {
                         *in_lane = true;
@@ -157,8 +158,8 @@ impl Loops {
 }
 
 /// Splits an op into its key and its numbers: a peer, or of each operand the rank if it is remote, the first piece, the
-/// number of pieces, the slot and the base, and the number of passes before.
-fn parts(event: &LoopEvent, me: u32, line: u32) -> (FlatKey, Vec<i64>) {
+/// number of pieces, the slot and the base, and with `passes` the number of passes before.
+fn parts(event: &LoopEvent, me: u32, line: u32, passes: bool) -> (FlatKey, Vec<i64>) {
     let mut numbers = Vec::new();
     let op = match event {
         LoopEvent::Signal(post, kind, peer, _) => {
@@ -169,6 +170,7 @@ fn parts(event: &LoopEvent, me: u32, line: u32) -> (FlatKey, Vec<i64>) {
             let mut place = |(rank, buffer, [lo, hi, slot, base], step): &EventPlace| {
                 numbers.extend((*rank != me).then_some(i64::from(*rank)));
                 numbers.extend([*lo, hi - lo, *slot, *base].map(|number| number as i64));
+                let step = step.filter(|_| passes);
                 numbers.extend(step.map(|step| step as i64));
                 (*buffer, *rank != me, step.is_some())
             };

@@ -52,7 +52,7 @@ pub(super) enum LoopEvent {
 pub(crate) fn check(loops: &Loops, schedule: &Schedule) -> RunResult<RunFacts> {
     let nodes = vec![NodeId::default(); schedule.ops.len()];
     let mut facts = RunFacts { nodes, ..RunFacts::default() };
-    let has_lanes = loops.has_lanes();
+    let lanes = loops.of_program || loops.has_lanes() || schedule.lanes.len() == 1;
     for me in 0..loops.nranks {
         let mut machine = Machine::new(&loops.tables.all, loops.nranks, me, loops.vars.len());
         machine.functions = Some(loops);
@@ -66,7 +66,7 @@ pub(crate) fn check(loops: &Loops, schedule: &Schedule) -> RunResult<RunFacts> {
         }
         for stream in own {
             let ran = machine.streams.get(stream.index as usize).ok_or(Differs)?;
-            let ops = events(schedule, stream, loops.pieces, loops.of_program || has_lanes);
+            let ops = events(schedule, stream, loops.pieces, lanes);
             if ran.len() != ops.len() || !ran.iter().zip(&ops).all(|((_, ran), op)| ran.is(op)) {
                 return Err(Differs);
             }
@@ -103,7 +103,7 @@ impl LoopEvent {
     }
 }
 
-/// Returns the ops of a stream, with the lanes of their signals and the numbers of their passes or without.
+/// Returns the ops of a stream with the numbers of their passes, and with the lanes of their signals or without.
 pub(super) fn events(
     schedule: &Schedule,
     stream: &Stream,
@@ -126,18 +126,15 @@ pub(super) fn events(
         if op.kind == OpKind::Move {
             let [mut srcs, mut dsts] = [schedule.srcs(op), schedule.dsts(op)]
                 .map(|operands| operands.iter().map(place).collect::<Vec<_>>());
-            if lanes {
-                // A pass waits for its data, perhaps then for a credit, and posts its data after the move.
-                let head = |op: &&Op| {
-                    op.kind == OpKind::Wait && schedule.channel(op).kind == SignalKind::Head
-                };
-                let before = ops[..nth].iter().rev().find(|op| !head(op));
-                let received = before.and_then(|op| tail(op, OpKind::Wait));
-                let sent = ops.get(nth + 1).and_then(|op| tail(op, OpKind::Post));
-                for (places, link, after) in [(&mut srcs, received, 1), (&mut dsts, sent, 0)] {
-                    if let (Some(place), Some(link)) = (places.last_mut(), link) {
-                        place.3 = Some(tails.get(&link).copied().unwrap_or(0) - after);
-                    }
+            // A pass waits for its data, perhaps then for a credit, and posts its data after the move.
+            let head =
+                |op: &&Op| op.kind == OpKind::Wait && schedule.channel(op).kind == SignalKind::Head;
+            let before = ops[..nth].iter().rev().find(|op| !head(op));
+            let received = before.and_then(|op| tail(op, OpKind::Wait));
+            let sent = ops.get(nth + 1).and_then(|op| tail(op, OpKind::Post));
+            for (places, link, after) in [(&mut srcs, received, 1), (&mut dsts, sent, 0)] {
+                if let (Some(place), Some(link)) = (places.last_mut(), link) {
+                    place.3 = Some(tails.get(&link).copied().unwrap_or(0) - after);
                 }
             }
             return LoopEvent::Move(op.chain, srcs, dsts);

@@ -103,7 +103,8 @@ impl Loops {
         Some(loops)
     }
 
-    /// Returns the form of a schedule, which was not run yet, with the lanes of its signals or without.
+    /// Returns the form of a schedule, which was not run yet, with the lanes of its signals and the numbers of its passes or
+    /// without.
     pub(crate) fn flat(schedule: &Schedule, pieces: u64, lanes: bool) -> Self {
         let mut flat = Self::empty(schedule, pieces);
         flat.add_flat(schedule, lanes);
@@ -135,9 +136,7 @@ impl Loops {
     /// # Errors
     /// E0704 where boundaries need too many equal pieces.
     pub fn of(algorithm: &Configured, schedule: &Schedule) -> Result<Self, Vec<Finding>> {
-        let pieces = pieces(schedule)?;
-        let lifted = Self::lifted(algorithm, schedule, pieces);
-        Ok(Self::checked(lifted, || Self::flat(schedule, pieces, false), schedule)?.0)
+        Ok(Self::with_lanes(algorithm, schedule, pieces(schedule)?)?.0)
     }
 
     /// Returns the form of a schedule, whose loops are found in it.
