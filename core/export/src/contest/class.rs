@@ -7,6 +7,7 @@ use super::moves;
 use super::print::{self, Printer};
 use crate::loops::Loops;
 use crate::loops::columns::ColumnPlace;
+use crate::loops::cpp::{mentions, said};
 use crate::loops::ir::{At, LoopNode, Number};
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::layout::Configured;
@@ -46,7 +47,7 @@ pub(super) fn functions(
     let _ = writeln!(text, "constexpr i64 nranks = {};", loops.nranks);
     for (number, table) in loops.tables.all.iter().enumerate() {
         let name = print::name_of(table, number);
-        if print::asks(&functions, &name) || print::asks(&body, &name) {
+        if mentions(&functions, &name) || mentions(&body, &name) {
             let _ = writeln!(text, "{}", print::table(table, number, loops.nranks));
         }
     }
@@ -57,7 +58,7 @@ pub(super) fn functions(
         ""
     };
     text += &functions;
-    let lane = if print::asks(&body, "lane") { "    Lane lane(run, 0);\n" } else { "" };
+    let lane = if mentions(&body, "lane") { "    Lane lane(run, 0);\n" } else { "" };
     let _ = write!(
         text,
         "\nHcclResult Enqueue(Run& run) {{\n{}{streams}{lane}{body}",
@@ -65,17 +66,6 @@ pub(super) fn functions(
     );
     text += "    return HCCL_SUCCESS;\n}\n";
     Ok(text)
-}
-
-/// Returns a line of the source, with its number.
-fn said(source: Option<&Source>, line: u32) -> Option<String> {
-    if line == 0 {
-        return None;
-    }
-    let text = source.and_then(|source| source.line(line)).unwrap_or_default();
-    // A comment that ends in a backslash would continue in the next line.
-    let text = text.trim().trim_end_matches('\\');
-    Some(format!("{line}: {text}").trim_end_matches([':', ' ']).to_owned())
 }
 
 /// Returns the statements of the signals of a kind that close a run, from the first to the second rank of each pair: all

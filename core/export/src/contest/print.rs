@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::loops::Loops;
-use crate::loops::cpp::{NumberText, nested};
+use crate::loops::cpp::{NumberText, array, mentions};
 use crate::loops::ir::{At, LoopNode, LoopPlace, LoopTable, Number, Piece, binary};
 use crate::loops::machine::RunFacts;
 use crate::loops::reserved::identifier;
@@ -70,7 +70,7 @@ impl<'t> Printer<'t> {
             let body = std::mem::take(&mut printer.text);
             let me = me(&body);
             let uses =
-                OBJECTS.map(|(_, name)| asks(&body, name) || (name == "run" && !me.is_empty()));
+                OBJECTS.map(|(_, name)| mentions(&body, name) || (name == "run" && !me.is_empty()));
             let objects = OBJECTS.into_iter().zip(uses);
             let objects =
                 objects.filter(|(_, used)| *used).map(|((object, _), _)| object.to_owned());
@@ -243,6 +243,7 @@ impl<'t> Printer<'t> {
                 let [src, dst] = [&srcs[srcs.len() - 1], &dsts[0]].map(|place| self.place(place));
                 self.put(&format!("CHK_RET(lane.{method}({src}, {dst}));"));
             }
+            LoopNode::Message { .. } => unreachable!("an executor has no messages"),
         }
     }
 
@@ -361,15 +362,9 @@ impl<'t> Printer<'t> {
     }
 }
 
-/// Whether a text uses a name.
-pub(super) fn asks(text: &str, name: &str) -> bool {
-    let part = |c: char| c.is_alphanumeric() || c == '_';
-    text.split(|c| !part(c)).any(|word| word == name)
-}
-
 /// Returns the declaration of the executing rank, if the text of a body uses it.
 pub(super) fn me(body: &str) -> &'static str {
-    if asks(body, "me") { "    const i64 me = run.rank;\n" } else { "" }
+    if mentions(body, "me") { "    const i64 me = run.rank;\n" } else { "" }
 }
 
 /// Returns the name of a table.
@@ -381,19 +376,13 @@ pub(super) fn name_of(table: &LoopTable, number: usize) -> String {
 pub(super) fn table(table: &LoopTable, number: usize, nranks: u32) -> String {
     let pieces = table.has_pieces();
     let ty = if pieces { "Piece" } else { "i64" };
-    let sizes = table.dims(nranks);
-    let dims: Vec<_> = sizes.iter().map(|size| format!("[{size}]")).collect();
-    let dims = dims.concat();
-    let entries: Vec<_> = table
-        .entries
-        .iter()
-        .map(|entry| {
-            // Pieces of input or output have slot and base 0; for these two numbers the text relies on the default.
-            let plain = pieces && entry[2..] == [0, 0];
-            let shown = if plain { &entry[..2] } else { &entry[..] };
-            let shown: Vec<_> = shown.iter().map(ToString::to_string).collect();
-            if pieces { format!("{{{}}}", shown.join(", ")) } else { shown.join(", ") }
-        })
-        .collect();
-    format!("const {ty} {}{dims} = {};", name_of(table, number), nested(&entries, &sizes))
+    let entry = |entry: &[i64]| {
+        // Pieces of input or output have slot and base 0; for these two numbers the text relies on the default.
+        let plain = pieces && entry[2..] == [0, 0];
+        let shown = if plain { &entry[..2] } else { entry };
+        let shown: Vec<_> = shown.iter().map(ToString::to_string).collect();
+        if pieces { format!("{{{}}}", shown.join(", ")) } else { shown.join(", ") }
+    };
+    let ranks = (nranks, &*nranks.to_string());
+    format!("const {ty} {};", array(&name_of(table, number), table, ranks, entry))
 }

@@ -181,6 +181,7 @@ impl KernelPrinter<'_> {
 
     fn node(&mut self, node: &LoopNode) {
         match node {
+            LoopNode::Message { .. } => unreachable!("a kernel has no messages"),
             LoopNode::Let(var, value) => {
                 let value = self.number(value).code;
                 let name = self.declare(*var);

@@ -13,12 +13,14 @@ pub(crate) struct ColumnPlace<'a> {
     pub(crate) loops: Vec<Number>,
     /// The number of all ranks.
     nranks: u32,
+    /// Whether numbers are for C: no left side of a remainder is negative, and no table has pieces.
+    pub(crate) plain: bool,
 }
 
 impl<'a> ColumnPlace<'a> {
     /// Returns the place outside of all loops.
     pub(crate) const fn new(ranks: &'a [u32], nranks: u32) -> Self {
-        Self { ranks, times: Vec::new(), loops: Vec::new(), nranks }
+        Self { ranks, times: Vec::new(), loops: Vec::new(), nranks, plain: false }
     }
 
     /// Enters a loop with this variable.
@@ -82,7 +84,7 @@ impl<'a> ColumnPlace<'a> {
     }
 
     pub(crate) fn number(&self, tables: &mut Tables, column: &Column<i64>) -> Number {
-        self.recognised(column, false).unwrap_or_else(|| {
+        self.recognised(column, self.plain).unwrap_or_else(|| {
             let (table, indices) = self.table(tables, std::slice::from_ref(column));
             Number::Entry(table, indices)
         })
@@ -90,7 +92,13 @@ impl<'a> ColumnPlace<'a> {
 
     /// Returns a piece, of whose numbers the first four columns tell.
     pub(super) fn piece(&self, tables: &mut Tables, columns: &[Column<i64>]) -> Piece {
-        let known = columns[..4].iter().map(|column| self.recognised(column, false));
+        let known = columns[..4].iter().map(|column| {
+            if self.plain {
+                Some(self.number(tables, column))
+            } else {
+                self.recognised(column, false)
+            }
+        });
         if let Some(numbers) = known.collect::<Option<Vec<_>>>() {
             let mut numbers = numbers.into_iter();
             let mut next = || numbers.next().expect("there are four");

@@ -1,7 +1,8 @@
 //! Numbers of the loop form as expressions of C and C++.
 
-use super::ir::Number;
+use super::ir::{LoopTable, Number};
 use super::machine::LeastSides;
+use roundelay_core::syntax::Source;
 use roundelay_core::syntax::ast::{BinOp, UnOp};
 use roundelay_core::syntax::expr_text::{Target, Text};
 
@@ -72,7 +73,7 @@ impl NumberText<'_> {
 }
 
 /// Returns the initializer of an array with these dimensions.
-pub(crate) fn nested(entries: &[String], sizes: &[usize]) -> String {
+fn nested(entries: &[String], sizes: &[usize]) -> String {
     match sizes {
         [] => entries.join(", "),
         [_] => format!("{{{}}}", entries.join(", ")),
@@ -81,5 +82,49 @@ pub(crate) fn nested(entries: &[String], sizes: &[usize]) -> String {
             let rows: Vec<_> = rows.map(|row| nested(row, rest)).collect();
             format!("{{\n    {},\n}}", rows.join(",\n    "))
         }
+    }
+}
+
+/// Returns a line of the source with its number, for a comment.
+pub(crate) fn said(source: Option<&Source>, line: u32) -> Option<String> {
+    if line == 0 {
+        return None;
+    }
+    let text = source.and_then(|source| source.line(line)).unwrap_or_default();
+    // A comment that ends in a backslash would continue in the next line.
+    let text = text.trim().trim_end_matches('\\');
+    Some(format!("{line}: {text}").trim_end_matches([':', ' ']).to_owned())
+}
+
+/// Returns the declaration and the initializer of a table as an array with this name. `entry` returns the text of an entry.
+pub(crate) fn array(
+    name: &str,
+    table: &LoopTable,
+    (nranks, ranks): (u32, &str),
+    entry: impl Fn(&[i64]) -> String,
+) -> String {
+    let dims = table.sizes.iter().map(|size| format!("[{size}]"));
+    let dims = dims.chain(table.by_rank.then(|| format!("[{ranks}]")));
+    let dims = dims.collect::<String>();
+    let entries: Vec<_> = table.entries.iter().map(|numbers| entry(numbers)).collect();
+    format!("{name}{dims} = {}", nested(&entries, &table.dims(nranks)))
+}
+
+/// Whether a text contains a word outside of its comments.
+pub(crate) fn mentions(text: &str, word: &str) -> bool {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '>';
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .any(|line| line.split(|c| !part(c)).any(|found| found == word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mentions;
+
+    #[test]
+    fn a_word_is_no_part_of_another() {
+        assert!(mentions("a = rank + 1;", "rank") && !mentions("a = r->rank;", "rank"));
+        assert!(!mentions("// rank", "rank"));
     }
 }

@@ -3,30 +3,17 @@
 
 use super::columns::ColumnPlace;
 use super::form::{LoopFunction, Loops};
-use super::ir::{At, LoopNode, LoopPlace, Number, binary};
+use super::ir::{At, LoopNode, LoopPlace, MessageStep, Number, Piece, binary};
 use super::machine::{EventPlace, LoopEvent, events};
-use super::repeats::{self, RepeatNode, variable};
-use roundelay_core::schedule::{Buffer, Schedule, SignalKind};
+use super::repeats::{self, Column, RepeatNode, variable};
+use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::ast::BinOp;
 
-/// An op without its numbers, which differ between ranks and iterations.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct FlatKey {
-    line: u32,
-    op: FlatOp,
-}
+/// The ops of a rank's stream, each with its line in the source.
+pub(crate) type FlatStream = (u32, Vec<(LoopEvent, u32)>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum FlatOp {
-    /// A post or a wait: its kind, and whether it has a lane.
-    Signal(bool, SignalKind, bool),
-    /// A move: whether it is a chain, and its sources and destinations: their buffers, whether they are remote, and
-    /// whether a pass takes them.
-    Move(bool, [Vec<(Buffer, bool, bool)>; 2]),
-}
-
-/// The ranks whose streams have the same ops, and each rank's numbers.
-type FlatShape = (Vec<FlatKey>, Vec<u32>, Vec<Vec<Vec<i64>>>);
+/// Statements without numbers, the ranks whose streams are such statements, and each rank's numbers.
+type FlatShape = (Vec<LoopNode>, Vec<u32>, Vec<Vec<Vec<i64>>>);
 
 impl Loops {
     /// Adds the statements of all streams of a schedule.
@@ -34,65 +21,82 @@ impl Loops {
         let streams = schedule.streams.iter().map(|s| s.index + 1).max().unwrap_or(0);
         let named = lanes && schedule.lanes.len() > 1;
         for index in 0..streams {
-            let mut shapes: Vec<FlatShape> = Vec::new();
-            for stream in schedule.streams.iter().filter(|s| s.index == index && s.len > 0) {
+            let pieces = self.pieces;
+            let of = schedule.streams.iter().filter(|s| s.index == index && s.len > 0);
+            let of = of.map(|stream| {
                 let ops = &schedule.ops[stream.first.index()..];
-                let events = events(schedule, stream, self.pieces, false);
-                let parts = events.iter().zip(ops).map(|(event, op)| {
-                    let line = schedule.location(op.at).line;
-                    let (mut key, mut numbers) = parts(event, stream.rank.0, line, lanes);
-                    if let FlatOp::Signal(_, kind, in_lane) = &mut key.op
-                        && named
-                        && kind.has_lane()
-                    {
-                        *in_lane = true;
-                        numbers.push(schedule.channel(op).lane.0.into());
+                let mut events = events(schedule, stream, pieces, false);
+                for (event, op) in events.iter_mut().zip(ops) {
+                    match event {
+                        LoopEvent::Signal(_, kind, _, lane) if named && kind.has_lane() => {
+                            lane.push(schedule.channel(op).lane.0.into());
+                        }
+                        LoopEvent::Move(_, srcs, dsts) if !lanes => {
+                            srcs.iter_mut().chain(dsts).for_each(|place| place.3 = None);
+                        }
+                        _ => {}
                     }
-                    (key, numbers)
-                });
-                let (keys, numbers): (Vec<_>, Vec<_>) = parts.unzip();
-                match shapes.iter_mut().find(|(known, ..)| *known == keys) {
-                    Some((_, ranks, all)) => {
-                        ranks.push(stream.rank.0);
-                        all.push(numbers);
-                    }
-                    None => shapes.push((keys, vec![stream.rank.0], vec![numbers])),
                 }
-            }
-            let mut rest = self.nranks as usize;
-            let mut arms = Vec::new();
-            let mut all = Vec::new();
-            let alone = shapes.len() == 1;
-            for (nth, (keys, ranks, numbers)) in shapes.into_iter().enumerate() {
-                let node = |(at, key): (usize, FlatKey)| {
-                    let column =
-                        |nth: usize| vec![numbers.iter().map(|own| own[at][nth]).collect()];
-                    let columns = (0..numbers[0][at].len()).map(column).collect();
-                    RepeatNode::Once { key, columns }
-                };
-                let nodes = keys.into_iter().enumerate().map(node).collect();
-                let mut place = ColumnPlace::new(&ranks, self.nranks);
-                let mut body = self.nodes(repeats::found(nodes), &mut place);
-                rest -= ranks.len();
-                if !alone {
-                    let name = format!("stream_{index}_{nth}");
-                    self.functions.push(LoopFunction { name, params: Vec::new(), body });
-                    let function = self.functions.len() - 1;
-                    body = vec![LoopNode::Do { at: At::default(), function, args: Vec::new() }];
+                let lines = ops.iter().map(|op| schedule.location(op.at).line);
+                (stream.rank.0, events.into_iter().zip(lines).collect())
+            });
+            self.add_stream(index as usize, of, self.nranks as usize, false);
+        }
+    }
+
+    /// Adds the statements of the streams with a number. `rest` is the number of ranks that run the form; `plain` is that
+    /// of [`ColumnPlace`].
+    pub(super) fn add_stream(
+        &mut self,
+        index: usize,
+        of: impl Iterator<Item = FlatStream>,
+        mut rest: usize,
+        plain: bool,
+    ) {
+        let mut shapes: Vec<FlatShape> = Vec::new();
+        for (rank, events) in of.filter(|(_, events)| !events.is_empty()) {
+            let parts = events.into_iter().map(|(event, line)| parts(event, rank, line));
+            let (keys, numbers): (Vec<_>, Vec<_>) = parts.unzip();
+            match shapes.iter_mut().find(|(known, ..)| *known == keys) {
+                Some((_, ranks, all)) => {
+                    ranks.push(rank);
+                    all.push(numbers);
                 }
-                if rest == 0 {
-                    all = body;
-                } else {
-                    arms.push((self.is_any(&ranks), body));
-                }
+                None => shapes.push((keys, vec![rank], vec![numbers])),
             }
-            if !arms.is_empty() {
-                all = vec![LoopNode::If(arms, all)];
+        }
+        let mut arms = Vec::new();
+        let mut all = Vec::new();
+        let alone = shapes.len() == 1;
+        for (nth, (keys, ranks, numbers)) in shapes.into_iter().enumerate() {
+            let node = |(at, key): (usize, LoopNode)| {
+                let column = |nth: usize| vec![numbers.iter().map(|own| own[at][nth]).collect()];
+                let columns = (0..numbers[0][at].len()).map(column).collect();
+                RepeatNode::Once { key, columns }
+            };
+            let nodes = keys.into_iter().enumerate().map(node).collect();
+            let mut place = ColumnPlace::new(&ranks, self.nranks);
+            place.plain = plain;
+            let mut body = self.nodes(repeats::found(nodes), &mut place);
+            rest -= ranks.len();
+            if !alone {
+                let name = format!("stream_{index}_{nth}");
+                self.functions.push(LoopFunction { name, params: Vec::new(), body });
+                let function = self.functions.len() - 1;
+                body = vec![LoopNode::Do { at: At::default(), function, args: Vec::new() }];
             }
-            match index as usize {
-                0 => self.body.append(&mut all),
-                stream => self.body.push(LoopNode::On { stream, body: all }),
+            if rest == 0 {
+                all = body;
+            } else {
+                arms.push((self.is_any(&ranks), body));
             }
+        }
+        if !arms.is_empty() {
+            all = vec![LoopNode::If(arms, all)];
+        }
+        match index {
+            0 => self.body.append(&mut all),
+            stream => self.body.push(LoopNode::On { stream, body: all }),
         }
     }
 
@@ -108,7 +112,7 @@ impl Loops {
 
     fn nodes(
         &mut self,
-        nodes: Vec<RepeatNode<FlatKey, i64>>,
+        nodes: Vec<RepeatNode<LoopNode, i64>>,
         place: &mut ColumnPlace<'_>,
     ) -> Vec<LoopNode> {
         let mut all = Vec::new();
@@ -123,59 +127,84 @@ impl Loops {
                     let (lo, hi) = (Number::Const(0), Number::Const(times as i64));
                     all.push(LoopNode::Loop { var, lo, hi, body });
                 }
-                RepeatNode::Once { key: FlatKey { line, op }, columns } => {
-                    let at = At::line(line);
-                    let mut columns = &columns[..];
-                    all.push(match op {
-                        FlatOp::Signal(post, kind, in_lane) => {
-                            let peer = place.number(&mut self.tables, &columns[0]);
-                            let lane = in_lane.then(|| place.number(&mut self.tables, &columns[1]));
-                            LoopNode::Signal { at, post, kind, peer, lane }
-                        }
-                        FlatOp::Move(chain, operands) => {
-                            let [srcs, dsts] = operands.map(|operands| {
-                                let one = |(buffer, remote, passed): (Buffer, bool, bool)| {
-                                    let own = usize::from(remote);
-                                    let of =
-                                        remote.then(|| place.number(&mut self.tables, &columns[0]));
-                                    let piece = place.piece(&mut self.tables, &columns[own..]);
-                                    columns = &columns[own + 4..];
-                                    let step =
-                                        passed.then(|| place.number(&mut self.tables, &columns[0]));
-                                    columns = &columns[usize::from(passed)..];
-                                    LoopPlace { of, buffer, piece, step }
-                                };
-                                operands.into_iter().map(one).collect()
-                            });
-                            LoopNode::Move { at, chain, srcs, dsts }
-                        }
-                    });
+                RepeatNode::Once { mut key, columns } => {
+                    self.fill(&mut key, place, &columns);
+                    all.push(key);
                 }
             }
         }
         all
     }
+
+    /// Gives a statement its numbers.
+    fn fill(&mut self, node: &mut LoopNode, place: &ColumnPlace<'_>, columns: &[Column<i64>]) {
+        let heads = match node {
+            LoopNode::Signal { peer, lane, .. } => [peer].into_iter().chain(lane).collect(),
+            LoopNode::Message { request, step, .. } => match step {
+                MessageStep::Begin { peer, tag, .. } => vec![request, peer, tag],
+                MessageStep::Finish(Number::Const(1)) => vec![request],
+                MessageStep::Finish(many) => vec![request, many],
+            },
+            _ => Vec::new(),
+        };
+        let mut at = heads.len();
+        for (number, column) in heads.into_iter().zip(columns) {
+            *number = place.number(&mut self.tables, column);
+        }
+        node.visit_places(&mut |operand| {
+            if let Some(of) = &mut operand.of {
+                *of = place.number(&mut self.tables, &columns[at]);
+                at += 1;
+            }
+            operand.piece = place.piece(&mut self.tables, &columns[at..]);
+            at += 4;
+            if let Some(step) = &mut operand.step {
+                *step = place.number(&mut self.tables, &columns[at]);
+                at += 1;
+            }
+        });
+    }
 }
 
-/// Splits an op into its key and its numbers: a peer, or of each operand the rank if it is remote, the first piece, the
-/// number of pieces, the slot and the base, and with `passes` the number of passes before.
-fn parts(event: &LoopEvent, me: u32, line: u32, passes: bool) -> (FlatKey, Vec<i64>) {
+/// Splits an op into a statement without its numbers, which differ between ranks and iterations, and these numbers. Only
+/// the wait for one message keeps that number.
+fn parts(event: LoopEvent, me: u32, line: u32) -> (LoopNode, Vec<i64>) {
+    let at = At::line(line);
     let mut numbers = Vec::new();
-    let op = match event {
-        LoopEvent::Signal(post, kind, peer, _) => {
-            numbers.push((*peer).into());
-            FlatOp::Signal(*post, *kind, false)
+    let mut hole = |value: u64| {
+        numbers.push(value as i64);
+        Number::Const(0)
+    };
+    let place = |hole: &mut dyn FnMut(u64) -> Number, (rank, buffer, piece, step): EventPlace| {
+        let of = (rank != me).then(|| hole(rank.into()));
+        let [lo, hi, slot, base] = piece;
+        let [lo, width, slot, base] = [lo, hi - lo, slot, base].map(&mut *hole);
+        let step = step.map(hole);
+        let piece = Piece::Computed { lo, width, slot, base };
+        LoopPlace { of, buffer, piece, step }
+    };
+    let node = match event {
+        LoopEvent::Signal(post, kind, peer, lane) => {
+            let peer = hole(peer.into());
+            let lane = lane.first().map(|lane| hole(*lane as u64));
+            LoopNode::Signal { at, post, kind, peer, lane }
         }
         LoopEvent::Move(chain, srcs, dsts) => {
-            let mut place = |(rank, buffer, [lo, hi, slot, base], step): &EventPlace| {
-                numbers.extend((*rank != me).then_some(i64::from(*rank)));
-                numbers.extend([*lo, hi - lo, *slot, *base].map(|number| number as i64));
-                let step = step.filter(|_| passes);
-                numbers.extend(step.map(|step| step as i64));
-                (*buffer, *rank != me, step.is_some())
-            };
-            FlatOp::Move(*chain, [srcs, dsts].map(|all| all.iter().map(&mut place).collect()))
+            let [srcs, dsts] = [srcs, dsts]
+                .map(|all| all.into_iter().map(|operand| place(&mut hole, operand)).collect());
+            LoopNode::Move { at, chain, srcs, dsts }
+        }
+        LoopEvent::Begin(send, request, peer, tag, operand) => {
+            let [request, peer, tag] = [request, peer.into(), tag.into()].map(&mut hole);
+            let place = Box::new(place(&mut hole, operand));
+            let step = MessageStep::Begin { peer, tag, place };
+            LoopNode::Message { at, send, request, step }
+        }
+        LoopEvent::Finish(send, request, many) => {
+            let request = hole(request);
+            let many = if many == 1 { Number::Const(1) } else { hole(many) };
+            LoopNode::Message { at, send, request, step: MessageStep::Finish(many) }
         }
     };
-    (FlatKey { line, op }, numbers)
+    (node, numbers)
 }

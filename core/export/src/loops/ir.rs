@@ -148,6 +148,22 @@ pub(crate) enum LoopNode {
         srcs: Vec<LoopPlace>,
         dsts: Vec<LoopPlace>,
     },
+    /// Begins a message, or waits for messages, by their requests. Sends and receives have requests of their own.
+    Message {
+        at: At,
+        send: bool,
+        request: Number,
+        step: MessageStep,
+    },
+}
+
+/// The begin of a message of the executing rank, or the end of messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum MessageStep {
+    /// Begins a message to or from a peer, from or into a place of the executing rank.
+    Begin { peer: Number, tag: Number, place: Box<LoopPlace> },
+    /// Waits for a number of messages, whose requests follow each other.
+    Finish(Number),
 }
 
 pub(crate) fn binary(op: BinOp, left: Number, right: Number) -> Number {
@@ -256,6 +272,10 @@ impl LoopNode {
             Self::Move { srcs, dsts, .. } => {
                 srcs.iter_mut().chain(dsts).flat_map(LoopPlace::numbers).collect()
             }
+            Self::Message { request, step: MessageStep::Begin { peer, tag, place }, .. } => {
+                [request, peer, tag].into_iter().chain(place.numbers()).collect()
+            }
+            Self::Message { request, step: MessageStep::Finish(many), .. } => vec![request, many],
             Self::Block { .. } | Self::On { .. } => Vec::new(),
         }
     }
@@ -274,6 +294,9 @@ impl LoopNode {
     pub(crate) fn visit_places(&mut self, each: &mut impl FnMut(&mut LoopPlace)) {
         if let Self::Move { srcs, dsts, .. } = self {
             srcs.iter_mut().chain(dsts).for_each(&mut *each);
+        }
+        if let Self::Message { step: MessageStep::Begin { place, .. }, .. } = self {
+            each(place);
         }
         for node in self.blocks_mut().into_iter().flatten() {
             node.visit_places(each);
@@ -305,7 +328,8 @@ impl LoopNode {
             | Self::Block { at, .. }
             | Self::Do { at, .. }
             | Self::Signal { at, .. }
-            | Self::Move { at, .. } => Some(at),
+            | Self::Move { at, .. }
+            | Self::Message { at, .. } => Some(at),
             _ => None,
         }
     }

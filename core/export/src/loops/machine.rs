@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::form::Loops;
-use super::ir::{At, DivisionId, LoopNode, LoopPlace, LoopTable, NodeId, Number, Piece};
+use super::ir::{
+    At, DivisionId, LoopNode, LoopPlace, LoopTable, MessageStep, NodeId, Number, Piece,
+};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Buffer, Op, OpKind, Operand, Schedule, SignalKind, Stream};
 use roundelay_core::syntax::ast::BinOp;
@@ -13,7 +15,7 @@ use roundelay_core::values::arith;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Differs;
 
-type RunResult<T> = Result<T, Differs>;
+pub(crate) type RunResult<T> = Result<T, Differs>;
 
 /// The least left side of each quotient and remainder, at any rank.
 pub(crate) type LeastSides = BTreeMap<DivisionId, i64>;
@@ -36,15 +38,19 @@ pub(crate) struct RunFacts {
 
 /// An operand: its rank, its buffer, the low end, high end, slot and base of its piece, and of a slot that a pass takes
 /// the number of passes on its link before.
-pub(super) type EventPlace = (u32, Buffer, [u64; 4], Option<u64>);
+pub(crate) type EventPlace = (u32, Buffer, [u64; 4], Option<u64>);
 
 /// One op of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum LoopEvent {
+pub(crate) enum LoopEvent {
     /// A post or a wait: the peer and the lane, or the child stream of a fork or a join.
     Signal(bool, SignalKind, u32, Vec<i64>),
     /// A move: whether it is a chain, its sources and its destinations.
     Move(bool, Vec<EventPlace>, Vec<EventPlace>),
+    /// The begin of a message: whether it is a send, its request, its peer, its tag and its place.
+    Begin(bool, u64, u32, u32, EventPlace),
+    /// A wait for messages: whether they are sends, the first request, and the number of requests.
+    Finish(bool, u64, u64),
 }
 
 /// Runs the form at every rank, and compares the ops of each stream with the schedule. Lines are not compared, and a form
@@ -54,18 +60,15 @@ pub(crate) fn check(loops: &Loops, schedule: &Schedule) -> RunResult<RunFacts> {
     let mut facts = RunFacts { nodes, ..RunFacts::default() };
     let lanes = loops.of_program || loops.has_lanes() || schedule.lanes.len() == 1;
     for me in 0..loops.nranks {
-        let mut machine = Machine::new(&loops.tables.all, loops.nranks, me, loops.vars.len());
-        machine.functions = Some(loops);
-        machine.lanes = &schedule.lanes;
-        machine.run(&loops.body)?;
+        let streams = run(loops, schedule, me, &mut facts)?;
         let own = schedule.streams.iter().filter(|stream| stream.rank.0 == me);
         let own = own.filter(|stream| stream.len > 0).collect::<Vec<_>>();
         // A stream without ops at this rank may be missing on either side.
-        if machine.streams.iter().filter(|ops| !ops.is_empty()).count() != own.len() {
+        if streams.iter().filter(|ops| !ops.is_empty()).count() != own.len() {
             return Err(Differs);
         }
         for stream in own {
-            let ran = machine.streams.get(stream.index as usize).ok_or(Differs)?;
+            let ran = streams.get(stream.index as usize).ok_or(Differs)?;
             let ops = events(schedule, stream, loops.pieces, lanes);
             if ran.len() != ops.len() || !ran.iter().zip(&ops).all(|((_, ran), op)| ran.is(op)) {
                 return Err(Differs);
@@ -73,14 +76,6 @@ pub(crate) fn check(loops: &Loops, schedule: &Schedule) -> RunResult<RunFacts> {
             for (node, (id, _)) in facts.nodes[stream.first.index()..].iter_mut().zip(ran) {
                 *node = *id;
             }
-        }
-        facts.lanes.append(&mut machine.facts.lanes);
-        facts.farthest = facts.farthest.max(machine.facts.farthest);
-        facts.passes = facts.passes.max(machine.facts.passes);
-        facts.nested |= machine.facts.nested;
-        for (division, value) in machine.facts.least {
-            let known = facts.least.entry(division).or_insert(value);
-            *known = value.min(*known);
         }
     }
     Ok(facts)
@@ -103,6 +98,36 @@ impl LoopEvent {
     }
 }
 
+/// Runs a form at a rank, adds the facts of the run, and returns the ops of each stream.
+pub(crate) fn run(
+    loops: &Loops,
+    schedule: &Schedule,
+    me: u32,
+    facts: &mut RunFacts,
+) -> RunResult<Vec<Vec<(NodeId, LoopEvent)>>> {
+    let mut machine = Machine::new(&loops.tables.all, loops.nranks, me, loops.vars.len());
+    machine.functions = Some(loops);
+    machine.lanes = &schedule.lanes;
+    machine.run(&loops.body)?;
+    facts.lanes.append(&mut machine.facts.lanes);
+    facts.farthest = facts.farthest.max(machine.facts.farthest);
+    facts.passes = facts.passes.max(machine.facts.passes);
+    facts.nested |= machine.facts.nested;
+    for (division, value) in machine.facts.least {
+        let known = facts.least.entry(division).or_insert(value);
+        *known = value.min(*known);
+    }
+    Ok(machine.streams)
+}
+
+/// Returns a place of a schedule whose units are cut into `pieces` pieces.
+pub(crate) fn event_place(schedule: &Schedule, operand: Operand, pieces: u64) -> EventPlace {
+    let region = schedule.region(operand);
+    let [lo, hi, base] =
+        [region.lo, region.hi, region.base].map(|end| end.num() * (pieces / end.den()));
+    (operand.rank.0, region.buffer, [lo, hi, region.slot.into(), base], None)
+}
+
 /// Returns the ops of a stream with the numbers of their passes, and with the lanes of their signals or without.
 pub(super) fn events(
     schedule: &Schedule,
@@ -112,12 +137,7 @@ pub(super) fn events(
 ) -> Vec<LoopEvent> {
     // The tails of each channel before.
     let mut tails: BTreeMap<u32, u64> = BTreeMap::new();
-    let place = |operand: &Operand| {
-        let region = schedule.region(*operand);
-        let [lo, hi, base] =
-            [region.lo, region.hi, region.base].map(|end| end.num() * (pieces / end.den()));
-        (operand.rank.0, region.buffer, [lo, hi, region.slot.into(), base], None)
-    };
+    let place = |operand: &Operand| event_place(schedule, *operand, pieces);
     let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
     let tail = |op: &Op, kind| {
         (op.kind == kind && schedule.channel(op).kind == SignalKind::Tail).then_some(op.arg)
@@ -154,7 +174,7 @@ pub(super) fn events(
 }
 
 /// Runs the statements of a rank, and records the ops of each stream and the least left sides.
-pub(super) struct Machine<'t> {
+pub(crate) struct Machine<'t> {
     tables: &'t [LoopTable],
     functions: Option<&'t Loops>,
     nranks: u32,
@@ -173,7 +193,7 @@ pub(super) struct Machine<'t> {
 }
 
 impl<'t> Machine<'t> {
-    pub(super) fn new(tables: &'t [LoopTable], nranks: u32, me: u32, vars: usize) -> Self {
+    pub(crate) fn new(tables: &'t [LoopTable], nranks: u32, me: u32, vars: usize) -> Self {
         Self {
             tables,
             functions: None,
@@ -189,7 +209,7 @@ impl<'t> Machine<'t> {
         }
     }
 
-    pub(super) fn number(&mut self, number: &Number) -> RunResult<i64> {
+    pub(crate) fn number(&mut self, number: &Number) -> RunResult<i64> {
         let value = self.computed(number)?;
         self.facts.farthest = self.facts.farthest.max(value.unsigned_abs());
         Ok(value)
@@ -366,6 +386,19 @@ impl<'t> Machine<'t> {
                 };
                 let (srcs, dsts) = (places(srcs)?, places(dsts)?);
                 self.push(*at, LoopEvent::Move(*chain, srcs, dsts));
+            }
+            LoopNode::Message { at, send, request, step } => {
+                let request = self.index(request)?;
+                let event = match step {
+                    MessageStep::Begin { peer, tag, place } => {
+                        let (peer, tag) = (self.index(peer)?, self.index(tag)?);
+                        LoopEvent::Begin(*send, request, peer, tag, self.place(place)?)
+                    }
+                    MessageStep::Finish(many) => {
+                        LoopEvent::Finish(*send, request, self.index(many)?)
+                    }
+                };
+                self.push(*at, event);
             }
         }
         Ok(())

@@ -13,11 +13,12 @@
 //! | `cpp`, `scopes`, `reserved` | numbers as expressions of C and C++, and names of variables |
 //!
 //! A form is made of the program where its loops survive, and of the schedule otherwise. In both cases the machine runs
-//! it at every rank, and each op is compared with the proved schedule, before anything is printed.
+//! it at every rank, and each op is compared with the proved schedule, before anything is printed. A form of messages is
+//! made of their statements, and is compared with the actions of its ranks.
 
 pub(crate) mod columns;
 pub(crate) mod cpp;
-mod flat;
+pub(crate) mod flat;
 mod form;
 mod functions;
 mod grids;
@@ -35,6 +36,7 @@ pub mod text;
 pub(crate) use form::LoopFunction;
 pub use form::Loops;
 
+use flat::FlatStream;
 use ir::LoopNode;
 use lift::Lift;
 use machine::RunFacts;
@@ -54,19 +56,32 @@ const MOST_PIECES: u64 = 1 << 24;
 /// E0704 where there are too many.
 pub(crate) fn pieces(schedule: &Schedule) -> Result<u64, Vec<Finding>> {
     let ends = schedule.regions.iter().flat_map(|region| [region.base, region.lo, region.hi]);
-    let mut pieces = 1_u64;
-    for end in ends {
-        let times = Rat::new(end.den(), pieces).map_or(1, Rat::num);
-        let finer = pieces.checked_mul(times).filter(|pieces| *pieces <= MOST_PIECES);
-        pieces = finer.ok_or_else(|| {
-            let title = "the buffers are cut at boundaries that no few equal pieces have";
-            let finding = Finding::new(Code::NotExportable, SpanId(0), title)
-                .note(format!("more than {MOST_PIECES} pieces of a unit"))
-                .help("let the splits have numbers of pieces with a small common multiple");
-            vec![finding]
-        })?;
-    }
-    Ok(pieces)
+    whole_pieces(ends, MOST_PIECES).ok_or_else(|| too_fine(MOST_PIECES, "unit"))
+}
+
+/// Returns the number of equal pieces of a unit for which all these boundaries are whole. `None` if there are more than
+/// `most`.
+pub(crate) fn whole_pieces(ends: impl Iterator<Item = Rat>, most: u64) -> Option<u64> {
+    let mut ends = ends.map(Rat::den);
+    ends.try_fold(1_u64, |pieces, den| {
+        let times = Rat::new(den, pieces).map_or(1, Rat::num);
+        pieces.checked_mul(times).filter(|pieces| *pieces <= most)
+    })
+}
+
+/// Returns the finding, E0704, of buffers with more than `most` pieces.
+pub(crate) fn too_fine(most: u64, of: &str) -> Vec<Finding> {
+    let title = "the buffers are cut at boundaries that no few equal pieces have";
+    let finding = Finding::new(Code::NotExportable, SpanId(0), title)
+        .note(format!("more than {most} pieces of a {of}"))
+        .help("let the splits have numbers of pieces with a small common multiple");
+    vec![finding]
+}
+
+/// Returns the finding, E0704, of a form that differs from what was proved, which no program is known to cause.
+pub(crate) fn differs() -> Vec<Finding> {
+    let title = "its form with loops differs from its schedule";
+    vec![Finding::new(Code::NotExportable, SpanId(0), title)]
 }
 
 impl Loops {
@@ -131,6 +146,18 @@ impl Loops {
         bodies.flatten().any(|node| node.any(&named))
     }
 
+    /// Returns the form of messages and moves, of `many` ranks, which was not run yet. Its numbers are plain, for C.
+    pub(crate) fn of_messages(
+        schedule: &Schedule,
+        pieces: u64,
+        of: impl Iterator<Item = FlatStream>,
+        many: usize,
+    ) -> Self {
+        let mut loops = Self::empty(schedule, pieces);
+        loops.add_stream(0, of, many, true);
+        loops.finish()
+    }
+
     /// Returns the form of an algorithm that was laid out as `schedule`.
     ///
     /// # Errors
@@ -167,9 +194,6 @@ impl Loops {
             let facts = machine::check(&loops, schedule).ok()?;
             Some((loops, facts))
         };
-        lifted.and_then(run).or_else(|| run(flat())).ok_or_else(|| {
-            let title = "its form with loops differs from its schedule";
-            vec![Finding::new(Code::NotExportable, SpanId(0), title)]
-        })
+        lifted.and_then(run).or_else(|| run(flat())).ok_or_else(differs)
     }
 }

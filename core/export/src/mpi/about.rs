@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::Export;
-use super::text::{harmless, wrapped};
+use super::text::harmless;
+use crate::picture::wrapped;
 use roundelay_core::collective::{Alias, Collective};
 use roundelay_core::ids::RankId;
 use roundelay_core::messages::FormPart;
@@ -30,7 +31,6 @@ pub(super) fn comment(export: &Export<'_>, name: &str) -> String {
     let mut text = String::from("/*");
     for (at, paragraph) in paragraphs.iter().enumerate() {
         for (nth, line) in wrapped(&harmless(paragraph), WIDTH).iter().enumerate() {
-            let line = line.trim_start();
             text += if at == 0 && nth == 0 { " " } else { " * " };
             text += line;
             text.push('\n');

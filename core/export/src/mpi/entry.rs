@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use super::Parts;
-use super::text::{calls, mentions};
+use super::check::MpiFacts;
+use super::text::calls;
+use crate::loops::cpp::mentions;
 use roundelay_core::collective::{Alias, Collective};
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
@@ -17,10 +19,7 @@ pub(super) struct Program<'a> {
     pub(super) parts: &'a Parts,
     /// The only rank that is written, where it is one.
     pub(super) only: Option<RankId>,
-    pub(super) sends: usize,
-    pub(super) receives: usize,
-    /// Pieces of the longest reduction that may need scratch of its own; 0 for none.
-    pub(super) spare: u64,
+    pub(super) facts: &'a MpiFacts,
     /// Pieces of the longest region.
     pub(super) longest: u64,
 }
@@ -51,7 +50,7 @@ fn of_each(numbers: &[u64]) -> String {
 
 impl Program<'_> {
     fn has_scratch(&self) -> bool {
-        !self.schedule.scratch.is_empty() || self.spare > 0
+        !self.schedule.scratch.is_empty() || self.facts.spare > 0
     }
 
     /// Returns the `#include`s, without those that only unused helpers need.
@@ -85,11 +84,11 @@ impl Program<'_> {
         if schedule.collective.is_rooted() {
             constants.push(("ROOT", schedule.root.to_string(), ""));
         }
-        if self.sends > 0 {
-            constants.push(("SENDS", self.sends.to_string(), "under way at once"));
+        if self.facts.sends > 0 {
+            constants.push(("SENDS", self.facts.sends.to_string(), "under way at once"));
         }
-        if self.receives > 0 {
-            constants.push(("RECEIVES", self.receives.to_string(), "under way at once"));
+        if self.facts.receives > 0 {
+            constants.push(("RECEIVES", self.facts.receives.to_string(), "under way at once"));
         }
         constants.push((
             "COPIES",
@@ -114,13 +113,13 @@ impl Program<'_> {
         for name in &parts.scratch {
             let _ = writeln!(text, "    scratch {name};");
         }
-        if self.spare > 0 {
+        if self.facts.spare > 0 {
             text += "    scratch spare;\n";
         }
-        if self.sends > 0 {
+        if self.facts.sends > 0 {
             text += "    MPI_Request sends[SENDS];\n";
         }
-        if self.receives > 0 {
+        if self.facts.receives > 0 {
             text += "    MPI_Request receives[RECEIVES];\n";
         }
         text += "} run;\n\n";
@@ -201,7 +200,7 @@ impl Program<'_> {
         }
         text += &self.buffers();
         for (name, len, many) in
-            [("sends", "SENDS", self.sends), ("receives", "RECEIVES", self.receives)]
+            [("sends", "SENDS", self.facts.sends), ("receives", "RECEIVES", self.facts.receives)]
         {
             if many > 0 {
                 let _ = writeln!(
@@ -277,16 +276,17 @@ impl Program<'_> {
             "/* All scratch is one piece of memory. */\nstatic int allocate(run *r) {\n".to_owned();
         let mut sum = Vec::new();
         for (scratch, name) in schedule.scratch.iter().zip(&parts.scratch) {
-            let width = super::statements::piece(scratch.width, parts.pieces);
+            let width = super::piece(scratch.width, parts.pieces);
             let _ = writeln!(text, "    r->{name}.slot = {};", slot_elements(scratch.width, width));
             sum.push(match scratch.slots {
                 1 => format!("r->{name}.slot"),
                 slots => format!("{slots} * r->{name}.slot"),
             });
         }
-        if self.spare > 0 {
-            let width = Rat::new(self.spare, parts.pieces).unwrap_or(Rat::ONE);
-            let _ = writeln!(text, "    r->spare.slot = {};", slot_elements(width, self.spare));
+        if self.facts.spare > 0 {
+            let width = Rat::new(self.facts.spare, parts.pieces).unwrap_or(Rat::ONE);
+            let _ =
+                writeln!(text, "    r->spare.slot = {};", slot_elements(width, self.facts.spare));
             sum.push("r->spare.slot".to_owned());
         }
         let _ = writeln!(text, "    const long long elements = {};", sum.join(" + "));
@@ -297,7 +297,7 @@ impl Program<'_> {
             .scratch
             .iter()
             .map(String::as_str)
-            .chain((self.spare > 0).then_some("spare"))
+            .chain((self.facts.spare > 0).then_some("spare"))
             .collect();
         for (at, (name, len)) in names.iter().zip(&sum).enumerate() {
             let _ = writeln!(text, "    r->{name}.first = first;");
@@ -311,12 +311,12 @@ impl Program<'_> {
 
     fn end(&self) -> String {
         let mut body = String::new();
-        if self.receives > 0 {
+        if self.facts.receives > 0 {
             body += "    for (int i = 0; error != MPI_SUCCESS && i < RECEIVES; i++) {\n        if (r->receives[i] != MPI_REQUEST_NULL) {\n            MPI_Cancel(&r->receives[i]);\n            MPI_Wait(&r->receives[i], MPI_STATUS_IGNORE);\n        }\n    }\n";
         }
         let scratch = self.has_scratch();
         let mut comment = "Leaves nothing behind.";
-        if self.sends > 0 {
+        if self.facts.sends > 0 {
             comment = if scratch {
                 "After an error, calls off what is under way; scratch that a send may still read is left."
             } else {

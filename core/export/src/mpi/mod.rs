@@ -1,25 +1,27 @@
 //! A collective as one C99 file that calls MPI: non-blocking sends and receives between ranks, copies and
 //! `MPI_Reduce_local` within a rank.
 //!
-//! The text is written from the two-sided form of a proved schedule. Ranks with the same statements and different
-//! numbers share a function; repeated statements become loops; numbers that differ between ranks or iterations are
-//! expressions, or tables if no simple expression gives them.
+//! The text is printed from the [loop form](crate::loops) of the statements of the two-sided form of a proved schedule.
+//! Ranks with the same statements and different numbers share a function; repeated statements become loops; numbers that
+//! differ between ranks or iterations are expressions, or tables if no simple expression gives them. Before anything is
+//! printed, the loop form is run at every rank, and compared with the actions that were proved.
 
 mod about;
+mod check;
 mod entry;
 mod statements;
 mod text;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use roundelay_core::diagnostics::{Code, Finding};
-use roundelay_core::ids::SpanId;
+use crate::loops::{Loops, differs, too_fine, whole_pieces};
+use roundelay_core::diagnostics::Finding;
 use roundelay_core::messages::FormPart;
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proof;
-use statements::Statements;
+use statements::{RankPlaces, statements};
 use text::calls;
 
 /// The functions that the text may call, each after a line with its name. The called functions come in this order.
@@ -61,22 +63,28 @@ pub struct File {
 pub fn mpi(export: &Export<'_>) -> Result<File, Vec<Finding>> {
     let schedule = export.form.schedule;
     let parts = Parts::new(export.form)?;
-    let only = export.form.only();
-    let statements = Statements::new(export.form, parts.pieces);
-    let (sends, receives) = (statements.sends, statements.receives);
-    let spare = statements.spare;
-    let longest = statements.longest;
-    let shapes = statements::shapes(statements.of);
-    let writer = text::MpiWriter::new(schedule.nranks, only, &parts.scratch, export.source);
-    let exchange = writer.functions(&shapes);
+    let longest = schedule.regions.iter().map(|region| {
+        let [lo, hi] = [region.lo, region.hi].map(|end| piece(end, parts.pieces));
+        hi - lo
+    });
+    let longest = longest.max().unwrap_or(0);
+    let loops = loops(export.form, parts.pieces);
+    let facts = check::check(&loops, export.form).map_err(|_| differs())?;
+    let printer = text::MpiPrinter {
+        loops: &loops,
+        facts: &facts.run,
+        parts: &parts,
+        source: export.source,
+        roles: BTreeMap::new(),
+        peers: [None, None],
+    };
+    let exchange = printer.functions(export.form);
     let program = entry::Program {
         schedule,
         proof: export.form.proof,
-        only,
+        only: export.form.only(),
         parts: &parts,
-        sends,
-        receives,
-        spare,
+        facts: &facts,
         longest,
     };
     let entry = program.entry();
@@ -105,7 +113,7 @@ struct Parts {
 impl Parts {
     fn new(form: &FormPart<'_>) -> Result<Self, Vec<Finding>> {
         let schedule = form.schedule;
-        let mut taken: BTreeSet<String> = FIELDS.iter().map(|name| (*name).to_owned()).collect();
+        let mut taken: BTreeSet<String> = FIELDS.split(' ').map(str::to_owned).collect();
         let scratch = schedule.scratch.iter().map(|s| {
             let name = free(&s.name, |name| taken.contains(name));
             taken.insert(name.clone());
@@ -120,31 +128,32 @@ impl Parts {
 }
 
 fn pieces(schedule: &Schedule) -> Result<u64, Vec<Finding>> {
+    let Schedule { collective, nranks, .. } = *schedule;
+    let units = [collective.max_input_units(nranks), collective.max_output_units(nranks)];
+    let units = units.map(|units| Rat::whole(units.into()));
     let ends = schedule.regions.iter().flat_map(|region| [region.base, region.lo, region.hi]);
     let widths = schedule.scratch.iter().map(|scratch| scratch.width);
-    let units = [
-        schedule.collective.max_input_units(schedule.nranks),
-        schedule.collective.max_output_units(schedule.nranks),
-    ];
-    let units = units.into_iter().map(|units| Rat::whole(units.into()));
     let all: Vec<Rat> = ends.chain(widths).chain(units).collect();
-    let mut pieces = 1_u64;
-    for end in &all {
-        let times = Rat::new(end.den(), pieces).map_or(1, Rat::num);
-        pieces = pieces.checked_mul(times).filter(|p| *p <= MOST_PIECES).ok_or_else(too_fine)?;
-    }
-    let fits = |end: &Rat| {
-        (pieces / end.den()).checked_mul(end.num()).is_some_and(|piece| piece <= MOST_PIECES)
+    let fits = |pieces: &u64| {
+        let whole = |end: &Rat| (pieces / end.den()).checked_mul(end.num());
+        all.iter().all(|end| whole(end).is_some_and(|piece| piece <= MOST_PIECES))
     };
-    if all.iter().all(fits) { Ok(pieces) } else { Err(too_fine()) }
+    let pieces = whole_pieces(all.iter().copied(), MOST_PIECES).filter(fits);
+    pieces.ok_or_else(|| too_fine(MOST_PIECES, "buffer"))
 }
 
-fn too_fine() -> Vec<Finding> {
-    let title = "the buffers are cut at boundaries that no few equal pieces have";
-    let finding = Finding::new(Code::NotExportable, SpanId(0), title)
-        .note(format!("more than {MOST_PIECES} pieces of a buffer"))
-        .help("let the splits have numbers of pieces with a small common multiple");
-    vec![finding]
+/// Returns a boundary as a whole number of pieces.
+fn piece(end: Rat, pieces: u64) -> u64 {
+    end.num() * (pieces / end.den())
+}
+
+/// Returns the loop form of the statements of all ranks that are written, which was not run yet.
+fn loops(form: &FormPart<'_>, pieces: u64) -> Loops {
+    let of = form.of.iter().map(|(rank, actions)| {
+        let places = RankPlaces { schedule: form.schedule, rank: *rank, pieces };
+        (rank.0, statements(form, places, actions))
+    });
+    Loops::of_messages(form.schedule, pieces, of, form.of.len())
 }
 
 /// Returns the helpers that a text calls, and the helpers that those call.
@@ -165,102 +174,18 @@ fn helpers(text: &str) -> String {
 }
 
 /// The fields of a call, beside the fields for scratch.
-const FIELDS: [&str; 14] = [
-    "rank",
-    "count",
-    "type",
-    "op",
-    "comm",
-    "extent",
-    "true_lower",
-    "true_extent",
-    "dense",
-    "in",
-    "out",
-    "memory",
-    "sends",
-    "receives",
-];
+const FIELDS: &str =
+    "rank count type op comm extent true_lower true_extent dense in out memory sends receives";
 
 /// The keywords of C99, and names that the text and its headers define: a function must not have one of these names.
-const TAKEN: [&str; 76] = [
-    "auto",
-    "break",
-    "case",
-    "char",
-    "const",
-    "continue",
-    "default",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "extern",
-    "float",
-    "for",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "long",
-    "register",
-    "restrict",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "struct",
-    "switch",
-    "typedef",
-    "union",
-    "unsigned",
-    "void",
-    "volatile",
-    "while",
-    "main",
-    "spare",
-    "run",
-    "scratch",
-    "span",
-    "element",
-    "part",
-    "slot",
-    "within",
-    "start_send",
-    "start_receive",
-    "finish",
-    "finish_all",
-    "copy",
-    "reduce",
-    "fold",
-    "free_own",
-    "own_communicator",
-    "begin",
-    "end",
-    "allocate",
-    "exchange",
-    "abs",
-    "div",
-    "exit",
-    "free",
-    "abort",
-    "atoi",
-    "malloc",
-    "calloc",
-    "realloc",
-    "rand",
-    "srand",
-    "system",
-    "index",
-    "labs",
-    "qsort",
-    "bsearch",
-    "getenv",
-    "memcpy",
-    "memmove",
-    "strlen",
-];
+const TAKEN: &str = "auto break case char const continue default do double else enum extern \
+                     float for goto if inline int long register restrict return short signed \
+                     sizeof static struct switch typedef union unsigned void volatile while \
+                     main spare run scratch span element part slot within start_send \
+                     start_receive finish finish_all copy reduce fold free_own own_communicator \
+                     begin end allocate exchange abs div exit free abort atoi malloc calloc \
+                     realloc rand srand system index labs qsort bsearch getenv memcpy memmove \
+                     strlen";
 
 /// Returns a name in C that is not taken.
 fn free(name: &str, taken: impl Fn(&str) -> bool) -> String {
@@ -269,7 +194,7 @@ fn free(name: &str, taken: impl Fn(&str) -> bool) -> String {
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         name.insert(0, '_');
     }
-    while taken(&name) || TAKEN.contains(&&*name) {
+    while taken(&name) || TAKEN.split(' ').any(|known| known == name) {
         name.push('_');
     }
     name
@@ -305,6 +230,6 @@ mod tests {
     fn scratch_has_names_of_c() {
         assert_eq!(free("int", |_| false), "int_");
         assert_eq!(free("a b", |_| false), "a_b");
-        assert_eq!(free("rank", |name| FIELDS.contains(&name)), "rank_");
+        assert_eq!(free("rank", |name| FIELDS.split(' ').any(|known| known == name)), "rank_");
     }
 }

@@ -17,7 +17,8 @@
 //! `of` names the rank, if that is not the executing one; `step`, of a slot that a pass takes, the number of passes on its
 //! link before. Behind the peer of a signal, `lane` names its lane in the schedule; without it, the lane is that of the
 //! streams around. `t3[%s]` is an entry of table 3, which holds numbers, or
-//! pieces as low end, high end, slot and base.
+//! pieces as low end, high end, slot and base. `send REQUEST PEER tag TAG PLACE` and `receive` begin a message; `sent
+//! REQUEST, MANY` and `received` wait for messages.
 
 mod read;
 mod write;

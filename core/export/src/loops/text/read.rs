@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use crate::loops::form::{LoopFunction, Loops};
-use crate::loops::ir::{At, LoopNode, LoopPlace, Number, Piece, binary};
+use crate::loops::ir::{At, LoopNode, LoopPlace, MessageStep, Number, Piece, binary};
 use crate::loops::tables::Tables;
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::{RankId, ScratchId};
@@ -326,6 +326,19 @@ impl<'t> LoopsReader<'t> {
                     return Err(format!("a `{word}` of {} sources", srcs.len()));
                 }
                 LoopNode::Move { at, chain: word == "chain", srcs, dsts }
+            }
+            word @ ("send" | "receive") => {
+                let (request, peer) = (self.number(loops, 0)?, self.number(loops, 0)?);
+                self.expect("tag")?;
+                let tag = self.number(loops, 0)?;
+                let step = MessageStep::Begin { peer, tag, place: Box::new(self.place(loops)?) };
+                LoopNode::Message { at, send: word == "send", request, step }
+            }
+            word @ ("sent" | "received") => {
+                let request = self.number(loops, 0)?;
+                self.expect(",")?;
+                let step = MessageStep::Finish(self.number(loops, 0)?);
+                LoopNode::Message { at, send: word == "sent", request, step }
             }
             word => return Err(format!("no statement begins with `{word}`")),
         })

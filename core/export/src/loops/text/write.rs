@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::{Display, Write as _};
 
 use crate::loops::form::Loops;
-use crate::loops::ir::{At, LoopNode, LoopPlace, Number, Piece};
+use crate::loops::ir::{At, LoopNode, LoopPlace, MessageStep, Number, Piece};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::schedule::text::signal_name;
 
@@ -133,6 +133,21 @@ impl LoopsWriter<'_> {
                 let [srcs, dsts] =
                     [srcs, dsts].map(|all| list(all.iter().map(|place| self.place(place))));
                 self.put(depth, &format!("{word} {srcs} -> {dsts}{}", at(place)));
+            }
+            LoopNode::Message { at: place, send, request, step } => {
+                let request = self.number(request);
+                let text = match step {
+                    MessageStep::Begin { peer, tag, place } => {
+                        let word = if *send { "send" } else { "receive" };
+                        let (peer, tag) = (self.number(peer), self.number(tag));
+                        format!("{word} {request} {peer} tag {tag} {}", self.place(place))
+                    }
+                    MessageStep::Finish(many) => {
+                        let word = if *send { "sent" } else { "received" };
+                        format!("{word} {request}, {}", self.number(many))
+                    }
+                };
+                self.put(depth, &format!("{text}{}", at(place)));
             }
         }
     }
