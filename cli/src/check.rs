@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 use roundelay::{Algorithm as _, OrderClass, Promises};
-use roundelay_core::check::hir::Verify;
+use roundelay_core::check::Verify;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::expansion::{CountErrors, counted};
 use roundelay_core::layout::Configured;

@@ -55,11 +55,12 @@ use std::sync::Arc;
 
 use check::Frontend;
 use check::dependencies::Dependencies;
-use check::hir::{self, Callee, CheckedSource, Home};
+use check::hir::{self, Callee, CheckedSource};
 use diagnostics::{Diagnostic, Finding};
 use ids::RankId;
 use layout::{Algorithm, Configured};
 use schedule::Schedule;
+use source::Home;
 use symmetry::{Asymmetric, NoProof, SymmetricProof};
 use syntax::Source;
 use verify::{Proved, Signals};

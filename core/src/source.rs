@@ -37,3 +37,15 @@ pub struct Location {
     /// The column after the last character.
     pub end_column: u32,
 }
+
+/// The source in which the call of an algorithm found it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Home {
+    /// The source of the caller.
+    #[default]
+    Here,
+    /// A source that the caller names by `use`.
+    Used,
+    /// The library.
+    Library,
+}

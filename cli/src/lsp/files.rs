@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use lsp_types::{Location, Position, Range, SymbolInformation, SymbolKind, Uri};
 use roundelay::tools;
-use roundelay_core::check::hir::{Callee, Home};
-use roundelay_core::source::Span;
+use roundelay_core::check::hir::Callee;
+use roundelay_core::source::{Home, Span};
 use roundelay_core::syntax::Source;
 use roundelay_core::syntax::token::Tok;
 

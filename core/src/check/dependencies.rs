@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::hir::{self, Callee, Home};
+use super::hir::{self, Callee};
 use super::{Frontend, check};
 use crate::diagnostics::{Code, Diagnostic};
+use crate::source::Home;
 use crate::syntax::Source;
 use crate::syntax::{self, ast};
 

@@ -10,13 +10,13 @@ mod walk;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::verify::Verify;
 use crate::collective::Collective;
 use crate::diagnostics::Diagnostic;
 use crate::ids::SpanId;
 pub use crate::ids::VarId;
 use crate::lints::Levels;
-use crate::source::Location;
-use crate::source::Span;
+use crate::source::{Home, Location, Span};
 use crate::values::order_class::OrderClass;
 pub use crate::values::params::ParamTy;
 use crate::values::resource::Resource;
@@ -72,25 +72,6 @@ pub struct Algorithm {
     pub escapes: bool,
     /// Its source in canonical form.
     pub source: String,
-}
-
-/// The proofs of `#[verify(…)]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verify {
-    /// These rank counts, at expansion and in the generated test.
-    Counts {
-        /// The counts, each once, in order.
-        counts: Vec<u32>,
-        /// Whether each count was named: then a refusal of one is an error.
-        named: bool,
-        /// The place of the counts.
-        span: Span,
-    },
-    /// No proof at expansion, and no generated test; plans are proved in any case.
-    Off {
-        /// The reason.
-        reason: String,
-    },
 }
 
 /// A variable.
@@ -282,17 +263,6 @@ impl Algorithm {
         });
         found
     }
-}
-
-/// The place where a called algorithm was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Home {
-    /// The source of the caller.
-    Here,
-    /// A source that the caller names by `use`.
-    Used,
-    /// The library.
-    Library,
 }
 
 /// A demand on a schedule, by an attribute, or on its counts.

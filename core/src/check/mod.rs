@@ -15,8 +15,10 @@ pub(crate) mod sizes;
 mod stmts;
 pub mod topology;
 mod unused;
+mod verify;
 
 pub use attributes::ATTRIBUTES;
+pub use verify::Verify;
 
 use std::collections::HashMap;
 use std::sync::Arc;

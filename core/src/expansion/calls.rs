@@ -4,7 +4,8 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::origin::{Origin, raw};
-use crate::check::hir::{Algorithm, Callee, Home};
+use crate::check::hir::{Algorithm, Callee};
+use crate::source::Home;
 use crate::source::Location;
 
 /// The called algorithms that the library does not hold, each after those that it calls itself.

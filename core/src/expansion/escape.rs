@@ -4,8 +4,8 @@ use proc_macro2::{Group, Ident, Literal, Span as RustSpan, TokenStream, TokenTre
 use quote::{format_ident, quote, quote_spanned};
 
 use super::origin::{Origin, ident};
-use crate::check::hir::{Algorithm, Escape, Expr, ExprKind, Home, Ty};
-use crate::source::Span;
+use crate::check::hir::{Algorithm, Escape, Expr, ExprKind, Ty};
+use crate::source::{Home, Span};
 
 /// Returns the methods for the escapes of an algorithm and of those that it calls.
 pub(super) fn methods(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {

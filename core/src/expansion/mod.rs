@@ -9,7 +9,8 @@ mod executor;
 mod origin;
 pub mod rust;
 
-use crate::check::hir::{self, CheckedSource, Verify};
+use crate::check::Verify;
+use crate::check::hir::{self, CheckedSource};
 use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::executor::Executor;
 use crate::layout::{Algorithm as _, Configured, Limits};

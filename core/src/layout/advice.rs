@@ -1,12 +1,12 @@
-//! Advice for a finding that needs the author's tree: the source texts of its regions, and the start of a loop that
+//! Advice for a finding that needs the author's statements: the source texts of its regions, and the start of a loop that
 //! makes a rank signal itself.
 
 use std::collections::HashMap;
 
 use super::wrap::{self, Remainder};
-use crate::check::hir::{self, Expr, ExprKind, Iter, Stmt, StmtKind, VarId, walk};
 use crate::diagnostics::{Code, Finding, Operand};
 use crate::ids::SpanId;
+use crate::program::ir::{Expr, Op, Program, Stmt, StmtKind, VarId};
 use crate::source::{Location, Span};
 use crate::syntax::Source;
 
@@ -37,11 +37,8 @@ impl SourceTexts {
     fn sum(&mut self, number: &Expr, source: &Source) {
         let mut parts = vec![number];
         for _ in 0..2 {
-            let inner = parts.iter().filter_map(|part| match &*part.kind {
-                ExprKind::Binary(_, left, right) => Some([left, right]),
-                _ => None,
-            });
-            let inner: Vec<&Expr> = inner.flatten().collect();
+            let sums = parts.iter().filter(|part| matches!(part.op, Op::Binary(_)));
+            let inner: Vec<&Expr> = sums.flat_map(|sum| &sum.args).collect();
             parts.extend(inner);
         }
         for part in parts {
@@ -50,38 +47,41 @@ impl SourceTexts {
     }
 }
 
-/// Returns the source texts of `algorithm` that messages may show.
-pub(super) fn written(algorithm: &hir::Algorithm, source: &Source) -> SourceTexts {
-    let around = wrap::around(algorithm, source);
+/// Returns the texts of `source`, from which `program` was lowered, that messages may show.
+pub(super) fn written(program: &Program, source: &Source) -> SourceTexts {
+    let around = wrap::around(program, source);
     let mut all = SourceTexts { around, ..SourceTexts::default() };
-    walk(&algorithm.body, &mut |stmt| {
+    for stmt in program.stmts() {
         let operands: Vec<&Expr> = match &stmt.kind {
             StmtKind::Copy(src, dsts) => std::iter::once(src).chain(dsts).collect(),
             StmtKind::Reduce(srcs, dst) => [dst].into_iter().chain(srcs).chain([dst]).collect(),
-            StmtKind::For(_, Iter::Range(lo, hi), _) | StmtKind::Parallel(_, lo, hi, _) => {
+            StmtKind::For(_, lo, hi, _) | StmtKind::Parallel(_, lo, hi, _) => {
                 all.sum(lo, source);
                 all.sum(hi, source);
-                return;
+                continue;
             }
-            StmtKind::Let(_, value) => return all.sum(value, source),
-            StmtKind::Signal(_, peer) => {
+            StmtKind::Let(_, value) => {
+                all.sum(value, source);
+                continue;
+            }
+            StmtKind::Post(_, peer) | StmtKind::Wait(_, peer) => {
                 all.texts.insert(peer.span, source.written(peer.span));
-                return;
+                continue;
             }
-            _ => return,
+            _ => continue,
         };
         for operand in &operands {
             all.texts.insert(operand.span, source.written(operand.span));
-            operand.walk(&mut |part| match &*part.kind {
-                ExprKind::Piece(_, index) | ExprKind::Block(_, index) => all.sum(index, source),
-                ExprKind::On(peer, _) => {
+            operand.walk(&mut |part| match (part.op, &*part.args) {
+                (Op::Piece, [_, index]) => all.sum(index, source),
+                (Op::On, [peer, _]) => {
                     all.texts.insert(peer.span, source.written(peer.span));
                 }
                 _ => {}
             });
         }
         all.operands.insert(stmt.at, operands.iter().map(|operand| operand.span).collect());
-    });
+    }
     all
 }
 
@@ -125,7 +125,7 @@ pub(super) fn around<'w>(finding: &Finding, written: &'w SourceTexts) -> Option<
 
 /// Returns the advice for a signal to oneself in a loop that begins with the distance 0, or that runs over all ranks.
 pub(super) fn to_oneself(
-    algorithm: &hir::Algorithm,
+    program: &Program,
     finding: &Finding,
     written: &SourceTexts,
 ) -> Option<String> {
@@ -133,31 +133,29 @@ pub(super) fn to_oneself(
         return None;
     }
     let mut path = Vec::new();
-    let stmt = find(&algorithm.body, finding.at, &mut path)?;
-    let StmtKind::Signal(_, peer) = &stmt.kind else { return None };
-    let mut lets = HashMap::new();
-    walk(&algorithm.body, &mut |stmt| {
-        if let StmtKind::Let(var, value) = &stmt.kind {
-            lets.insert(*var, value);
-        }
+    let stmt = find(&program.body, finding.at, &mut path)?;
+    let (StmtKind::Post(_, peer) | StmtKind::Wait(_, peer)) = &stmt.kind else { return None };
+    let lets = program.stmts().filter_map(|stmt| match &stmt.kind {
+        StmtKind::Let(var, value) => Some((*var, value)),
+        _ => None,
     });
-    let (var, lo, hi) = path.into_iter().rev().find(|(var, ..)| {
-        mentions(peer, &lets, &|kind| matches!(kind, ExprKind::Var(v) if v == var))
-    })?;
-    if !matches!(*lo.kind, ExprKind::Int(0)) {
+    let lets = lets.collect();
+    let mut loops = path.into_iter().rev();
+    let (var, lo, hi) =
+        loops.find(|(var, ..)| mentions(peer, &lets, &|part| part.op == Op::Var(*var)))?;
+    if lo.op != Op::Int(0) {
         return None;
     }
-    let name = &algorithm.vars[var.0 as usize].name;
-    if mentions(peer, &lets, &|kind| matches!(kind, ExprKind::Rank)) {
+    let name = &program.var(var).name;
+    if mentions(peer, &lets, &|part| part.op == Op::Rank) {
         let end = written.text(hi.span).unwrap_or("…");
         return Some(format!(
             "at {name} = 0 the peer is this rank itself: start the loop at 1, `for {name} in 1..{end}`"
         ));
     }
     // This advice is right only where the variable of the loop is the number of the peer.
-    let numbers = mentions(peer, &lets, &|kind| match kind {
-        ExprKind::Peer(number) => matches!(*number.kind, ExprKind::Var(v) if v == var),
-        _ => false,
+    let numbers = mentions(peer, &lets, &|part| {
+        part.op == Op::Peer && part.args.iter().any(|number| number.op == Op::Var(var))
     });
     numbers.then(|| {
         format!(
@@ -177,18 +175,11 @@ fn find<'a>(body: &'a [Stmt], at: SpanId, path: &mut Vec<Loop<'a>>) -> Option<&'
         }
         let around = path.len();
         let found = match &stmt.kind {
-            StmtKind::For(var, Iter::Range(lo, hi), body)
-            | StmtKind::Parallel(var, lo, hi, body) => {
+            StmtKind::For(var, lo, hi, body) | StmtKind::Parallel(var, lo, hi, body) => {
                 path.push((*var, lo, hi));
                 find(body, at, path)
             }
-            StmtKind::For(_, _, body) | StmtKind::Within(_, body) => find(body, at, path),
-            StmtKind::If(arms, otherwise) => {
-                let bodies = arms.iter().map(|(_, body)| body).chain(otherwise);
-                let mut bodies = bodies.map(|body| &**body);
-                bodies.find_map(|body| find(body, at, path))
-            }
-            _ => None,
+            _ => stmt.blocks().into_iter().find_map(|body| find(body, at, path)),
         };
         if found.is_some() {
             return found;
@@ -198,13 +189,13 @@ fn find<'a>(body: &'a [Stmt], at: SpanId, path: &mut Vec<Loop<'a>>) -> Option<&'
     None
 }
 
-/// Whether an expression of the wanted kind is in `expr`, or in the values of the names in it.
-fn mentions(expr: &Expr, lets: &HashMap<VarId, &Expr>, wanted: &dyn Fn(&ExprKind) -> bool) -> bool {
+/// Whether a wanted expression is in `expr`, or in the values of the names in it.
+fn mentions(expr: &Expr, lets: &HashMap<VarId, &Expr>, wanted: &dyn Fn(&Expr) -> bool) -> bool {
     let mut found = false;
     expr.walk(&mut |part| {
-        found |= wanted(&part.kind);
-        if let ExprKind::Var(var) = &*part.kind
-            && let Some(value) = lets.get(var)
+        found |= wanted(part);
+        if let Op::Var(var) = part.op
+            && let Some(value) = lets.get(&var)
         {
             found |= mentions(value, lets, wanted);
         }

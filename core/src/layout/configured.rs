@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::advice;
 use super::walk::trace::Trace;
 use super::walk::{self, Given, Origin, Walked};
-use crate::check::hir;
+use crate::check::{Verify, hir};
 use crate::collective::Collective;
 use crate::diagnostics::{Diagnostic, Finding};
 use crate::ids::SpanId;
@@ -26,7 +26,6 @@ use crate::values::ring::Ring;
 /// A checked algorithm with values for its parameters, ready to be laid out.
 #[derive(Clone, Debug)]
 pub struct Configured {
-    algorithm: Arc<hir::Algorithm>,
     program: Arc<Program>,
     /// The source texts of the algorithm, where its source is at hand.
     written: Arc<advice::SourceTexts>,
@@ -41,23 +40,14 @@ pub struct Configured {
 impl Configured {
     /// An algorithm of `source` with every parameter at its default.
     pub fn new(algorithm: hir::Algorithm, source: &Source) -> Self {
-        let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
-        let program = Arc::new(lower(&algorithm, source.name(), locations));
-        let written = advice::written(&algorithm, source);
-        Self {
-            written: Arc::new(written),
-            ..Self::called(Arc::new(algorithm), program, Given::new())
-        }
+        let program = lower(&Arc::new(algorithm), source);
+        let written = Arc::new(advice::written(&program, source));
+        Self { written, ..Self::called(Arc::new(program), Given::new()) }
     }
 
     /// An algorithm that another algorithm calls, with the values that the caller gives to parameters.
-    pub(super) fn called(
-        algorithm: Arc<hir::Algorithm>,
-        program: Arc<Program>,
-        given: Given,
-    ) -> Self {
+    pub(super) fn called(program: Arc<Program>, given: Given) -> Self {
         Self {
-            algorithm,
             program,
             written: Arc::default(),
             given,
@@ -175,7 +165,7 @@ impl Configured {
         found.map(|(index, (_, ty))| (index, ty)).ok_or_else(|| {
             let known: Vec<_> = params.map(|(p, ty)| format!("`{p}: {}`", ty.name())).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            format!("{} has no parameter `{name}`; it has {known}", self.algorithm.name)
+            format!("{} has no parameter `{name}`; it has {known}", self.program.name)
         })
     }
 
@@ -233,27 +223,27 @@ impl Configured {
 
     /// The checked algorithm.
     pub fn checked(&self) -> &hir::Algorithm {
-        &self.algorithm
+        self.program.declaration.checked.as_ref().expect("it was lowered from this tree")
     }
 
     /// The lines of its doc comment.
     pub fn docs(&self) -> &[String] {
-        &self.algorithm.docs
+        &self.program.declaration.docs
     }
 
     /// The proofs that its author asks for by `#[verify]`.
-    pub fn asked(&self) -> Option<&hir::Verify> {
-        self.algorithm.verify.as_ref()
+    pub fn asked(&self) -> Option<&Verify> {
+        self.program.declaration.verify.as_ref()
     }
 
     /// The number of ranks of the machine that `#[topology]` describes, where it describes one machine.
     pub fn machine(&self) -> Option<u32> {
-        self.algorithm.machine
+        self.program.declaration.machine
     }
 
     /// A finding of one of this algorithm's schedules, at its place in the source.
     pub fn diagnostic(&self, finding: Finding, nranks: u32) -> Diagnostic {
-        let place = |at: SpanId| self.algorithm.spans.get(at.index()).copied().unwrap_or_default();
+        let place = |at: SpanId| self.program.spans.get(at.index()).copied().unwrap_or_default();
         let regions = advice::regions(&finding, &self.written, &self.program.locations);
         // The root that was tried, which shows the finding.
         let root = self.param("root").ok().and_then(|(index, _)| match self.given.get(&index) {
@@ -262,7 +252,7 @@ impl Configured {
         });
         let exact = finding.exact.or_else(|| advice::operand(&finding, &self.written));
         let around = advice::around(&finding, &self.written);
-        let help = advice::to_oneself(&self.algorithm, &finding, &self.written)
+        let help = advice::to_oneself(&self.program, &finding, &self.written)
             .or_else(|| around.and_then(|around| around.help.clone()))
             .or(finding.help);
         Diagnostic {
@@ -282,15 +272,15 @@ impl Configured {
 
 impl Algorithm for Configured {
     fn name(&self) -> &str {
-        &self.algorithm.name
+        &self.program.name
     }
 
     fn collective(&self) -> Collective {
-        self.algorithm.collective
+        self.program.collective
     }
 
     fn out_of_place(&self) -> bool {
-        self.algorithm.out_of_place
+        self.program.out_of_place
     }
 
     fn file(&self) -> &str {
@@ -298,7 +288,7 @@ impl Algorithm for Configured {
     }
 
     fn source(&self) -> &str {
-        &self.algorithm.source
+        &self.program.declaration.source
     }
 
     fn locations(&self) -> &[Location] {

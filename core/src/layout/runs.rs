@@ -26,9 +26,8 @@ impl Configured {
             StmtKind::Call(call) => Some(call.program.clone()),
             _ => None,
         });
-        let checked = self.checked().callees().first().map(|callee| callee.algorithm.clone());
-        let run = checked.zip(called).zip(args.into_inner());
-        let ((checked, called), args) = run.expect("its only statement runs an algorithm");
-        Ok(Self::called(checked, called, args))
+        let run = called.zip(args.into_inner());
+        let (called, args) = run.expect("its only statement runs an algorithm");
+        Ok(Self::called(called, args))
     }
 }

@@ -3,15 +3,16 @@
 
 use std::collections::HashMap;
 
-use crate::check::hir::{self, Expr, ExprKind, StmtKind, Ty, VarId, walk};
 use crate::diagnostics::Edit;
+use crate::program::ir::{Expr, Kind, Op, Program, StmtKind, VarId};
 use crate::source::Span;
 use crate::syntax::Source;
 use crate::syntax::ast::BinOp;
 
-/// The definitions of the names of an algorithm.
-#[derive(Default)]
+/// The definitions of the names of a program.
 struct Names<'a> {
+    program: &'a Program,
+    source: &'a Source,
     /// `let` and `view`
     lets: HashMap<VarId, &'a Expr>,
     /// The number of slots of a `scratch`.
@@ -28,101 +29,85 @@ pub(super) struct Remainder {
 }
 
 /// Returns the remainders by the place of the indexed expression, as a fault names it.
-pub(super) fn around(algorithm: &hir::Algorithm, source: &Source) -> HashMap<Span, Remainder> {
-    let mut names = Names::default();
-    walk(&algorithm.body, &mut |stmt| match &stmt.kind {
-        StmtKind::Let(var, value) => {
-            names.lets.insert(*var, value);
-        }
-        StmtKind::Scratch(var, Some(count), ..) => {
-            names.slots.insert(*var, count);
-        }
-        _ => {}
-    });
+pub(super) fn around(program: &Program, source: &Source) -> HashMap<Span, Remainder> {
+    let mut names = Names { program, source, lets: HashMap::new(), slots: HashMap::new() };
+    for stmt in program.stmts() {
+        match &stmt.kind {
+            StmtKind::Let(var, value) => names.lets.insert(*var, value),
+            StmtKind::Scratch(var, Some(count), ..) => names.slots.insert(*var, count),
+            _ => None,
+        };
+    }
     let mut around = HashMap::new();
-    walk(&algorithm.body, &mut |stmt| {
-        for expr in stmt.exprs() {
-            expr.walk(&mut |part| {
-                let (base, index) = match &*part.kind {
-                    ExprKind::Piece(base, index)
-                    | ExprKind::Element(base, index)
-                    | ExprKind::RingSeat(base, index) => (Some(base), index),
-                    ExprKind::Block(_, index) | ExprKind::Peer(index) => (None, index),
-                    _ => return,
-                };
-                let many = base.map_or_else(|| "nranks".into(), |base| names.many(base, source));
-                if let Some((text, edit)) = names.remainder(index, &many, algorithm, source) {
-                    let help = format!("if the index is to go around, write `{text}`");
-                    let of_peer = matches!(&*part.kind, ExprKind::Peer(_));
-                    let help = (!of_peer).then_some(help);
-                    around.insert(part.span, Remainder { help, edit });
-                }
-            });
+    program.clone().edit_exprs(&mut |part| {
+        let (many, index) = match (part.op, &*part.args) {
+            (Op::Piece | Op::Element | Op::RingSeat, [base, index]) => {
+                (names.many(base, part.op), index)
+            }
+            (Op::Peer, [index]) => ("nranks".to_owned(), index),
+            _ => return,
+        };
+        if let Some((text, edit)) = names.remainder(index, &many) {
+            let help = format!("if the index is to go around, write `{text}`");
+            let help = (part.op != Op::Peer).then_some(help);
+            around.insert(part.span, Remainder { help, edit });
         }
     });
     around
 }
 
 impl Names<'_> {
-    /// Returns the number of elements that `base` has, as the author writes it.
-    fn many(&self, base: &Expr, source: &Source) -> String {
-        let counted = match &*base.kind {
-            ExprKind::Var(var) => match (self.slots.get(var), self.lets.get(var)) {
+    /// Returns the number of elements that `base` has, which `op` indexes, as the author writes it.
+    fn many(&self, base: &Expr, op: Op) -> String {
+        let counted = match (base.op, &*base.args) {
+            (Op::Var(var), _) => match (self.slots.get(&var), self.lets.get(&var)) {
                 (Some(count), _) => Some(*count),
-                (None, Some(value)) if value.ty == Ty::Pieces => {
-                    return self.many(value, source);
+                (None, Some(value)) if self.program.var(var).kind == Kind::Pieces => {
+                    return self.many(value, op);
                 }
                 _ => None,
             },
-            ExprKind::On(_, pieces) => return self.many(pieces, source),
-            ExprKind::Split(_, many) if many.ty == Ty::Int => Some(many),
-            _ if base.ty == Ty::Ring => return "nranks".to_owned(),
+            (Op::On, [_, pieces]) => return self.many(pieces, op),
+            // The pieces of `block(…)` are not written.
+            (Op::Split, [_, Expr { op: Op::Nranks, .. }]) => return "nranks".to_owned(),
+            (Op::Split, [_, many]) if self.program.kind(many) != Some(Kind::List) => Some(many),
+            _ if op == Op::RingSeat => return "nranks".to_owned(),
             _ => None,
         };
         match counted {
-            Some(count) => bracketed(count, source),
-            None => format!("len({})", source.written(base.span)),
+            Some(count) => self.bracketed(count),
+            None => format!("len({})", self.source.written(base.span)),
         }
     }
 
     /// Returns the remainder of `index`, or of the value of the name that it is, as the author reads it and as an edit;
     /// `None` where it is not this rank's number plus or minus other numbers.
-    fn remainder(
-        &self,
-        index: &Expr,
-        many: &str,
-        algorithm: &hir::Algorithm,
-        source: &Source,
-    ) -> Option<(String, Edit)> {
-        if let ExprKind::Var(var) = &*index.kind {
-            let value = self.lets.get(var).filter(|value| from_rank(value))?;
-            let name = &algorithm.vars[var.0 as usize].name;
-            let text = format!("{} % {many}", bracketed(value, source));
+    fn remainder(&self, index: &Expr, many: &str) -> Option<(String, Edit)> {
+        if let Op::Var(var) = index.op {
+            let value = self.lets.get(&var).filter(|value| from_rank(value))?;
+            let name = &self.program.var(var).name;
+            let text = format!("{} % {many}", self.bracketed(value));
             let told = format!("let {name} = {text};");
             return Some((told, Edit { at: value.span, text }));
         }
-        let text = from_rank(index).then(|| format!("{} % {many}", bracketed(index, source)))?;
+        let text = from_rank(index).then(|| format!("{} % {many}", self.bracketed(index)))?;
         Some((text.clone(), Edit { at: index.span, text }))
     }
-}
 
-/// Returns the source text of an expression, in brackets where it is an operator's.
-fn bracketed(expr: &Expr, source: &Source) -> String {
-    let text = source.written(expr.span);
-    match &*expr.kind {
-        ExprKind::Binary(..) | ExprKind::Unary(..) | ExprKind::If(..) => format!("({text})"),
-        _ => text,
+    /// Returns the source text of an expression, in brackets where it is an operator's.
+    fn bracketed(&self, expr: &Expr) -> String {
+        let text = self.source.written(expr.span);
+        match expr.op {
+            Op::Binary(_) | Op::Neg | Op::Flip | Op::Not | Op::If => format!("({text})"),
+            _ => text,
+        }
     }
 }
 
 /// Whether the expression is a sum or a difference with this rank's number, or its place in a ring, as a part.
 fn from_rank(expr: &Expr) -> bool {
     fn part(expr: &Expr) -> bool {
-        match &*expr.kind {
-            ExprKind::Rank | ExprKind::RingPosition(_) => true,
-            ExprKind::Binary(BinOp::Add | BinOp::Sub, left, right) => part(left) || part(right),
-            _ => false,
-        }
+        matches!(expr.op, Op::Rank | Op::RingPosition) || from_rank(expr)
     }
-    matches!(*expr.kind, ExprKind::Binary(BinOp::Add | BinOp::Sub, ..)) && part(expr)
+    matches!(expr.op, Op::Binary(BinOp::Add | BinOp::Sub)) && expr.args.iter().any(part)
 }

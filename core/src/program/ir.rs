@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::declaration::Declaration;
 use crate::collective::Collective;
 use crate::ids::SpanId;
 pub use crate::ids::VarId;
@@ -40,6 +41,8 @@ pub struct Program {
     pub steps: Vec<Step>,
     /// The statements that a rank runs.
     pub body: Vec<Stmt>,
+    /// The parts of the algorithm beside this work.
+    pub declaration: Arc<Declaration>,
 }
 
 impl Program {
@@ -53,6 +56,11 @@ impl Program {
         &self.vars[var.index()]
     }
 
+    /// Whether it or a program that it calls has a `rust { }` escape.
+    pub fn has_escapes(&self) -> bool {
+        self.is_any(|program| !program.declaration.escapes.is_empty())
+    }
+
     /// The programs that it calls, and those that these call, each once and before the programs that call it.
     pub fn called(&self) -> Vec<Arc<Self>> {
         let mut called = Vec::new();
@@ -62,35 +70,39 @@ impl Program {
 
     /// Whether it passes data through a fifo, or a program that it calls does.
     pub fn passes(&self) -> bool {
-        let own = |program: &Self| {
-            let mut passes = false;
-            program.visit(&mut |stmt| passes |= matches!(stmt.kind, StmtKind::Pass(_)));
-            passes
-        };
+        self.is_any(|program| program.stmts().any(|stmt| matches!(stmt.kind, StmtKind::Pass(_))))
+    }
+
+    /// Whether it or a program that it calls is as `own` says.
+    fn is_any(&self, own: impl Fn(&Self) -> bool) -> bool {
         own(self) || self.called().iter().any(|program| own(program))
     }
 
     fn list_called(&self, called: &mut Vec<Arc<Self>>) {
-        self.visit(&mut |stmt| {
+        for stmt in self.stmts() {
             if let StmtKind::Call(Call { program, .. }) = &stmt.kind
                 && !called.iter().any(|known| Arc::ptr_eq(known, program))
             {
                 program.list_called(called);
                 called.push(program.clone());
             }
-        });
+        }
     }
 
-    /// Calls `each` with every statement of the program and of its steps.
-    fn visit(&self, each: &mut impl FnMut(&Stmt)) {
-        let mut blocks: Vec<&[Stmt]> = self.steps.iter().map(|step| &*step.body).collect();
-        blocks.push(&self.body);
-        while let Some(block) = blocks.pop() {
-            for stmt in block {
-                blocks.extend(stmt.blocks());
-                each(stmt);
-            }
-        }
+    /// All its blocks of statements, each before the blocks inside it.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &[Stmt]> {
+        let mut left: Vec<&[Stmt]> = self.steps.iter().map(|step| &*step.body).collect();
+        left.push(&self.body);
+        std::iter::from_fn(move || {
+            let block = left.pop()?;
+            left.extend(block.iter().flat_map(Stmt::blocks));
+            Some(block)
+        })
+    }
+
+    /// All its statements, each before the statements inside it.
+    pub(crate) fn stmts(&self) -> impl Iterator<Item = &Stmt> {
+        self.blocks().flatten()
     }
 }
 
@@ -334,6 +346,14 @@ pub struct Expr {
     pub args: Box<[Expr]>,
     /// The place of the expression.
     pub span: Span,
+}
+
+impl Expr {
+    /// Visits the expression and all its parts.
+    pub(crate) fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
+        visit(self);
+        self.args.iter().for_each(|arg| arg.walk(visit));
+    }
 }
 
 /// The operators. A truth value is 0 or 1, and a peer is its rank in the whole run, so that most values are numbers.

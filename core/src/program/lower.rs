@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::declaration::{Declaration, Escape, EscapeName};
 use super::ir::{
     Call, Demand, Expr, Kind, Op, Param, Pass, Program, Step, StepId, Stmt, StmtKind, Var, VarId,
 };
@@ -12,13 +13,19 @@ use crate::check::hir::{
     TreeForm, TreesForm, Ty,
 };
 use crate::schedule::SignalKind;
-use crate::source::Location;
+use crate::source::{Home, Location};
+use crate::syntax::Source;
 use crate::syntax::ast::UnOp;
 
-/// Returns the program of a checked algorithm, whose statements are in `file` at these places.
-pub fn lower(algorithm: &hir::Algorithm, file: &str, locations: Arc<[Location]>) -> Program {
-    Lower { called: &mut HashMap::new(), steps: HashMap::new(), declared: Vec::new() }
-        .program(algorithm, file, locations)
+/// Returns the program of a checked algorithm of `source`.
+pub fn lower(algorithm: &Arc<hir::Algorithm>, source: &Source) -> Program {
+    let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
+    Lower { called: &mut HashMap::new(), steps: HashMap::new(), declared: Vec::new() }.program(
+        algorithm,
+        source.name(),
+        locations,
+        Home::Here,
+    )
 }
 
 /// Called programs, by the address of their trees: each is made once, however often it is called.
@@ -32,7 +39,13 @@ struct Lower<'c> {
 }
 
 impl Lower<'_> {
-    fn program(mut self, of: &hir::Algorithm, file: &str, locations: Arc<[Location]>) -> Program {
+    fn program(
+        mut self,
+        of: &Arc<hir::Algorithm>,
+        file: &str,
+        locations: Arc<[Location]>,
+        home: Home,
+    ) -> Program {
         let vars = of.vars.iter().map(|var| Var {
             name: var.name.clone(),
             kind: kind(var.ty),
@@ -55,6 +68,7 @@ impl Lower<'_> {
             params: params.collect(),
             steps: self.declared,
             body,
+            declaration: Arc::new(declaration(of, home)),
         }
     }
 
@@ -150,10 +164,41 @@ impl Lower<'_> {
             return known.clone();
         }
         let inner = Lower { called: self.called, steps: HashMap::new(), declared: Vec::new() };
-        let program = inner.program(&callee.algorithm, &callee.file, callee.locations.clone());
+        let locations = callee.locations.clone();
+        let program = inner.program(&callee.algorithm, &callee.file, locations, callee.home);
         let program = Arc::new(program);
         self.called.insert(key, program.clone());
         program
+    }
+}
+
+fn declaration(of: &Arc<hir::Algorithm>, home: Home) -> Declaration {
+    let escapes = of.own_escapes().into_values().map(|(escape, span)| {
+        let scope = escape.scope.iter().map(|(name, value)| EscapeName {
+            name: name.clone(),
+            declared: match &*value.kind {
+                ExprKind::Var(var) => Some(of.vars[var.index()].span),
+                _ => None,
+            },
+            method: match value.ty {
+                Ty::Bool => "flag",
+                Ty::Peer => "peer",
+                Ty::List => "list",
+                _ => "int",
+            },
+        });
+        let scope = scope.collect();
+        Escape { number: escape.number, span, text: escape.text.clone(), scope }
+    });
+    Declaration {
+        docs: of.docs.clone(),
+        public: of.public,
+        home,
+        verify: of.verify.clone(),
+        machine: of.machine,
+        escapes: escapes.collect(),
+        source: of.source.clone(),
+        checked: Some(of.clone()),
     }
 }
 

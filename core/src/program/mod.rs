@@ -2,6 +2,7 @@
 //!
 //! [`ir`] is the form, and [`lower()`] makes it of the checked tree.
 
+pub mod declaration;
 mod edit;
 pub mod ir;
 mod lower;

@@ -1,6 +1,6 @@
 //! The operators of a program in one table: their names in its text form, and the kinds of their operands.
 
-use super::ir::{Kind, Op};
+use super::ir::{Expr, Kind, Op, Program};
 use crate::topology::shape::ShapeKind;
 use crate::values::arith::IntFn;
 use crate::values::tree::TreeKind;
@@ -135,7 +135,8 @@ impl Op {
         match (self, args) {
             (Self::Int(_), [])
             | (Self::Binary(_), [Number, Number])
-            | (Self::Len, [List | Rings | Trees | Groups | Pieces]) => Some(Number),
+            | (Self::Len, [List | Rings | Trees | Groups | Pieces])
+            | (Self::Escape(_), _) => Some(Number),
             (Self::If, [Number, then, otherwise]) => (then == otherwise).then_some(*then),
             (Self::Function(f), _) => (numbers(args) && args.len() == f.arity()).then_some(Number),
             (Self::List, _) => numbers(args).then_some(List),
@@ -154,5 +155,16 @@ impl Op {
             }
             _ => None,
         }
+    }
+}
+
+impl Program {
+    /// The kind of the value of an expression; `None` where that has no kind.
+    pub(crate) fn kind(&self, expr: &Expr) -> Option<Kind> {
+        if let Op::Var(var) = expr.op {
+            return Some(self.var(var).kind);
+        }
+        let args: Option<Vec<Kind>> = expr.args.iter().map(|arg| self.kind(arg)).collect();
+        expr.op.result(&args?)
     }
 }

@@ -2,15 +2,22 @@
 //! the program is proved.
 
 use super::repairs::Counts;
-use crate::check::hir::Signal;
 use crate::diagnostics::{Code, Diagnostic, Edit};
 use crate::layout::Configured;
-use crate::program::ir::{Expr, Op, Program, Stmt, StmtKind};
+use crate::program::ir::{Expr, Op, Stmt, StmtKind};
 use crate::schedule::SignalKind;
 use crate::source::Span;
 
 /// The most programs that are tried.
 const MOST: usize = 96;
+
+/// A signal of the language: its statement, its kind and its name.
+type Signal = (fn(SignalKind, Expr) -> StmtKind, SignalKind, &'static str);
+
+const TX_ACK: Signal = (StmtKind::Post, SignalKind::Ack, "TxAck");
+const RX_ACK: Signal = (StmtKind::Wait, SignalKind::Ack, "RxAck");
+const TX_DATA: Signal = (StmtKind::Post, SignalKind::Data, "TxDataSignal");
+const RX_DATA: Signal = (StmtKind::Wait, SignalKind::Data, "RxDataSignal");
 
 /// A place of a block for another statement: behind the statement of this number, or at the beginning.
 type Place = Option<usize>;
@@ -27,7 +34,7 @@ struct Insertion<'a> {
 /// Puts the first signal that makes the algorithm right into `error`.
 pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u32) {
     let program = algorithm.program();
-    let Some((block, blamed)) = blocks(program).find_map(|block| {
+    let Some((block, blamed)) = program.blocks().find_map(|block| {
         let at = |stmt: &Stmt| program.spans.get(stmt.at.index()) == Some(&error.primary);
         block.iter().position(at).map(|blamed| (block, blamed))
     }) else {
@@ -45,10 +52,10 @@ pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u3
         counts.hold(&algorithm.with_program(changed))
     };
     let blamed = &block[blamed];
-    let others = blocks(program).filter(|other| *other != block && !other.is_empty());
+    let others = program.blocks().filter(|other| *other != block && !other.is_empty());
     let all = std::iter::once(block).chain(others);
     // The kind of signal that the help names is tried first.
-    let data = error.help.as_ref().is_some_and(|help| help.contains(Signal::TxDataSignal.name()));
+    let data = error.help.as_ref().is_some_and(|help| help.contains(TX_DATA.2));
     let case = (error.code, data);
     let candidates = all.flat_map(|block| candidates(case, algorithm, block, blamed));
     let Some(found) = candidates.take(MOST).find(right) else { return };
@@ -85,17 +92,6 @@ pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u3
     });
 }
 
-/// Returns all blocks of statements of a program.
-fn blocks(program: &Program) -> impl Iterator<Item = &[Stmt]> {
-    let mut left: Vec<&[Stmt]> = program.steps.iter().map(|step| &*step.body).collect();
-    left.push(&program.body);
-    std::iter::from_fn(move || {
-        let block = left.pop()?;
-        left.extend(block.iter().flat_map(Stmt::blocks));
-        Some(block)
-    })
-}
-
 /// Returns the signals that may be missing in a block, those beside the statement to blame first, if it is there.
 fn candidates<'a>(
     (code, data): (Code, bool),
@@ -104,25 +100,17 @@ fn candidates<'a>(
     blamed: &Stmt,
 ) -> Vec<Insertion<'a>> {
     let peers = peers(algorithm, block);
-    let signal = |signal: Signal, (peer, text): &(Expr, String)| {
-        let peer = peer.clone();
-        let kind = match signal {
-            Signal::TxAck => StmtKind::Post(SignalKind::Ack, peer),
-            Signal::RxAck => StmtKind::Wait(SignalKind::Ack, peer),
-            Signal::TxDataSignal => StmtKind::Post(SignalKind::Data, peer),
-            Signal::RxDataSignal => StmtKind::Wait(SignalKind::Data, peer),
-        };
-        (Stmt { at: blamed.at, kind }, format!("{text}.{}();", signal.name()))
+    let signal = |(stmt, kind, name): Signal, (peer, text): &(Expr, String)| {
+        (Stmt { at: blamed.at, kind: stmt(kind, peer.clone()) }, format!("{text}.{name}();"))
     };
     let alone = |one: Signal| peers.iter().map(|peer| vec![signal(one, peer)]).collect();
     let sets: Vec<Vec<(Stmt, String)>> = match (code, &blamed.kind) {
-        (Code::LeftOverSignal, StmtKind::Post(SignalKind::Ack, _)) => alone(Signal::RxAck),
-        (Code::LeftOverSignal, StmtKind::Post(SignalKind::Data, _)) => alone(Signal::RxDataSignal),
-        (Code::UnmatchedWait, StmtKind::Wait(SignalKind::Ack, _)) => alone(Signal::TxAck),
-        (Code::UnmatchedWait, StmtKind::Wait(SignalKind::Data, _)) => alone(Signal::TxDataSignal),
+        (Code::LeftOverSignal, StmtKind::Post(SignalKind::Ack, _)) => alone(RX_ACK),
+        (Code::LeftOverSignal, StmtKind::Post(SignalKind::Data, _)) => alone(RX_DATA),
+        (Code::UnmatchedWait, StmtKind::Wait(SignalKind::Ack, _)) => alone(TX_ACK),
+        (Code::UnmatchedWait, StmtKind::Wait(SignalKind::Data, _)) => alone(TX_DATA),
         (Code::Race | Code::RaceWithCaller, _) => {
-            let mut kinds =
-                [(Signal::TxAck, Signal::RxAck), (Signal::TxDataSignal, Signal::RxDataSignal)];
+            let mut kinds = [(TX_ACK, RX_ACK), (TX_DATA, RX_DATA)];
             kinds[..].rotate_left(usize::from(data));
             let pairs = peers.iter().flat_map(|to| peers.iter().map(move |from| (to, from)));
             let both = pairs.flat_map(|(to, from)| {

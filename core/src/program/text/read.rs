@@ -116,6 +116,7 @@ impl<'t> ProgramReader<'t> {
             params,
             steps,
             body: stmts,
+            declaration: Arc::default(),
         })
     }
 }
