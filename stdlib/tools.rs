@@ -5,15 +5,15 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
-use roundelay_core::check::hir::CheckedSource;
+use roundelay_core::check::{CheckedSource, Frontend};
 use roundelay_core::compile_with;
 use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
 use roundelay_core::executor::Executor;
 use roundelay_core::layout::Configured;
 use roundelay_core::lints::Levels;
+use roundelay_core::program::CompiledSource;
 use roundelay_core::render::render;
 use roundelay_core::syntax::{Source, bounded};
 
@@ -176,7 +176,7 @@ pub fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
 ///
 /// # Errors
 /// All errors in the source.
-pub fn compile(source: &Source) -> Result<CheckedSource, Vec<Diagnostic>> {
+pub fn compile(source: &Source) -> Result<CompiledSource, Vec<Diagnostic>> {
     compile_with(source, Frontend::File, &Dependencies { prelude: library::SOURCES, load: &file })
 }
 
@@ -203,9 +203,9 @@ pub fn examined(
 /// # Errors
 /// All warnings, where one is denied.
 pub fn judged(
-    mut program: CheckedSource,
+    mut program: CompiledSource,
     levels: &Levels,
-) -> Result<(CheckedSource, Vec<Diagnostic>), Vec<Diagnostic>> {
+) -> Result<(CompiledSource, Vec<Diagnostic>), Vec<Diagnostic>> {
     let warnings = levels.apply(std::mem::take(&mut program.warnings));
     let denied = warnings.iter().any(|warning| warning.severity == Severity::Error);
     if denied { Err(warnings) } else { Ok((program, warnings)) }
@@ -217,7 +217,7 @@ pub fn judged(
 /// The errors of executors in the source; E0505 where an algorithm is not there, E0211 for a setting that makes no
 /// sense.
 pub fn configured(
-    program: CheckedSource,
+    program: CompiledSource,
     source: &Source,
     wanted: &Wanted<'_>,
 ) -> Result<Vec<Configured>, Refusal> {

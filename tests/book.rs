@@ -28,10 +28,10 @@ use std::path::Path;
 
 use expect_test::expect_file;
 use roundelay_core::check::Frontend;
-use roundelay_core::check::hir::Algorithm;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::executor::Executor;
 use roundelay_core::layout::Configured;
+use roundelay_core::program::Program;
 use roundelay_core::prove_source;
 use roundelay_core::syntax::Source;
 use roundelay_tests::compile;
@@ -66,7 +66,7 @@ fn holds(what: &str, text: &str) {
 }
 
 /// Checks that the algorithm is proved for some of 1..=9 ranks and refuses the others; the error says why not.
-fn proved(what: &str, algorithm: Algorithm, source: &Source) -> Result<(), String> {
+fn proved(what: &str, algorithm: Program, source: &Source) -> Result<(), String> {
     let algorithm = Configured::new(algorithm, source);
     let mut proved = 0;
     for nranks in 1..=9 {

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
-use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::program::CompiledSource;
 use roundelay_core::syntax::Source;
 
 /// A source, with the library; paths begin in this package.
-pub fn compile(source: &Source, frontend: Frontend) -> Result<CheckedSource, Vec<Diagnostic>> {
+pub fn compile(source: &Source, frontend: Frontend) -> Result<CompiledSource, Vec<Diagnostic>> {
     let load = |path: &str| {
         let text = std::fs::read_to_string(root().join("tests").join(path));
         text.map(|text| Source::from_text(path, &text)).map_err(|error| error.to_string())

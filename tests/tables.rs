@@ -8,11 +8,12 @@ use std::sync::Arc;
 use expect_test::expect_file;
 use roundelay::Algorithm as _;
 use roundelay_core::check::Frontend;
-use roundelay_core::check::hir::{self, ParamTy};
 use roundelay_core::layout::Configured;
+use roundelay_core::program::Program;
 use roundelay_core::syntax::Source;
 use roundelay_core::syntax::{parse, printer};
 use roundelay_core::topology::Topology;
+use roundelay_core::values::params::ParamTy;
 use roundelay_export::steps::{Steps, steps};
 use roundelay_tests::{compile, name, root, sources};
 
@@ -32,12 +33,12 @@ const DOC: &str = "/// ";
 
 type Settings = Vec<(String, String)>;
 
-fn table(algorithm: &hir::Algorithm, source: &Source, nranks: u32, settings: &Settings) -> Steps {
+fn table(algorithm: &Program, source: &Source, nranks: u32, settings: &Settings) -> Steps {
     try_table(algorithm, source, nranks, settings).unwrap_or_else(|reports| panic!("{reports}"))
 }
 
 fn try_table(
-    algorithm: &hir::Algorithm,
+    algorithm: &Program,
     source: &Source,
     nranks: u32,
     settings: &Settings,
@@ -61,13 +62,13 @@ const SPARSE: [&str; 2] = ["ring(4)", "full_mesh(4) without (0, 1)"];
 
 /// The table with default parameters; or, where that is long or wide, with fewer parts, and on a machine of
 /// few links.
-fn worked(algorithm: &hir::Algorithm, source: &Source) -> Vec<String> {
+fn worked(algorithm: &Program, source: &Source) -> Vec<String> {
     let narrow = WIDTH - DOC.len();
     let lines = |steps: &Steps| steps.lines(usize::MAX);
     let long = |steps: &Steps| steps.lines(narrow).len() > MOST_LINES;
     let wide = |steps: &Steps| lines(steps).iter().any(|line| line.len() > narrow);
     let has = |name: &str, ty| {
-        algorithm.params.iter().any(|p| algorithm.vars[p.var.0 as usize].name == name && p.ty == ty)
+        algorithm.params.iter().any(|p| algorithm.var(p.var).name == name && p.ty == ty)
     };
     let mut settings = Settings::new();
     if has("topology", ParamTy::Topology) && has("groups", ParamTy::Groups) {
@@ -109,7 +110,7 @@ fn earlier(docs: &[String]) -> usize {
 }
 
 /// The file with the table of `algorithm` at the end of its doc comment.
-fn with_table(text: &str, algorithm: &hir::Algorithm, block: &[String]) -> String {
+fn with_table(text: &str, algorithm: &Program, block: &[String]) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let head = format!("pub algorithm {}(", algorithm.name);
     let head = lines.iter().position(|line| line.starts_with(&head));
@@ -132,7 +133,7 @@ fn every_algorithm_of_the_library_shows_what_four_ranks_do() {
         let source = Source::from_text(name(&path), &text);
         let program = compile(&source, Frontend::File).expect("the library is right");
         let mut fresh = text.clone();
-        for algorithm in program.algorithms.iter().filter(|a| a.public) {
+        for algorithm in program.algorithms.iter().filter(|a| a.declaration.public) {
             fresh = with_table(&fresh, algorithm, &worked(algorithm, &source));
             tables += 1;
         }

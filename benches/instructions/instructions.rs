@@ -52,10 +52,10 @@ mod counted {
     use roundelay::Algorithm as _;
     use roundelay::library::{self, RingAllReduce};
     use roundelay_core::check::Frontend;
-    use roundelay_core::check::hir::CheckedSource;
     use roundelay_core::diagnostics::{Diagnostic, Finding};
     use roundelay_core::optimize::elide::{Elided, elide};
     use roundelay_core::optimize::{Unfit, fuse};
+    use roundelay_core::program::CompiledSource;
     use roundelay_core::schedule::Schedule;
     use roundelay_core::syntax::Source;
     use roundelay_core::verify::Callers;
@@ -72,7 +72,7 @@ mod counted {
 
     #[library_benchmark]
     #[bench::ring(source())]
-    fn compile(source: Source) -> Result<CheckedSource, Vec<Diagnostic>> {
+    fn compile(source: Source) -> Result<CompiledSource, Vec<Diagnostic>> {
         black_box(roundelay_core::compile(black_box(&source), Frontend::File))
     }
 

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use roundelay::tools;
-use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::lints::{Level, Levels, Lint, Unknown};
+use roundelay_core::program::CompiledSource;
 
 use crate::report::Failure;
 use crate::values::RefusedValue;
@@ -26,7 +26,7 @@ fn lint(text: &str) -> Result<Lint, RefusedValue> {
 }
 
 /// A program and the remaining warnings; or the errors, denied warnings included.
-pub(crate) type Checked = Result<(CheckedSource, Vec<Diagnostic>), Vec<Diagnostic>>;
+pub(crate) type Checked = Result<(CompiledSource, Vec<Diagnostic>), Vec<Diagnostic>>;
 
 impl LintFlags {
     fn levels(&self) -> Result<Levels, Failure> {
@@ -50,7 +50,7 @@ impl LintFlags {
     /// Returns the result of a source by these flags.
     pub(crate) fn apply(
         &self,
-        compiled: Result<CheckedSource, Vec<Diagnostic>>,
+        compiled: Result<CompiledSource, Vec<Diagnostic>>,
     ) -> Result<Checked, Failure> {
         let levels = self.levels()?;
         Ok(compiled.and_then(|program| tools::judged(program, &levels)))

@@ -1,9 +1,9 @@
 //! The way from a SOURCE on the command line to checked algorithms with their parameters set.
 
 use roundelay::tools::{self, Refusal, Wanted};
-use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::layout::Configured;
+use roundelay_core::program::CompiledSource;
 use roundelay_core::syntax::Source;
 
 use crate::flags::SourceFlags;
@@ -56,7 +56,7 @@ pub(crate) fn load_with(
     given: Option<&Given>,
     warn: impl FnOnce(Vec<Diagnostic>),
 ) -> Result<Loaded, Failure> {
-    let program: CheckedSource = match flags.lints.apply(compile(source))? {
+    let program: CompiledSource = match flags.lints.apply(compile(source))? {
         Ok((program, warnings)) => {
             warn(warnings);
             program

@@ -51,27 +51,24 @@ pub mod turns;
 pub mod uneven;
 pub mod units;
 
-use std::sync::Arc;
-
-use check::Frontend;
 use check::dependencies::Dependencies;
-use check::hir::{self, Callee, CheckedSource};
+use check::{CheckedSource, Frontend};
 use diagnostics::{Diagnostic, Finding};
 use ids::RankId;
 use layout::{Algorithm, Configured};
+use program::CompiledSource;
 use schedule::Schedule;
-use source::Home;
 use symmetry::{Asymmetric, NoProof, SymmetricProof};
 use syntax::Source;
 use verify::{Proved, Signals};
 
-/// Parses and checks a source: from text or tokens to a program whose names and types are right.
+/// Parses and checks a source: from text or tokens to programs whose names and types are right.
 ///
 /// The source may call only its own algorithms; [`compile_with`] admits others.
 ///
 /// # Errors
 /// All errors of the source, each at its place: E00xx and E01xx.
-pub fn compile(source: &Source, frontend: Frontend) -> Result<CheckedSource, Vec<Diagnostic>> {
+pub fn compile(source: &Source, frontend: Frontend) -> Result<CompiledSource, Vec<Diagnostic>> {
     compile_with(source, frontend, &Dependencies::none())
 }
 
@@ -85,9 +82,9 @@ pub fn compile_with(
     source: &Source,
     frontend: Frontend,
     dependencies: &Dependencies<'_>,
-) -> Result<CheckedSource, Vec<Diagnostic>> {
+) -> Result<CompiledSource, Vec<Diagnostic>> {
     let (checked, errors) = examined(source, frontend, dependencies);
-    if errors.is_empty() { Ok(checked) } else { Err(errors) }
+    if errors.is_empty() { Ok(program::lower(&checked, source)) } else { Err(errors) }
 }
 
 /// Parses and checks a source, and returns its declarations, as far as they could be checked, with all its errors. An
@@ -115,43 +112,15 @@ pub fn reread<A: Algorithm + ?Sized>(
     algorithm: &A,
     dependencies: &Dependencies<'_>,
 ) -> Result<Configured, Vec<Diagnostic>> {
-    let mut read: Vec<Arc<Callee>> = Vec::new();
-    let mut direct = Vec::new();
-    for called in algorithm.callees() {
-        let calls: Vec<_> = called.calls.iter().map(|at| read[*at].clone()).collect();
-        let (own, source) = read_one(called.source, dependencies, &calls)?;
-        // The callee keeps the place in the file where its author wrote it.
-        let callee = Arc::new(Callee {
-            file: called.file.to_owned(),
-            locations: called.locations.into(),
-            ..Callee::new(own, &source, Home::Here)
-        });
-        direct.extend(called.direct.then(|| callee.clone()));
-        read.push(callee);
-    }
-    let (own, source) = read_one(algorithm.source(), dependencies, &direct)?;
+    let (checked, source) =
+        check::canonical(algorithm.source(), algorithm.callees(), dependencies)?;
+    let own = program::lower(&checked, &source).algorithms.pop();
+    let own = own.expect("a source in canonical form holds its algorithm");
     let mut read = Configured::new(own, &source).standing_where(algorithm);
     for (name, value) in algorithm.given() {
         read.set(name, value).expect("the struct has the fields of the parameters");
     }
     Ok(read)
-}
-
-/// Reads a source in canonical form with one algorithm that may call `calls`.
-fn read_one(
-    text: &str,
-    dependencies: &Dependencies<'_>,
-    calls: &[Arc<Callee>],
-) -> Result<(hir::Algorithm, Source), Vec<Diagnostic>> {
-    let source = Source::from_text("", text);
-    let (file, errors) = syntax::parse(&source);
-    if !errors.is_empty() {
-        return Err(errors);
-    }
-    let (macros, open) = (Frontend::Macro, Vec::new());
-    let mut checked = check::check(&file, &source, macros, dependencies, open, calls)?;
-    let own = checked.algorithms.pop().expect("a source in canonical form holds its algorithm");
-    Ok((own, source))
 }
 
 /// Lays out an algorithm for `nranks` ranks, and proves the schedule.

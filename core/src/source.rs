@@ -49,3 +49,18 @@ pub enum Home {
     /// The library.
     Library,
 }
+
+/// An algorithm that another algorithm calls, as its author wrote it.
+#[derive(Clone, Copy, Debug)]
+pub struct CalledSource<'a> {
+    /// The source in canonical form.
+    pub source: &'a str,
+    /// The file that holds it, for messages.
+    pub file: &'a str,
+    /// The places of its statements in that file, by [`SpanId`](crate::ids::SpanId).
+    pub locations: &'a [Location],
+    /// The algorithms that it calls, as positions in the list that holds it.
+    pub calls: &'a [usize],
+    /// Whether the algorithm that has the list calls it directly, not only through another algorithm of the list.
+    pub direct: bool,
+}

@@ -9,10 +9,10 @@ use proc_macro2::{Ident, Span, TokenStream as TokenStream2, TokenTree};
 use quote::quote;
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
-use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
 use roundelay_core::expansion::Outcome;
 use roundelay_core::expansion::rust::{self, Origin};
+use roundelay_core::program::CompiledSource;
 use roundelay_core::source::Span as Place;
 use roundelay_core::syntax::{Source, bounded};
 use roundelay_core::{compile_with, expansion, syntax};
@@ -185,7 +185,7 @@ impl Used {
         &self,
         source: &Source,
         frontend: Frontend,
-    ) -> Result<CheckedSource, Vec<Diagnostic>> {
+    ) -> Result<CompiledSource, Vec<Diagnostic>> {
         let load = |name: &str| {
             let file = find(self.place, name);
             let bytes = bounded::file(&file).map_err(|why| format!("{}: {why}", file.display()))?;
@@ -216,9 +216,9 @@ fn find(place: Span, name: &str) -> PathBuf {
 /// Returns the program, if it has no errors at the rank counts that are proved now, and its warnings; one of
 /// them may say which proof was left out.
 fn proved(
-    checked: CheckedSource,
+    checked: CompiledSource,
     source: &Source,
-) -> Result<(CheckedSource, Vec<Diagnostic>), Vec<Diagnostic>> {
+) -> Result<(CompiledSource, Vec<Diagnostic>), Vec<Diagnostic>> {
     // An editor that expands macros at each key shows names and types; the compiler, which it runs too, proves.
     let Outcome { errors, left } =
         if in_editor() { Outcome::default() } else { expansion::prove(&checked, source) };
@@ -231,8 +231,9 @@ fn proved(
 
 /// Whether names and signatures are all that is wanted of the expansion: an editor makes it at each key, and no Rust of
 /// the author stands in it.
-fn typed(checked: &CheckedSource) -> bool {
-    in_editor() && checked.algorithms.iter().all(|algorithm| algorithm.own_escapes().is_empty())
+fn typed(checked: &CompiledSource) -> bool {
+    in_editor()
+        && checked.algorithms.iter().all(|algorithm| algorithm.declaration.escapes.is_empty())
 }
 
 /// Whether an editor's server expands the macro, and not the compiler.

@@ -17,14 +17,17 @@ fn every_algorithm_of_the_library_is_a_file_that_check_accepts() {
             let name = algorithm.name.as_str();
             let out = roundelay(&["emit", "coll", name]).ends(0).out;
             // The text that the language server, `fmt` and readers see has the docs and the comments, and no others.
-            for doc in &algorithm.docs {
+            for doc in &algorithm.declaration.docs {
                 assert!(out.contains(&format!("///{doc}")), "{name} lacks `{doc}`:\n{out}");
             }
             assert_eq!(out.matches("algorithm ").count(), 1 + docs_that_say_algorithm(&out));
             let own = Source::from_text("own.coll", &out);
             let again = compile(&own, Frontend::File).unwrap_or_else(|e| panic!("{name}: {e:?}"));
             assert_eq!(again.algorithms.len(), 1, "{name}");
-            assert_eq!(again.algorithms[0].source, algorithm.source, "{name}");
+            assert_eq!(
+                again.algorithms[0].declaration.source, algorithm.declaration.source,
+                "{name}"
+            );
             assert_eq!(with_input(&["fmt", "-"], out.as_bytes()).ends(0).out, out, "{name}");
             with_input(&["check", "-", "--nranks", "4"], out.as_bytes()).ends(0);
             met += 1;

@@ -47,7 +47,7 @@ pub(crate) fn place_text(text: &str, topology: &str, nranks: u32) -> Result<Plac
 }
 
 fn placed(
-    algorithm: roundelay_core::check::hir::Algorithm,
+    algorithm: roundelay_core::program::Program,
     source: Source,
     topology: &str,
     nranks: u32,

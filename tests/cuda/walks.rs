@@ -20,7 +20,7 @@ fn programs() -> Vec<Configured> {
     };
     let program =
         compile(&source, Frontend::File).unwrap_or_else(|errors| panic!("{}", said(errors)));
-    let public = program.algorithms.into_iter().filter(|algorithm| algorithm.public);
+    let public = program.algorithms.into_iter().filter(|algorithm| algorithm.declaration.public);
     // Cuts that are too fine for a kernel are in `splits`.
     let public = public.filter(|algorithm| algorithm.name != "Fine");
     public.map(|algorithm| Configured::new(algorithm, &source)).collect()

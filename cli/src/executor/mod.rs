@@ -11,10 +11,10 @@ mod sizes;
 mod synthesize;
 
 use roundelay::select::size;
-use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
+use roundelay_core::program::CompiledSource;
 use roundelay_core::syntax::Source;
 
 use crate::lints::LintFlags;
@@ -64,7 +64,7 @@ pub(super) fn compiled(
 
 /// Compiles the executors of a checked source: the `wanted` one, or all.
 fn each(
-    program: &CheckedSource,
+    program: &CompiledSource,
     source: &Source,
     wanted: Option<&str>,
 ) -> Result<Vec<Executor>, Vec<Diagnostic>> {

@@ -7,7 +7,7 @@ use lsp_types::{
     DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Range, Uri,
 };
 use roundelay::tools;
-use roundelay_core::check::hir::CheckedSource;
+use roundelay_core::check::CheckedSource;
 use roundelay_core::diagnostics::{Diagnostic, Severity};
 use roundelay_core::lints::Levels;
 use roundelay_core::syntax::Source;

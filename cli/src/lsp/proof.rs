@@ -6,11 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use lsp_types::Uri;
 use roundelay::Algorithm as _;
-use roundelay_core::check::hir::CheckedSource;
+use roundelay_core::check::CheckedSource;
 use roundelay_core::diagnostics::{Diagnostic, Finding};
 use roundelay_core::expansion;
 use roundelay_core::layout::{Configured, Limits};
 use roundelay_core::optimize::elide::{Reason, elide, reasons};
+use roundelay_core::program::{CompiledSource, lower};
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::{Callers, Proved as ProvedSchedule, Signals};
@@ -103,10 +104,11 @@ impl Job {
         let Self { uri, version, source, checked } = self;
         let (mut errors, mut left) = (Vec::new(), Vec::new());
         let (mut certificates, mut refused) = (Vec::new(), Vec::new());
-        for algorithm in &checked.algorithms {
-            let one = CheckedSource { algorithms: vec![algorithm.clone()], ..Default::default() };
+        let CompiledSource { algorithms, executors, .. } = lower(&checked, &source);
+        for algorithm in algorithms {
+            let one = CompiledSource { algorithms: vec![algorithm.clone()], ..Default::default() };
             let outcome = expansion::prove(&one, &source);
-            let configured = Configured::new(algorithm.clone(), &source);
+            let configured = Configured::new(algorithm, &source);
             let proofs: Vec<_> = SHOWN.map(|nranks| (nranks, at(&configured, nranks))).collect();
             let counts =
                 proofs.iter().map(|(nranks, proof)| (*nranks, proof.as_ref().map(Result::is_ok)));
@@ -114,18 +116,17 @@ impl Job {
             if outcome.errors.is_empty() {
                 let every = Every::new(configured.program(), &source);
                 let (verdict, lines) = certificate(configured.name(), &proofs, &every);
-                let (name, needed) = (algorithm.name.clone(), needed(&proofs));
+                let (name, needed) = (configured.name().to_owned(), needed(&proofs));
                 let every = every.counts();
                 certificates.push(Certified { name, verdict, lines, needed, every, counts });
             } else {
-                refused.push((algorithm.name.clone(), counts));
+                refused.push((configured.name().to_owned(), counts));
             }
             errors.extend(outcome.errors);
             left.extend(outcome.left);
         }
-        if errors.is_empty() && !checked.executors.is_empty() {
-            let executors = checked.executors.clone();
-            let all = CheckedSource { executors, ..Default::default() };
+        if errors.is_empty() {
+            let all = CompiledSource { executors, ..Default::default() };
             errors = expansion::prove(&all, &source).errors;
         }
         Proved { uri, version, errors, left, certificates, refused }

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use super::dependencies::Known;
-use super::hir::{self, Asset, Declared, StmtKind, Ty};
+use super::executors::{Asset, Class, Declared, Executor};
+use super::hir::{self, StmtKind, Ty};
 use super::sizes::{bytes, limits, not_a_size, number};
 use super::{Checker, Frontend, already_declared, scope, topology};
 use crate::collective::Collective;
@@ -26,7 +27,7 @@ pub(super) fn executor(
     executor: &ast::Executor,
     known: &Known<'_>,
     errors: &mut Vec<Diagnostic>,
-) -> Option<hir::Executor> {
+) -> Option<Executor<hir::Algorithm>> {
     let before = errors.len();
     let collective = Checker::new(Frontend::File, known, errors).collective(&executor.collective);
     for attr in &executor.attrs {
@@ -50,10 +51,10 @@ pub(super) fn executor(
     let mut classes = Vec::new();
     for (class, below) in executor.classes.iter().zip(limits) {
         let run = parts.run(class, known, errors);
-        classes.extend(run.map(|run| hir::Class { below, run, span: class.call.span }));
+        classes.extend(run.map(|run| Class { below, run, span: class.call.span }));
     }
     let (on, shape, collective) = (on?, shape?, collective?);
-    (errors.len() == before).then(|| hir::Executor {
+    (errors.len() == before).then(|| Executor {
         name: executor.name.text.clone(),
         name_span: executor.name.span,
         docs: executor.docs.clone(),

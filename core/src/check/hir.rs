@@ -2,7 +2,6 @@
 //! tree, so the lowering never meets a source with errors.
 
 mod depth;
-mod executors;
 mod exprs;
 mod nest;
 mod walk;
@@ -12,7 +11,6 @@ use std::sync::Arc;
 
 use super::verify::Verify;
 use crate::collective::Collective;
-use crate::diagnostics::Diagnostic;
 use crate::ids::SpanId;
 pub use crate::ids::VarId;
 use crate::lints::Levels;
@@ -21,21 +19,9 @@ use crate::values::order_class::OrderClass;
 pub use crate::values::params::ParamTy;
 use crate::values::resource::Resource;
 pub(crate) use depth::MOST_DEPTH;
-pub use executors::{Asset, Class, Declared, Executor};
 pub use exprs::*;
 pub(crate) use nest::Nest;
 pub use walk::walk;
-
-/// The declarations of a source, when their names and types are checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CheckedSource {
-    /// The algorithms, in source order.
-    pub algorithms: Vec<Algorithm>,
-    /// The executors, in source order.
-    pub executors: Vec<Executor>,
-    /// Warnings for the author, in source order; warnings that an attribute denies are errors.
-    pub warnings: Vec<Diagnostic>,
-}
 
 /// A checked algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]

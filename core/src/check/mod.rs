@@ -2,9 +2,11 @@
 
 mod attributes;
 mod calls;
+mod canonical;
 mod constructors;
 pub mod dependencies;
 pub(crate) mod executor;
+mod executors;
 mod exprs;
 mod fifo;
 pub mod hir;
@@ -18,6 +20,8 @@ mod unused;
 mod verify;
 
 pub use attributes::ATTRIBUTES;
+pub(crate) use canonical::canonical;
+pub use executors::{Asset, Class, Declared, Executor};
 pub use verify::Verify;
 
 use std::collections::HashMap;
@@ -29,7 +33,7 @@ use crate::source::Span;
 use crate::syntax::Source;
 use crate::syntax::{ast, printer};
 use dependencies::{Dependencies, Known};
-use hir::{Callee, CheckedSource, Demand, ParamTy, Ty, VarId};
+use hir::{Callee, Demand, ParamTy, Ty, VarId};
 use scope::Scope;
 
 /// The frontend that reads a source, the macro or the lexer of files: only a macro's source can hold a `rust { }`
@@ -40,6 +44,17 @@ pub enum Frontend {
     Macro,
     /// The text of a `.coll` file.
     File,
+}
+
+/// The declarations of a source, when their names and types are checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckedSource {
+    /// The algorithms, in source order.
+    pub algorithms: Vec<hir::Algorithm>,
+    /// The executors, in source order.
+    pub executors: Vec<Executor<hir::Algorithm>>,
+    /// Warnings for the author, in source order; warnings that an attribute denies are errors.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Checks every algorithm and executor of `file`. `open` are the names of the sources that use each other and led

@@ -2,9 +2,10 @@
 //! element of the widest.
 
 use super::Executor;
-use crate::check::hir;
+use crate::check;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::dtype::DType;
+use crate::program::Program;
 use crate::units::size_text;
 
 impl Executor {
@@ -31,7 +32,7 @@ pub fn holds_no_element(ccl_buffer: u64, size: u64) -> String {
 }
 
 /// Returns the errors for buffers or loops that hold no element of some type, and for loops that no CCL buffer holds.
-pub(super) fn too_small(checked: &hir::Executor, units: u64) -> Vec<Diagnostic> {
+pub(super) fn too_small(checked: &check::Executor<Program>, units: u64) -> Vec<Diagnostic> {
     let widest = DType::ALL.iter().map(|dtype| dtype.size() as u64).max().unwrap_or(1);
     let types = DType::ALL.iter().filter(|dtype| dtype.size() as u64 == widest);
     let types = types.map(|dtype| dtype.name()).collect::<Vec<_>>().join(", ");

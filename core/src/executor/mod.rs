@@ -7,16 +7,18 @@ mod needs;
 
 use std::sync::Arc;
 
-use crate::check::hir;
-pub use crate::check::hir::Asset;
+pub use crate::check::Asset;
+use crate::check::{self, Declared};
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::RankId;
 use crate::layout::{Algorithm as _, Configured};
+use crate::program::Program;
 use crate::source::Span;
 use crate::syntax::Source;
 use crate::topology::{Topology, search};
 use crate::units::size_text;
+use crate::values::params::ParamTy;
 use crate::verify::Proved;
 pub use buffers::holds_no_element;
 pub use needs::{ExecutorLink, Exposed, Needs};
@@ -65,7 +67,10 @@ impl Executor {
     ///
     /// # Errors
     /// All errors, each at its place in `source`.
-    pub fn compile(checked: &hir::Executor, source: &Source) -> Result<Self, Vec<Diagnostic>> {
+    pub fn compile(
+        checked: &check::Executor<Program>,
+        source: &Source,
+    ) -> Result<Self, Vec<Diagnostic>> {
         let mut errors = Vec::new();
         let mut classes = Vec::new();
         for class in &checked.classes {
@@ -128,8 +133,8 @@ impl Executor {
 
 impl Class {
     fn compile(
-        class: &hir::Class,
-        executor: &hir::Executor,
+        class: &check::Class<Program>,
+        executor: &check::Executor<Program>,
         source: &Source,
     ) -> Result<Self, Vec<Diagnostic>> {
         let nranks = executor.topology.nranks();
@@ -186,7 +191,7 @@ fn named_here(all: Vec<Finding>, algorithm: &Configured, span: Span) -> Vec<Diag
         more.push(0);
     }
     let program = algorithm.program();
-    let ring = program.params.iter().find(|param| param.ty == hir::ParamTy::Ring);
+    let ring = program.params.iter().find(|param| param.ty == ParamTy::Ring);
     let dead = errors.iter_mut().find(|error| error.code == Code::MissingLink);
     // The advice is given only where a ring exists.
     let topology = algorithm.topology();
@@ -204,7 +209,7 @@ fn named_here(all: Vec<Finding>, algorithm: &Configured, span: Span) -> Vec<Diag
 
 /// Returns an error if less is declared than some class uses.
 fn exceeded(
-    declared: &hir::Declared,
+    declared: &Declared,
     classes: &[Class],
     ccl_buffer: u64,
     units: u64,

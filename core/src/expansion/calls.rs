@@ -4,9 +4,8 @@ use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::origin::{Origin, raw};
-use crate::check::hir::{Algorithm, Callee};
-use crate::source::Home;
-use crate::source::Location;
+use crate::program::Program;
+use crate::source::{Home, Location};
 
 /// The called algorithms that the library does not hold, each after those that it calls itself.
 #[derive(Default)]
@@ -15,7 +14,7 @@ struct Called<'a> {
 }
 
 struct Entry<'a> {
-    callee: &'a Callee,
+    callee: &'a Program,
     calls: Vec<usize>,
     /// Whether it is declared in the source that is expanded.
     here: bool,
@@ -24,14 +23,13 @@ struct Entry<'a> {
 impl<'a> Called<'a> {
     /// Adds the algorithms that `caller` calls, and returns their positions in the list. `here` tells whether the
     /// caller is declared in the source that is expanded.
-    fn by(&mut self, caller: &'a Algorithm, here: bool) -> Vec<usize> {
-        let callees = caller.callees().into_iter().filter(|callee| callee.home != Home::Library);
-        callees
+    fn by(&mut self, caller: &'a Program, here: bool) -> Vec<usize> {
+        outside_the_library(caller)
             .map(|callee| {
                 let same = |entry: &Entry<'_>| std::ptr::eq(entry.callee, callee);
                 self.list.iter().position(same).unwrap_or_else(|| {
-                    let here = here && callee.home == Home::Here;
-                    let calls = self.by(&callee.algorithm, here);
+                    let here = here && callee.declaration.home == Home::Here;
+                    let calls = self.by(callee, here);
                     self.list.push(Entry { callee, calls, here });
                     self.list.len() - 1
                 })
@@ -40,15 +38,21 @@ impl<'a> Called<'a> {
     }
 }
 
+/// Returns the algorithms that a program calls and the library does not hold.
+fn outside_the_library(caller: &Program) -> impl Iterator<Item = &Program> {
+    let callees = caller.callees().into_iter().map(|callee| &**callee);
+    callees.filter(|callee| callee.declaration.home != Home::Library)
+}
+
 /// Returns the method with the sources of the called algorithms.
-pub(super) fn callees(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
+pub(super) fn callees(algorithm: &Program, origin: &Origin<'_>) -> Option<TokenStream> {
     let mut called = Called::default();
     let direct = called.by(algorithm, true);
     let entries = called.list.iter().enumerate().map(|(at, entry)| {
-        let Callee { algorithm, file, locations, .. } = entry.callee;
-        let source = raw(&algorithm.source);
+        let Program { file, spans, locations, declaration, .. } = entry.callee;
+        let source = raw(&declaration.source);
         let (file, places) = if entry.here {
-            (origin.file.clone(), places(algorithm.spans.iter().map(|at| (origin.locate)(*at))))
+            (origin.file.clone(), places(spans.iter().map(|at| (origin.locate)(*at))))
         } else {
             (quote!(#file), places(locations.iter().copied()))
         };
@@ -85,12 +89,11 @@ pub(super) fn places(locations: impl Iterator<Item = Location>) -> TokenStream {
 }
 
 /// Returns the algorithms that `callers` call and the library does not hold, each once.
-pub(super) fn sources<'a>(callers: impl IntoIterator<Item = &'a Algorithm>) -> Vec<&'a Algorithm> {
-    let mut found: Vec<&Algorithm> = Vec::new();
+pub(super) fn sources<'a>(callers: impl IntoIterator<Item = &'a Program>) -> Vec<&'a Program> {
+    let mut found: Vec<&Program> = Vec::new();
     let mut open: Vec<_> = callers.into_iter().collect();
     while let Some(caller) = open.pop() {
-        for callee in caller.callees().into_iter().filter(|c| c.home != Home::Library) {
-            let callee = &*callee.algorithm;
+        for callee in outside_the_library(caller) {
             if found.iter().all(|known| known.name != callee.name) {
                 found.push(callee);
                 open.push(callee);

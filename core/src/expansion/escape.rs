@@ -4,15 +4,16 @@ use proc_macro2::{Group, Ident, Literal, Span as RustSpan, TokenStream, TokenTre
 use quote::{format_ident, quote, quote_spanned};
 
 use super::origin::{Origin, ident};
-use crate::check::hir::{Algorithm, Escape, Expr, ExprKind, Ty};
-use crate::source::{Home, Span};
+use crate::program::Program;
+use crate::program::declaration::{Escape, EscapeName};
+use crate::source::Home;
 
 /// Returns the methods for the escapes of an algorithm and of those that it calls.
-pub(super) fn methods(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
-    if !algorithm.escapes {
+pub(super) fn methods(algorithm: &Program, origin: &Origin<'_>) -> Option<TokenStream> {
+    let holders = holders(algorithm);
+    if holders.is_empty() {
         return None;
     }
-    let holders = holders(algorithm);
     let holders = holders.iter().map(|holder| {
         let (text, name) = (&holder.name, ident(&holder.name, RustSpan::call_site()));
         quote!(Escapes { algorithm: #text, value: <#name as ::roundelay::Algorithm>::escape })
@@ -29,44 +30,34 @@ pub(super) fn methods(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<Toke
 
 /// Returns the algorithms with escapes of their own that a walk through this algorithm meets. All are declared in its
 /// source, as a file can hold no escape.
-fn holders(algorithm: &Algorithm) -> Vec<&Algorithm> {
-    let mut found: Vec<&Algorithm> = Vec::new();
+fn holders(algorithm: &Program) -> Vec<&Program> {
+    let mut found: Vec<&Program> = Vec::new();
     let mut open = vec![algorithm];
     while let Some(next) = open.pop() {
         if found.iter().all(|known| known.name != next.name) {
             found.push(next);
-            let here = next.callees().into_iter().filter(|callee| callee.home == Home::Here);
-            open.extend(here.map(|callee| &*callee.algorithm).filter(|callee| callee.escapes));
+            let callees = next.callees().into_iter().map(|callee| &**callee);
+            open.extend(callees.filter(|callee| callee.declaration.home == Home::Here));
         }
     }
-    found.retain(|algorithm| !algorithm.own_escapes().is_empty());
+    found.retain(|algorithm| !algorithm.declaration.escapes.is_empty());
     found
 }
 
 /// Returns the method that computes the escapes of this algorithm alone.
-fn own(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
-    let escapes = algorithm.own_escapes();
+fn own(algorithm: &Program, origin: &Origin<'_>) -> Option<TokenStream> {
+    let escapes = &algorithm.declaration.escapes;
     if escapes.is_empty() {
         return None;
     }
     // These names are invisible to the author's Rust.
     let [number, scope] = ["number", "scope"].map(|name| Ident::new(name, RustSpan::mixed_site()));
-    let arms = escapes.values().map(|(escape, span)| {
-        let Escape { number, text, scope: names } = escape;
+    let arms = escapes.iter().map(|Escape { number, span, text, scope: names }| {
         let number = Literal::u32_unsuffixed(*number);
-        let names = names.iter().enumerate().map(|(at, (name, value))| {
-            let declared = declared(algorithm, value);
+        let names = names.iter().enumerate().map(|(at, EscapeName { name, declared, method })| {
             let name = ident(name, declared.map_or_else(RustSpan::call_site, origin.span));
             let index = Literal::usize_unsuffixed(at);
-            let kind = format_ident!(
-                "{}",
-                match value.ty {
-                    Ty::Bool => "flag",
-                    Ty::Peer => "peer",
-                    Ty::List => "list",
-                    _ => "int",
-                }
-            );
+            let kind = format_ident!("{method}");
             // A word of the text may have another meaning there.
             quote!(#[allow(unused_variables)] let #name = #scope.#kind(#index);)
         });
@@ -90,14 +81,6 @@ fn own(algorithm: &Algorithm, origin: &Origin<'_>) -> Option<TokenStream> {
             }
         }
     })
-}
-
-/// Returns the place where the author declares the variable that an expression is.
-fn declared(algorithm: &Algorithm, value: &Expr) -> Option<Span> {
-    match &*value.kind {
-        ExprKind::Var(var) => Some(algorithm.vars[var.index()].span),
-        _ => None,
-    }
 }
 
 /// Returns the code with all its tokens at `span`, so that errors of rustc point there.

@@ -5,15 +5,16 @@ use quote::quote;
 
 use super::calls::sources;
 use super::origin::{Origin, ident, raw};
-use crate::check::hir::Executor;
+use crate::check::Executor;
+use crate::program::Program;
 use crate::source::Span;
 use crate::syntax::ast;
 
 /// Returns the items of one executor.
-pub(super) fn item(executor: &Executor, origin: &Origin<'_>) -> TokenStream {
+pub(super) fn item(executor: &Executor<Program>, origin: &Origin<'_>) -> TokenStream {
     let name = ident(&executor.name, (origin.span)(executor.name_span));
     let (text, called) = (&executor.name, sources(executor.classes.iter().map(|class| &class.run)));
-    let texts: Vec<_> = called.iter().map(|callee| callee.source.as_str()).collect();
+    let texts: Vec<_> = called.iter().map(|callee| callee.declaration.source.as_str()).collect();
     let source = raw(&[&texts[..], &[executor.source.as_str()]].concat().join("\n"));
     let body = quote! {
         static COMPILED: ::std::sync::OnceLock<::roundelay::executor::CompiledExecutor> =

@@ -10,10 +10,10 @@ mod origin;
 pub mod rust;
 
 use crate::check::Verify;
-use crate::check::hir::{self, CheckedSource};
 use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::executor::Executor;
 use crate::layout::{Algorithm as _, Configured, Limits};
+use crate::program::{CompiledSource, Program};
 use crate::syntax::Source;
 use crate::told::told;
 pub use crate::units::counted;
@@ -65,11 +65,11 @@ pub struct Outcome {
 }
 
 /// Returns the rank counts of the generated test, and whether the author named them; `None` without a test.
-pub fn tested(algorithm: &hir::Algorithm) -> Option<(Vec<u32>, bool)> {
+pub fn tested(algorithm: &Program) -> Option<(Vec<u32>, bool)> {
     if open(algorithm) {
         return None;
     }
-    match (&algorithm.verify, algorithm.machine) {
+    match (&algorithm.declaration.verify, algorithm.declaration.machine) {
         (Some(Verify::Off { .. }), _) => None,
         (Some(Verify::Counts { counts, named, .. }), _) => Some((counts.clone(), *named)),
         (None, Some(machine)) => {
@@ -81,9 +81,9 @@ pub fn tested(algorithm: &hir::Algorithm) -> Option<(Vec<u32>, bool)> {
 
 /// Proves the algorithms that can be laid out now. An algorithm with a `rust { }` escape, or with a parameter that
 /// has no value yet, is proved when its plan is made.
-pub fn prove(checked: &CheckedSource, source: &Source) -> Outcome {
+pub fn prove(compiled: &CompiledSource, source: &Source) -> Outcome {
     let mut outcome = Outcome::default();
-    for algorithm in checked.algorithms.iter().filter(|a| !a.escapes && !open(a)) {
+    for algorithm in compiled.algorithms.iter().filter(|a| !a.has_escapes() && !open(a)) {
         let configured = Configured::new(algorithm.clone(), source);
         let count_errors = CountErrors::default();
         let mut proof = Expansion {
@@ -93,7 +93,7 @@ pub fn prove(checked: &CheckedSource, source: &Source) -> Outcome {
             count_errors,
             outcome: &mut outcome,
         };
-        match (&algorithm.verify, algorithm.machine) {
+        match (&algorithm.declaration.verify, algorithm.declaration.machine) {
             (Some(Verify::Off { .. }), _) => {}
             (Some(Verify::Counts { counts, named, span }), _) => {
                 proof.asked(counts, *named, *span);
@@ -106,14 +106,14 @@ pub fn prove(checked: &CheckedSource, source: &Source) -> Outcome {
     }
     // Errors of an algorithm are reported at the algorithm, so executors are compiled only without errors.
     if outcome.errors.is_empty() {
-        let compiled = checked.executors.iter().map(|executor| Executor::compile(executor, source));
-        outcome.errors.extend(compiled.filter_map(Result::err).flatten());
+        let all = compiled.executors.iter().map(|executor| Executor::compile(executor, source));
+        outcome.errors.extend(all.filter_map(Result::err).flatten());
     }
     outcome
 }
 
 /// Whether a parameter has no value yet.
-fn open(algorithm: &hir::Algorithm) -> bool {
+fn open(algorithm: &Program) -> bool {
     algorithm.params.iter().any(|p| p.default.is_none() && !p.ty.has_natural())
 }
 

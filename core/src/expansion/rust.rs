@@ -8,24 +8,25 @@ use super::calls::{callees, places};
 pub use super::origin::Origin;
 use super::origin::{ident, raw};
 use super::{escape, executor};
-use crate::check::hir::{Algorithm, CheckedSource, ParamTy};
 use crate::expansion;
+use crate::program::{CompiledSource, Program};
 use crate::source::Span;
 use crate::syntax::ast;
+use crate::values::params::ParamTy;
 
-/// Returns the items that `checked` expands to.
-pub fn expand(checked: &CheckedSource, origin: &Origin<'_>) -> TokenStream {
-    each(checked, origin).collect()
+/// Returns the items that `compiled` expands to.
+pub fn expand(compiled: &CompiledSource, origin: &Origin<'_>) -> TokenStream {
+    each(compiled, origin).collect()
 }
 
 /// Returns the items of each algorithm and executor, in order, so that a large source can be written one item at a
 /// time.
 pub fn each<'c>(
-    checked: &'c CheckedSource,
+    compiled: &'c CompiledSource,
     origin: &'c Origin<'_>,
 ) -> impl Iterator<Item = TokenStream> + 'c {
-    let algorithms = checked.algorithms.iter().map(|algorithm| item(algorithm, origin));
-    algorithms.chain(checked.executors.iter().map(|e| executor::item(e, origin)))
+    let algorithms = compiled.algorithms.iter().map(|algorithm| item(algorithm, origin));
+    algorithms.chain(compiled.executors.iter().map(|e| executor::item(e, origin)))
 }
 
 /// Returns items with the names and signatures of a source that does not check, so that the rest of the author's
@@ -73,13 +74,13 @@ pub fn stubs(file: &ast::File, span: &dyn Fn(Span) -> RustSpan) -> TokenStream {
     file.algorithms.iter().map(stub).chain(executors).collect()
 }
 
-fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
-    let name = ident(&algorithm.name, (origin.span)(algorithm.name_span));
+fn item(algorithm: &Program, origin: &Origin<'_>) -> TokenStream {
+    let name = ident(&algorithm.name, (origin.span)(algorithm.header()));
     let fields: Vec<Field> = algorithm
         .params
         .iter()
         .map(|param| {
-            let var = &algorithm.vars[param.var.0 as usize];
+            let var = algorithm.var(param.var);
             Field {
                 name: ident(&var.name, (origin.span)(var.span)),
                 ty: param.ty,
@@ -87,11 +88,12 @@ fn item(algorithm: &Algorithm, origin: &Origin<'_>) -> TokenStream {
             }
         })
         .collect();
-    let structure = structure(&name, &algorithm.docs, algorithm.public, &fields);
+    let declaration = &algorithm.declaration;
+    let structure = structure(&name, &declaration.docs, declaration.public, &fields);
     let text = &algorithm.name;
     let collective = format_ident!("{}", algorithm.collective.name());
     let file = &origin.file;
-    let source = raw(&algorithm.source);
+    let source = raw(&declaration.source);
     let locations = places(algorithm.spans.iter().map(|span| (origin.locate)(*span)));
     let out_of_place = algorithm.out_of_place.then(|| {
         quote!(
@@ -154,7 +156,7 @@ fn given(fields: &[Field]) -> Option<TokenStream> {
 }
 
 /// Returns the test that proves the algorithm for more rank counts than the expansion does.
-fn test(algorithm: &Algorithm, name: &Ident) -> Option<TokenStream> {
+fn test(algorithm: &Program, name: &Ident) -> Option<TokenStream> {
     let (counts, named) = expansion::tested(algorithm)?;
     let test = format_ident!("{}_is_proved", snake(&algorithm.name));
     let run = counts.windows(2).all(|pair| pair[0] + 1 == pair[1]);

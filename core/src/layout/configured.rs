@@ -13,7 +13,6 @@ use crate::ids::SpanId;
 use crate::layout::Algorithm;
 use crate::layout::builder::{Builder, Stop};
 use crate::program::ir::{Expr, Op, Program};
-use crate::program::lower;
 use crate::source::{Location, Span};
 use crate::syntax::Source;
 use crate::topology::Topology;
@@ -39,8 +38,7 @@ pub struct Configured {
 
 impl Configured {
     /// An algorithm of `source` with every parameter at its default.
-    pub fn new(algorithm: hir::Algorithm, source: &Source) -> Self {
-        let program = lower(&Arc::new(algorithm), source);
+    pub fn new(program: Program, source: &Source) -> Self {
         let written = Arc::new(advice::written(&program, source));
         Self { written, ..Self::called(Arc::new(program), Given::new()) }
     }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use crate::collective::Collective;
 use crate::diagnostics::Finding;
 use crate::schedule::Schedule;
-use crate::source::Location;
+use crate::source::{CalledSource, Location};
 use crate::stages;
 use crate::topology::Topology;
 use crate::values::escape::{Escapes, Int, Scope};
@@ -33,21 +33,6 @@ pub use builder::fifo::{CREDITS, SLICES};
 pub use configured::Configured;
 pub use tables::Limits;
 pub use turning::Leaves;
-
-/// An algorithm that another algorithm calls, as its author wrote it.
-#[derive(Clone, Copy, Debug)]
-pub struct CalledSource<'a> {
-    /// The source in canonical form.
-    pub source: &'a str,
-    /// The file that holds it, for messages.
-    pub file: &'a str,
-    /// The places of its statements in that file, by [`SpanId`](crate::ids::SpanId).
-    pub locations: &'a [Location],
-    /// The algorithms that it calls, as positions in the list that holds it.
-    pub calls: &'a [usize],
-    /// Whether the algorithm that has the list calls it directly, not only through another algorithm of the list.
-    pub direct: bool,
-}
 
 /// An algorithm that can be laid out for a number of ranks.
 ///

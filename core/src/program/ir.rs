@@ -79,14 +79,29 @@ impl Program {
     }
 
     fn list_called(&self, called: &mut Vec<Arc<Self>>) {
-        for stmt in self.stmts() {
-            if let StmtKind::Call(Call { program, .. }) = &stmt.kind
-                && !called.iter().any(|known| Arc::ptr_eq(known, program))
-            {
+        for program in self.callees() {
+            if !called.iter().any(|known| Arc::ptr_eq(known, program)) {
                 program.list_called(called);
                 called.push(program.clone());
             }
         }
+    }
+
+    /// The programs that its own statements call, each once, in the order of the source.
+    pub(crate) fn callees(&self) -> Vec<&Arc<Self>> {
+        let calls = self.stmts().filter_map(|stmt| match &stmt.kind {
+            StmtKind::Call(call) => Some((stmt.at.0, &call.program)),
+            _ => None,
+        });
+        let mut calls: Vec<_> = calls.collect();
+        calls.sort_by_key(|(at, _)| *at);
+        let mut callees: Vec<&Arc<Self>> = Vec::new();
+        for (_, program) in calls {
+            if !callees.iter().any(|known| Arc::ptr_eq(known, program)) {
+                callees.push(program);
+            }
+        }
+        callees
     }
 
     /// All its blocks of statements, each before the blocks inside it.

@@ -4,10 +4,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::CompiledSource;
 use super::declaration::{Declaration, Escape, EscapeName};
 use super::ir::{
     Call, Demand, Expr, Kind, Op, Param, Pass, Program, Step, StepId, Stmt, StmtKind, Var, VarId,
 };
+use crate::check::CheckedSource;
 use crate::check::hir::{
     self, ExprKind, GroupsField, GroupsForm, Iter, ShapeArg, Signal, TopologyField, TreeField,
     TreeForm, TreesForm, Ty,
@@ -17,15 +19,23 @@ use crate::source::{Home, Location};
 use crate::syntax::Source;
 use crate::syntax::ast::UnOp;
 
-/// Returns the program of a checked algorithm of `source`.
-pub fn lower(algorithm: &Arc<hir::Algorithm>, source: &Source) -> Program {
-    let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
-    Lower { called: &mut HashMap::new(), steps: HashMap::new(), declared: Vec::new() }.program(
-        algorithm,
-        source.name(),
-        locations,
-        Home::Here,
-    )
+/// Returns the programs of a checked source.
+pub fn lower(checked: &CheckedSource, source: &Source) -> CompiledSource {
+    let mut called = HashMap::new();
+    let mut lowered = |algorithm: &hir::Algorithm| {
+        let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
+        Lower { called: &mut called, steps: HashMap::new(), declared: Vec::new() }.program(
+            &Arc::new(algorithm.clone()),
+            source.name(),
+            locations,
+            Home::Here,
+        )
+    };
+    CompiledSource {
+        algorithms: checked.algorithms.iter().map(&mut lowered).collect(),
+        executors: checked.executors.iter().map(|one| one.map(&mut lowered)).collect(),
+        warnings: checked.warnings.clone(),
+    }
 }
 
 /// Called programs, by the address of their trees: each is made once, however often it is called.

@@ -7,7 +7,9 @@ mod edit;
 pub mod ir;
 mod lower;
 mod ops;
+mod source;
 pub mod text;
 
 pub use ir::Program;
 pub use lower::lower;
+pub use source::CompiledSource;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use roundelay_core::check::Frontend;
-use roundelay_core::check::hir::CheckedSource;
 use roundelay_core::collective::Collective;
 use roundelay_core::compile;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::optimize::join;
+use roundelay_core::program::CompiledSource;
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Op, OpKind, Operand, Schedule, SignalKind, Stream};
 use roundelay_core::syntax::Source;
@@ -17,7 +17,7 @@ use roundelay_core::verify::verify;
 const NHR: &str = include_str!("../../../stdlib/library/nhr.coll");
 
 fn algorithm(name: &str, set: &[(&str, &str)]) -> Configured {
-    static PROGRAM: LazyLock<(Source, CheckedSource)> = LazyLock::new(|| {
+    static PROGRAM: LazyLock<(Source, CompiledSource)> = LazyLock::new(|| {
         let source = Source::from_text("nhr.coll", NHR);
         let program = compile(&source, Frontend::File).expect("the library compiles");
         (source, program)

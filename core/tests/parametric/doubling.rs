@@ -1,8 +1,8 @@
 //! Programs whose loops run over the bits of nranks, and their mutants: the proof for given counts must confirm each
 //! claim, at powers of two where the claim is for these alone.
 
-use roundelay_core::check::hir::Algorithm;
 use roundelay_core::layout::{Algorithm as _, Configured};
+use roundelay_core::program::Program;
 use roundelay_core::syntax::Source;
 use roundelay_core::uneven;
 use roundelay_core::verify::parametric::Every;
@@ -106,7 +106,7 @@ pub(super) fn members() -> Vec<(&'static str, bool)> {
 /// Whether the proof for given counts accepts all counts up to `most` of a claim; or the first that it refuses.
 fn confirmed(
     every: Every,
-    algorithm: &Algorithm,
+    algorithm: &Program,
     source: &Source,
     most: u32,
 ) -> Result<(), (u32, String)> {

@@ -10,9 +10,9 @@ mod mutants;
 use std::ops::RangeInclusive;
 
 use roundelay_core::check::Frontend;
-use roundelay_core::check::hir::Algorithm;
 use roundelay_core::compile;
 use roundelay_core::layout::{Algorithm as _, Configured};
+use roundelay_core::program::Program;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::parametric::{self, Every, NotCovered};
 use roundelay_core::verify::verify;
@@ -39,20 +39,20 @@ fn members() -> Vec<String> {
 }
 
 /// Returns the algorithms of a source; `None` where it does not compile.
-fn algorithms(text: &str) -> Option<Vec<(Algorithm, Source)>> {
+fn algorithms(text: &str) -> Option<Vec<(Program, Source)>> {
     let source = Source::from_text("test.coll", text);
     let program = compile(&source, Frontend::File).ok()?;
     Some(program.algorithms.into_iter().map(|a| (a, source.clone())).collect())
 }
 
 /// The claim for every rank count.
-fn prove(algorithm: &Algorithm, source: &Source) -> Result<Every, NotCovered> {
+fn prove(algorithm: &Program, source: &Source) -> Result<Every, NotCovered> {
     parametric::prove(Configured::new(algorithm.clone(), source).program())
 }
 
 /// Whether the proof for given counts accepts all of `counts`; or the first that it refuses, and why.
 fn finitely_right(
-    algorithm: &Algorithm,
+    algorithm: &Program,
     source: &Source,
     counts: RangeInclusive<u32>,
 ) -> Result<(), (u32, String)> {

@@ -2,7 +2,7 @@
 
 use roundelay::Algorithm;
 use roundelay_core::check::Frontend;
-use roundelay_core::check::hir::Ty;
+use roundelay_core::program::ir::Kind;
 use roundelay_core::syntax::Source;
 use roundelay_tests::compile;
 
@@ -71,8 +71,8 @@ fn the_list_is_the_library() {
         let source = Source::from_text(*file, text);
         for algorithm in compile(&source, Frontend::File).expect("the library is right").algorithms
         {
-            let params = algorithm.params.iter().map(|param| &algorithm.vars[param.var.0 as usize]);
-            let varied = params.filter(|param| param.ty != Ty::Topology);
+            let params = algorithm.params.iter().map(|param| algorithm.var(param.var));
+            let varied = params.filter(|param| param.kind != Kind::Topology);
             let names: Vec<_> = varied.map(|param| param.name.as_str()).collect();
             let family = file.strip_suffix(".coll").expect("a source's name");
             declared.push((family.to_owned(), algorithm.name.clone(), names.join(" ")));

@@ -74,8 +74,8 @@ fn told(expr: &Expr, bound: &[VarId]) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::check::Frontend;
-    use crate::check::hir::walk;
     use crate::compile;
+    use crate::program::ir::StmtKind;
     use crate::syntax::Source;
 
     /// Returns the number of loops of each nest of the loops of `body`.
@@ -83,11 +83,11 @@ mod tests {
         let text = format!("algorithm A(many: int = 3) -> AllReduce {{ {body} }}");
         let source = Source::from_text("test.coll", &text);
         let program = compile(&source, Frontend::File).expect("the source is valid");
-        let mut found = Vec::new();
-        walk(&program.algorithms[0].body, &mut |stmt| {
-            found.extend(stmt.nests().iter().map(Vec::len));
+        let limits = program.algorithms[0].stmts().filter_map(|stmt| match &stmt.kind {
+            StmtKind::Limit(nest) => Some(nest.len()),
+            _ => None,
         });
-        found
+        limits.collect()
     }
 
     #[test]

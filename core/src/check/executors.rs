@@ -1,16 +1,15 @@
-//! A checked executor: its topology, the resources that it may take, and its algorithms by size.
+//! An executor as it is declared: its topology, the resources that it may take, and its algorithms by size.
 
 use std::sync::Arc;
 
-use super::Algorithm;
 use crate::collective::Collective;
 use crate::source::Span;
 use crate::topology::Topology;
 use crate::units::size_text;
 
-/// An executor: `executor NAME for COLLECTIVE { … }`.
+/// An executor: `executor NAME for COLLECTIVE { … }`. Its algorithms have the form `A`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Executor {
+pub struct Executor<A> {
     /// Its name.
     pub name: String,
     /// The place of the name.
@@ -36,9 +35,36 @@ pub struct Executor {
     /// The assets that the author declares; each once.
     pub declared: Vec<Declared>,
     /// The classes by size, the smallest first; the last takes the remaining sizes.
-    pub classes: Vec<Class>,
+    pub classes: Vec<Class<A>>,
     /// Its source in canonical form.
     pub source: String,
+}
+
+impl<A> Executor<A> {
+    /// Returns the executor with another form of its algorithms.
+    pub(crate) fn map<B>(&self, mut form: impl FnMut(&A) -> B) -> Executor<B> {
+        let classes = self.classes.iter().map(|class| Class {
+            below: class.below,
+            run: form(&class.run),
+            span: class.span,
+        });
+        Executor {
+            classes: classes.collect(),
+            name: self.name.clone(),
+            name_span: self.name_span,
+            docs: self.docs.clone(),
+            public: self.public,
+            collective: self.collective,
+            topology: self.topology.clone(),
+            topology_span: self.topology_span,
+            ccl_buffer: self.ccl_buffer,
+            ccl_buffer_span: self.ccl_buffer_span,
+            loop_bytes: self.loop_bytes,
+            dma_reduce: self.dma_reduce,
+            declared: self.declared.clone(),
+            source: self.source.clone(),
+        }
+    }
 }
 
 /// A declaration of the author: the most that the executor takes of an asset.
@@ -93,11 +119,11 @@ impl Asset {
 
 /// A range of sizes, and its algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Class {
+pub struct Class<A> {
     /// The limit in bytes, by nccl-tests' size; `None` for the remaining sizes.
     pub below: Option<u64>,
     /// An algorithm whose only statement runs the algorithm that the author names, with its arguments.
-    pub run: Algorithm,
+    pub run: A,
     /// The place of the call.
     pub span: Span,
 }
