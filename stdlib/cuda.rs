@@ -41,10 +41,8 @@
 
 mod choice;
 
-use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::layout::Configured;
-use roundelay_core::reread;
 
 #[doc(inline)]
 pub use roundelay_core::verify::Callers;
@@ -62,7 +60,6 @@ pub use roundelay_kernels::grid::{Estimate, Gpu, LaunchShape};
 
 pub use choice::{KernelChoice, KernelRow, select};
 
-use crate::library::SOURCES;
 use crate::plans::proved;
 use crate::{Algorithm, DType, ReduceOp};
 
@@ -82,7 +79,7 @@ pub trait OnDevice: Algorithm {
     /// E0423 where the loops do not fit a kernel; [`Error::Unproved`](crate::Error::Unproved) with the findings of
     /// the proof (E02xx, E03xx).
     fn kernel(&self, nranks: u32, dtype: DType, op: ReduceOp) -> Result<Kernel, crate::Error> {
-        let algorithm = read(self)?;
+        let algorithm = self.configured();
         let protocol = Protocol::of(&algorithm);
         let (element, callers) = (dtype, Callers::One);
         loops(self, &algorithm, nranks, Spec { element, op, protocol, vector: VECTOR, callers })
@@ -94,7 +91,7 @@ pub trait OnDevice: Algorithm {
     /// # Errors
     /// E0423 also where the program does not fit the protocol; else the errors of [`OnDevice::kernel`].
     fn kernel_with(&self, nranks: u32, spec: Spec) -> Result<Kernel, crate::Error> {
-        loops(self, &read(self)?, nranks, spec)
+        loops(self, &self.configured(), nranks, spec)
     }
 
     /// Makes a plan for the ranks of `world` and `count` elements a unit (NCCL's count), with the default options: the
@@ -127,7 +124,7 @@ pub trait OnDevice: Algorithm {
         op: ReduceOp,
         options: CudaOptions,
     ) -> Result<CudaPlan, crate::Error> {
-        let (algorithm, proved) = (read(self)?, proved(self, world.nranks())?);
+        let (algorithm, proved) = (self.configured(), proved(self, world.nranks())?);
         let kind = (dtype, op);
         Ok(CudaPlan::new(world, &algorithm, &proved, count, kind, options)?)
     }
@@ -153,11 +150,6 @@ pub trait OnDevice: Algorithm {
 }
 
 impl<A: Algorithm + ?Sized> OnDevice for A {}
-
-/// Reads the author's loops from the source: an expanded algorithm has only their results.
-fn read<A: Algorithm + ?Sized>(algorithm: &A) -> Result<Configured, crate::Error> {
-    reread(algorithm, &Dependencies::library(SOURCES)).map_err(unfit)
-}
 
 fn loops<A: Algorithm + ?Sized>(
     algorithm: &A,

@@ -1,18 +1,17 @@
 //! The functions that expanded code calls; not for writing by hand.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, OnceLock};
 
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
+use roundelay_core::compile_with;
 use roundelay_core::executor::Executor;
-pub use roundelay_core::layout::builder::{Builder, Stop};
-use roundelay_core::program::Program;
+pub use roundelay_core::expansion::Read;
+pub use roundelay_core::layout::Configured;
 pub use roundelay_core::source::{CalledSource, Location};
 use roundelay_core::syntax::Source;
 pub use roundelay_core::values::escape::{Escapes, Int, Scope};
 pub use roundelay_core::values::params::ParamValue;
-use roundelay_core::{compile_with, reread};
 use roundelay_kernels::executor::CompiledExecutor;
 
 use crate::library::SOURCES;
@@ -21,36 +20,6 @@ use crate::{Algorithm, Error};
 /// Returns a statement's place.
 pub const fn at(line: u32, column: u32, end_line: u32, end_column: u32) -> Location {
     Location { line, column, end_line, end_column }
-}
-
-/// The program of an algorithm that a macro expanded, which is read from its source when it is first laid out.
-#[derive(Debug, Default)]
-pub struct Read(OnceLock<Arc<Program>>);
-
-impl Read {
-    /// Makes a program that is read at its first use.
-    pub const fn new() -> Self {
-        Self(OnceLock::new())
-    }
-
-    /// Lays out one rank's program of `algorithm`, of which this is the program.
-    ///
-    /// # Errors
-    /// [`Stop`] where the layout cannot go on; the builder knows why.
-    ///
-    /// # Panics
-    /// If the source makes no sense, which its macro rules out.
-    pub fn build<A: Algorithm + ?Sized>(
-        &self,
-        algorithm: &A,
-        builder: &mut Builder<'_>,
-    ) -> Result<(), Stop> {
-        let program = self.0.get_or_init(|| {
-            let read = reread(algorithm, &Dependencies::library(SOURCES));
-            read.expect("the macro has checked it").program().clone()
-        });
-        program.lay_out(algorithm, builder)
-    }
 }
 
 /// Returns the executor `name` of `source`, which its macro has compiled before.

@@ -102,27 +102,6 @@ pub fn examined(
     (checked, errors)
 }
 
-/// Reads an algorithm that a macro expanded again: its checked tree, with the values of its parameters. The walk that
-/// lays it out needs the tree, and so do engines that start from the author's loops, such as kernels. `dependencies`
-/// are the algorithms of the library.
-///
-/// # Errors
-/// All errors of the source, as in [`compile_with`].
-pub fn reread<A: Algorithm + ?Sized>(
-    algorithm: &A,
-    dependencies: &Dependencies<'_>,
-) -> Result<Configured, Vec<Diagnostic>> {
-    let (checked, source) =
-        check::canonical(algorithm.source(), algorithm.callees(), dependencies)?;
-    let own = program::lower(&checked, &source).algorithms.pop();
-    let own = own.expect("a source in canonical form holds its algorithm");
-    let mut read = Configured::new(own, &source).standing_where(algorithm);
-    for (name, value) in algorithm.given() {
-        read.set(name, value).expect("the struct has the fields of the parameters");
-    }
-    Ok(read)
-}
-
 /// Lays out an algorithm for `nranks` ranks, and proves the schedule.
 ///
 /// # Errors

@@ -201,11 +201,9 @@ pub algorithm Constructs(
             .flatten()
             .collect()
     }
-    fn build(
-        &self,
-        builder: &mut ::roundelay::expand::Builder<'_>,
-    ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
-        READ.build(self, builder)
+    fn configured(&self) -> ::roundelay::expand::Configured {
+        use ::roundelay::{expand::Read, library::SOURCES};
+        static READ: Read = Read::new(SOURCES);
+        READ.configured(self)
     }
 }

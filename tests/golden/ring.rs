@@ -113,12 +113,10 @@ pub algorithm RingAllReduce(ring: Ring) -> AllReduce {
             .flatten()
             .collect()
     }
-    fn build(
-        &self,
-        builder: &mut ::roundelay::expand::Builder<'_>,
-    ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
-        READ.build(self, builder)
+    fn configured(&self) -> ::roundelay::expand::Configured {
+        use ::roundelay::{expand::Read, library::SOURCES};
+        static READ: Read = Read::new(SOURCES);
+        READ.configured(self)
     }
 }
 #[cfg(test)]
@@ -235,12 +233,10 @@ pub algorithm RingReduceScatter(ring: Ring) -> ReduceScatter {
             .flatten()
             .collect()
     }
-    fn build(
-        &self,
-        builder: &mut ::roundelay::expand::Builder<'_>,
-    ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
-        READ.build(self, builder)
+    fn configured(&self) -> ::roundelay::expand::Configured {
+        use ::roundelay::{expand::Read, library::SOURCES};
+        static READ: Read = Read::new(SOURCES);
+        READ.configured(self)
     }
 }
 #[cfg(test)]
@@ -340,12 +336,10 @@ pub algorithm RingAllGather(ring: Ring) -> AllGather {
             .flatten()
             .collect()
     }
-    fn build(
-        &self,
-        builder: &mut ::roundelay::expand::Builder<'_>,
-    ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
-        READ.build(self, builder)
+    fn configured(&self) -> ::roundelay::expand::Configured {
+        use ::roundelay::{expand::Read, library::SOURCES};
+        static READ: Read = Read::new(SOURCES);
+        READ.configured(self)
     }
 }
 #[cfg(test)]
@@ -484,12 +478,10 @@ pub algorithm RingBroadcast(root: Rank = 0, slices: int = 8, ring: Ring) -> Broa
             .flatten()
             .collect()
     }
-    fn build(
-        &self,
-        builder: &mut ::roundelay::expand::Builder<'_>,
-    ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
-        READ.build(self, builder)
+    fn configured(&self) -> ::roundelay::expand::Configured {
+        use ::roundelay::{expand::Read, library::SOURCES};
+        static READ: Read = Read::new(SOURCES);
+        READ.configured(self)
     }
 }
 #[cfg(test)]
@@ -645,12 +637,10 @@ pub algorithm RingReduce(root: Rank = 0, slices: int = 8, ring: Ring) -> Reduce 
             .flatten()
             .collect()
     }
-    fn build(
-        &self,
-        builder: &mut ::roundelay::expand::Builder<'_>,
-    ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
-        READ.build(self, builder)
+    fn configured(&self) -> ::roundelay::expand::Configured {
+        use ::roundelay::{expand::Read, library::SOURCES};
+        static READ: Read = Read::new(SOURCES);
+        READ.configured(self)
     }
 }
 #[cfg(test)]

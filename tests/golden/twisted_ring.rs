@@ -126,12 +126,10 @@ pub algorithm TwistedRingAllReduce(ring: Ring) -> AllReduce {
             .flatten()
             .collect()
     }
-    fn build(
-        &self,
-        builder: &mut ::roundelay::expand::Builder<'_>,
-    ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
-        READ.build(self, builder)
+    fn configured(&self) -> ::roundelay::expand::Configured {
+        use ::roundelay::{expand::Read, library::SOURCES};
+        static READ: Read = Read::new(SOURCES);
+        READ.configured(self)
     }
 }
 #[cfg(test)]
@@ -261,12 +259,10 @@ pub algorithm TwistedRingReduceScatter(ring: Ring) -> ReduceScatter {
             .flatten()
             .collect()
     }
-    fn build(
-        &self,
-        builder: &mut ::roundelay::expand::Builder<'_>,
-    ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
-        READ.build(self, builder)
+    fn configured(&self) -> ::roundelay::expand::Configured {
+        use ::roundelay::{expand::Read, library::SOURCES};
+        static READ: Read = Read::new(SOURCES);
+        READ.configured(self)
     }
 }
 #[cfg(test)]
@@ -373,12 +369,10 @@ pub algorithm TwistedRingAllGather(ring: Ring) -> AllGather {
             .flatten()
             .collect()
     }
-    fn build(
-        &self,
-        builder: &mut ::roundelay::expand::Builder<'_>,
-    ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-        static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
-        READ.build(self, builder)
+    fn configured(&self) -> ::roundelay::expand::Configured {
+        use ::roundelay::{expand::Read, library::SOURCES};
+        static READ: Read = Read::new(SOURCES);
+        READ.configured(self)
     }
 }
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod calls;
 mod escape;
 mod executor;
 mod origin;
+mod read;
 pub mod rust;
 
 use crate::check::Verify;
@@ -18,6 +19,7 @@ use crate::syntax::Source;
 use crate::told::told;
 pub use crate::units::counted;
 use crate::verify;
+pub use read::Read;
 
 /// The rank counts that are proved unless the author names others; a plan always proves its own.
 const SMALL: std::ops::RangeInclusive<u32> = 1..=4;

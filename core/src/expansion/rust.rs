@@ -62,10 +62,8 @@ pub fn stubs(file: &ast::File, span: &dyn Fn(Span) -> RustSpan) -> TokenStream {
                 fn file(&self) -> &str { "" }
                 fn source(&self) -> &str { "" }
                 fn locations(&self) -> &[::roundelay::expand::Location] { &[] }
-                fn build(&self, _: &mut ::roundelay::expand::Builder<'_>)
-                    -> ::core::result::Result<(), ::roundelay::expand::Stop>
-                {
-                    ::core::result::Result::Err(::roundelay::expand::Stop)
+                fn configured(&self) -> ::roundelay::expand::Configured {
+                    ::core::unreachable!("its source is wrong")
                 }
             }
         }
@@ -122,12 +120,10 @@ fn item(algorithm: &Program, origin: &Origin<'_>) -> TokenStream {
             #callees
             #given
             #escapes
-            fn build(
-                &self,
-                builder: &mut ::roundelay::expand::Builder<'_>,
-            ) -> ::core::result::Result<(), ::roundelay::expand::Stop> {
-                static READ: ::roundelay::expand::Read = ::roundelay::expand::Read::new();
-                READ.build(self, builder)
+            fn configured(&self) -> ::roundelay::expand::Configured {
+                use ::roundelay::{expand::Read, library::SOURCES};
+                static READ: Read = Read::new(SOURCES);
+                READ.configured(self)
             }
         }
 

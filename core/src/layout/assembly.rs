@@ -11,6 +11,7 @@ use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};
 use crate::schedule::demands::Demands;
 use crate::schedule::interner::Renumber;
 use crate::schedule::{Op, OpKind, Operand, Schedule, Stream, legality};
+use crate::stages;
 use crate::topology::Topology;
 use crate::turns::Turns;
 use crate::values::arith::Fault;
@@ -22,22 +23,7 @@ pub(crate) fn build<A: Algorithm + ?Sized>(
     limits: Limits,
     topology: Option<&Arc<Topology>>,
 ) -> Result<Schedule, Vec<Finding>> {
-    admit(nranks)?;
-    let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, limits);
-    tables.placed = topology.or(algorithm.placed_on()).cloned();
-    let mut assembly = Assembly::default();
-    for rank in (0..nranks).map(RankId) {
-        assembly.lay_out(algorithm, rank, &mut tables);
-        if tables.hopeless() {
-            break;
-        }
-    }
-    if !tables.problems.is_empty() {
-        return Err(tables.problems);
-    }
-    let schedule = assembly.finish(tables, algorithm);
-    debug_assert_eq!(legality::check(&schedule), Ok(()), "the builder makes legal schedules");
-    Ok(schedule)
+    walk_ranks(algorithm, nranks, limits, topology, |b| algorithm.build(b))
 }
 
 /// Returns the ops of rank `rank` of `algorithm` for `nranks` ranks, in a schedule without the other ranks. These are
@@ -101,7 +87,7 @@ pub(crate) fn one_for_all<A: Algorithm + ?Sized>(
     let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, Limits::FULL);
     tables.turning = Some(Turning::new(turns.clone()));
     let mut assembly = Assembly::default();
-    assembly.lay_out(algorithm, RankId(0), &mut tables);
+    assembly.lay_out(|b| algorithm.build(b), RankId(0), &mut tables);
     let turning = tables.turning.take().expect("it was put there");
     if let Some(leaves) = turning.leaves {
         return Err(Unlike::Leaves(leaves, turning.groups));
@@ -138,7 +124,7 @@ fn laid_out_alone<A: Algorithm + ?Sized>(
     let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, Limits::FULL);
     tables.placed = algorithm.placed_on().cloned();
     let mut assembly = Assembly::default();
-    assembly.lay_out(algorithm, rank, &mut tables);
+    assembly.lay_out(|b| algorithm.build(b), rank, &mut tables);
     if !tables.problems.is_empty() {
         return Err(tables.problems);
     }
@@ -151,6 +137,34 @@ fn admit(nranks: u32) -> Result<(), Vec<Finding>> {
         return Err(vec![Finding::new(Code::NoRanks, SpanId(0), title)]);
     }
     Ok(())
+}
+
+/// Returns the schedule of `algorithm` as [`build`] does; `walk` lays out each rank, in whole or in part.
+pub(super) fn walk_ranks<A: Algorithm + ?Sized>(
+    algorithm: &A,
+    nranks: u32,
+    limits: Limits,
+    topology: Option<&Arc<Topology>>,
+    walk: impl Fn(&mut Builder<'_>) -> Result<(), Stop>,
+) -> Result<Schedule, Vec<Finding>> {
+    stages::stage("schedule", || {
+        admit(nranks)?;
+        let mut tables = Tables::new(algorithm.name(), algorithm.collective(), nranks, limits);
+        tables.placed = topology.or(algorithm.placed_on()).cloned();
+        let mut assembly = Assembly::default();
+        for rank in (0..nranks).map(RankId) {
+            assembly.lay_out(&walk, rank, &mut tables);
+            if tables.hopeless() {
+                break;
+            }
+        }
+        if !tables.problems.is_empty() {
+            return Err(tables.problems);
+        }
+        let schedule = assembly.finish(tables, algorithm);
+        debug_assert_eq!(legality::check(&schedule), Ok(()), "the builder makes legal schedules");
+        Ok(schedule)
+    })
 }
 
 /// Streams one after another, and tables in the order of their first use: so equal programs give equal schedules,
@@ -168,9 +182,14 @@ struct Assembly {
 
 impl Assembly {
     /// Lays out a rank by its program. A fault that stops it has been recorded; the next rank may find more.
-    fn lay_out<A: Algorithm + ?Sized>(&mut self, algorithm: &A, rank: RankId, tables: &mut Tables) {
+    fn lay_out(
+        &mut self,
+        walk: impl Fn(&mut Builder<'_>) -> Result<(), Stop>,
+        rank: RankId,
+        tables: &mut Tables,
+    ) {
         let mut builder = Builder::new(tables, rank);
-        let built = builder.on_placed().and_then(|()| algorithm.build(&mut builder));
+        let built = builder.on_placed().and_then(|()| walk(&mut builder));
         let (Ok(()) | Err(Stop)) = built.and_then(|()| builder.end_fifo());
         let streams = builder.into_streams();
         self.add(rank, streams, tables);

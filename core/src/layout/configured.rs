@@ -4,13 +4,14 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::advice;
+use super::assembly::walk_ranks;
 use super::walk::trace::Trace;
-use super::walk::{self, Given, Origin, Walked};
+use super::walk::{self, Given, Origin};
 use crate::check::{Verify, hir};
 use crate::collective::Collective;
 use crate::diagnostics::{Diagnostic, Finding};
 use crate::ids::SpanId;
-use crate::layout::Algorithm;
+use crate::layout::{Algorithm, Limits};
 use crate::layout::builder::{Builder, Stop};
 use crate::program::ir::{Expr, Op, Program};
 use crate::source::{Location, Span};
@@ -54,17 +55,6 @@ impl Configured {
             roundings: None,
             budgets: Vec::new(),
         }
-    }
-
-    /// Gives the algorithm the file and places of `written`, if its statements are numbered alike.
-    #[must_use]
-    pub(crate) fn standing_where<A: Algorithm + ?Sized>(mut self, written: &A) -> Self {
-        if written.locations().len() == self.program.locations.len() {
-            let program = Arc::make_mut(&mut self.program);
-            written.file().clone_into(&mut program.file);
-            program.locations = written.locations().into();
-        }
-        self
     }
 
     /// Gives the parameter `name` a value.
@@ -179,13 +169,12 @@ impl Configured {
 
     /// Returns the values that each rank looks up on its walk, for exports that keep the loops of the program.
     pub fn traces(&self, nranks: u32) -> Result<Vec<Trace>, Vec<Finding>> {
-        let (program, traces) = (&*self.program, RefCell::new(Vec::new()));
-        let by = |b: &mut Builder<'_>| {
-            let trace = walk::traced(program, &self.given, b)?;
+        let traces = RefCell::new(Vec::new());
+        walk_ranks(self, nranks, Limits::FULL, None, |b| {
+            let trace = walk::traced(&self.program, &self.given, b)?;
             traces.borrow_mut().push(trace);
             Ok(())
-        };
-        Walked { program, placed: self.placed_on(), by }.schedule(nranks)?;
+        })?;
         Ok(traces.into_inner())
     }
 
@@ -297,6 +286,10 @@ impl Algorithm for Configured {
         self.topology.as_ref()
     }
 
+    fn configured(&self) -> Configured {
+        self.clone()
+    }
+
     fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
         for class in &self.order {
             builder.on_order(0, *class);
@@ -308,5 +301,12 @@ impl Algorithm for Configured {
             builder.budget(0, *resource, i64::try_from(*most).unwrap_or(i64::MAX))?;
         }
         walk::walk(&self.program, &self.given, builder, Origin::Source)
+    }
+}
+
+impl Program {
+    /// Returns the program as an algorithm with every parameter at its default.
+    pub fn algorithm(&self) -> Configured {
+        Configured::called(Arc::new(self.clone()), Given::new())
     }
 }

@@ -20,7 +20,6 @@ use crate::collective::Collective;
 use crate::diagnostics::Finding;
 use crate::schedule::Schedule;
 use crate::source::{CalledSource, Location};
-use crate::stages;
 use crate::topology::Topology;
 use crate::values::escape::{Escapes, Int, Scope};
 use crate::values::params::ParamValue;
@@ -92,11 +91,19 @@ pub trait Algorithm {
         None
     }
 
+    /// Returns the algorithm as its source has it, with the values of its parameters, for engines that start from its
+    /// loops.
+    fn configured(&self) -> Configured;
+
     /// Lays out one rank's program into `builder`.
     ///
     /// # Errors
     /// [`Stop`] where the layout cannot go on; the builder knows the reason.
-    fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop>;
+    #[doc(hidden)]
+    fn build(&self, builder: &mut Builder<'_>) -> Result<(), Stop> {
+        let read = self.configured();
+        walk::walk(read.program(), read.given(), builder, walk::Origin::Expanded(self.escapes()))
+    }
 
     /// Lays out the schedule for `nranks` ranks. It is not proved yet: see [`prove`](crate::prove).
     ///
@@ -111,7 +118,7 @@ pub trait Algorithm {
     /// # Errors
     /// E0206 where it takes more work than `limits` allow; else those of [`Self::schedule`].
     fn schedule_within(&self, nranks: u32, limits: Limits) -> Result<Schedule, Vec<Finding>> {
-        stages::stage("schedule", || assembly::build(self, nranks, limits, None))
+        assembly::build(self, nranks, limits, None)
     }
 
     /// Lays out the schedule for all ranks of `topology`, on its links: it is the value of each parameter of type
@@ -120,7 +127,6 @@ pub trait Algorithm {
     /// # Errors
     /// Those of [`Self::schedule`].
     fn schedule_on(&self, topology: &Arc<Topology>) -> Result<Schedule, Vec<Finding>> {
-        let (nranks, limits) = (topology.nranks(), Limits::FULL);
-        stages::stage("schedule", || assembly::build(self, nranks, limits, Some(topology)))
+        assembly::build(self, topology.nranks(), Limits::FULL, Some(topology))
     }
 }

@@ -3,25 +3,22 @@
 
 use std::cell::RefCell;
 
-use super::Configured;
-use super::walk::{self, Walked};
+use super::assembly::walk_ranks;
+use super::{Configured, Limits, walk};
 use crate::diagnostics::Finding;
-use crate::layout::Algorithm as _;
-use crate::layout::builder::Builder;
 use crate::program::ir::StmtKind;
 
 impl Configured {
     /// Returns the algorithm that this algorithm's only statement runs; its arguments are evaluated for `nranks`
     /// ranks, by the first rank.
     pub(crate) fn runs(&self, nranks: u32) -> Result<Self, Vec<Finding>> {
-        let (program, given, args) = (self.program(), self.given(), RefCell::new(None));
-        let by = |b: &mut Builder<'_>| {
+        let (program, args) = (self.program(), RefCell::new(None));
+        walk_ranks(self, nranks, Limits::FULL, None, |b| {
             if args.borrow().is_none() {
-                args.replace(walk::only_call(program, given, b)?);
+                args.replace(walk::only_call(program, self.given(), b)?);
             }
             Ok(())
-        };
-        Walked { program, placed: None, by }.schedule(nranks)?;
+        })?;
         let called = program.body.iter().find_map(|stmt| match &stmt.kind {
             StmtKind::Call(call) => Some(call.program.clone()),
             _ => None,

@@ -7,9 +7,9 @@ use super::{At, Builder, Stop};
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
-use crate::layout::Algorithm;
 use crate::layout::area::Area;
 use crate::layout::calls::BoundBuffer;
+use crate::program::Program;
 use crate::rational::{Rat, gcd, lcm};
 use crate::schedule::Buffer;
 use crate::values::arith::Fault;
@@ -179,12 +179,12 @@ impl Builder<'_> {
     }
 
     /// `Algorithm(…) on (input, output)`: lays out its ops, on these regions and the ranks that the program sees.
-    pub(crate) fn run<A: Algorithm + ?Sized>(
+    pub(crate) fn run(
         &mut self,
         at: At,
-        algorithm: &A,
-        input: Area,
-        output: Area,
+        algorithm: &Program,
+        (input, output): (Area, Area),
+        body: impl FnOnce(&mut Self) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
         self.take(at, CALL, || "the calls of algorithms go".to_owned())?;
         let call = self.bind(at, algorithm, input, output)?;
@@ -196,7 +196,7 @@ impl Builder<'_> {
         let fifo = self.fifo.take();
         let declared = std::mem::replace(&mut self.declared, 0);
         self.frames.push(Frame { group: None, call: Some(call) });
-        let done = algorithm.build(self).and_then(|()| self.end_fifo());
+        let done = body(self).and_then(|()| self.end_fifo());
         self.frames.pop();
         self.fifo = fifo;
         self.declared = declared;
@@ -213,14 +213,9 @@ impl Builder<'_> {
     }
 
     /// Reports a fault in a called algorithm at the call.
-    fn fail_called<A: Algorithm + ?Sized>(
-        &mut self,
-        at: At,
-        algorithm: &A,
-        mut finding: Finding,
-    ) -> Stop {
-        let line = algorithm.locations().get(finding.at.index()).map_or(0, |place| place.line);
-        let (name, file) = (algorithm.name(), algorithm.file());
+    fn fail_called(&mut self, at: At, algorithm: &Program, mut finding: Finding) -> Stop {
+        let line = algorithm.locations.get(finding.at.index()).map_or(0, |place| place.line);
+        let Program { name, file, .. } = algorithm;
         if finding.code == Code::RankCountRefused {
             let (outer, nranks) = self.running();
             finding.title = format!("{outer} refuses nranks = {nranks}: {}", finding.title);
@@ -240,17 +235,17 @@ impl Builder<'_> {
     }
 
     /// Returns the frame of a call, if the regions have the sizes that the algorithm's collective needs.
-    fn bind<A: Algorithm + ?Sized>(
+    fn bind(
         &mut self,
         at: At,
-        algorithm: &A,
+        algorithm: &Program,
         input: Area,
         output: Area,
     ) -> Result<CallFrame, Stop> {
         if input.floating || output.floating {
             return Err(self.fault(at, Fault::FloatingSlot));
         }
-        let collective = algorithm.collective();
+        let collective = algorithm.collective;
         let n = self.size();
         let (many, one) = (
             collective.max_input_units(n).max(collective.max_output_units(n)),
@@ -275,10 +270,10 @@ impl Builder<'_> {
             }
         };
         let Some((input, output)) = bound else {
-            return Err(self.misfit(at, algorithm.name(), collective, input, output));
+            return Err(self.misfit(at, &algorithm.name, collective, input, output));
         };
-        if algorithm.out_of_place() && shares(input, output) {
-            let title = format!("{} has no in-place form", algorithm.name());
+        if algorithm.out_of_place && shares(input, output) {
+            let title = format!("{} has no in-place form", algorithm.name);
             return Err(self.fail(
                 Finding::new(Code::CallMismatch, SpanId(at), title)
                     .label("its input and output share memory here")
@@ -290,7 +285,7 @@ impl Builder<'_> {
         let width = input.area().width().max(output.area().width());
         let unit = Rat::ZERO.between(width, 1, many.into()).ok_or(Fault::Fraction);
         let unit = self.settle(at, unit)?;
-        Ok(CallFrame { name: algorithm.name().to_owned(), input, output, unit })
+        Ok(CallFrame { name: algorithm.name.clone(), input, output, unit })
     }
 
     fn misfit(&mut self, at: At, name: &str, of: Collective, input: Area, output: Area) -> Stop {

@@ -1,13 +1,12 @@
 //! Algorithms that a macro expanded: a walk takes the values of parameters from the struct, and the values of `rust {
 //! }` escapes from the compiled crate.
 
-use super::{Given, Walk, walk};
+use super::Walk;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::SpanId;
-use crate::layout::Algorithm;
 use crate::layout::builder::{Builder, Stop};
 use crate::layout::walk::values::Value;
-use crate::program::ir::{Expr, Program};
+use crate::program::ir::Expr;
 use crate::values::escape::{Escapes, Scope, Seen};
 
 /// The origin of a program.
@@ -17,27 +16,6 @@ pub(in crate::layout) enum Origin {
     Source,
     /// The text in a struct that a macro made: its statements stand in another file, and the crate has these escapes.
     Expanded(&'static [Escapes]),
-}
-
-impl Program {
-    /// Lays out the rank of `builder` for `algorithm`, which a macro expanded from this program, with the values of
-    /// its parameters and its escapes.
-    ///
-    /// # Errors
-    /// [`Stop`] where the layout cannot go on; the builder knows the reason.
-    pub fn lay_out<A: Algorithm + ?Sized>(
-        &self,
-        algorithm: &A,
-        builder: &mut Builder<'_>,
-    ) -> Result<(), Stop> {
-        let index = |name| self.params.iter().position(|param| self.var(param.var).name == name);
-        let given = algorithm.given().into_iter().map(|(name, value)| {
-            let index = index(name).expect("the struct has the fields of the parameters");
-            (index, value)
-        });
-        let given: Given = given.collect();
-        walk(self, &given, builder, Origin::Expanded(algorithm.escapes()))
-    }
 }
 
 impl<'p> Walk<'p> {

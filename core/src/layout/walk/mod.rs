@@ -1,7 +1,6 @@
 //! One rank's walk through a program: it runs loops, computes expressions, and gives every op to the builder, which
 //! lays out this rank alone. A fault is reported at its exact expression.
 
-mod called;
 mod changes;
 mod escape;
 mod fifo;
@@ -24,7 +23,6 @@ use crate::topology::Topology;
 use crate::values::arith::Fault;
 use crate::values::params::{ParamTy, ParamValue};
 use crate::values::ring::Ring;
-pub(super) use called::Walked;
 use changes::Change;
 pub(super) use escape::Origin;
 use least::Least;
@@ -350,13 +348,12 @@ impl<'p> Walk<'p> {
                 let trace = RefCell::new(self.trace.take());
                 // Whether the callee's input and output are the rank's own blocks of a region.
                 let (blocks, origin) = (Cell::new([false; 2]), self.origin);
-                let by = |b: &mut Builder<'_>| {
+                let body = |b: &mut Builder<'_>| {
                     blocks.set(b.blocks());
                     trace.replace(walk_on(program, &given, b, origin, trace.take())?);
                     Ok(())
                 };
-                let called = Walked { program, placed: None, by };
-                b.run(at, &called, input, output)?;
+                b.run(at, program, (input, output), body)?;
                 let blocks = blocks.get();
                 self.trace = trace.into_inner();
                 self.leave_call();
