@@ -224,7 +224,8 @@ fn counts(algorithm: &Configured, flags: &CheckFlags) -> RankCounts {
     if let Some(topology) = algorithm.topology() {
         return RankCounts::one(topology.nranks());
     }
-    match (algorithm.asked(), algorithm.machine()) {
+    let declaration = &algorithm.program().declaration;
+    match (&declaration.verify, declaration.machine) {
         (Some(Verify::Counts { counts, named, .. }), _) => {
             RankCounts { counts: counts.clone(), named: *named }
         }

@@ -105,7 +105,9 @@ fn programs(folder: &Path) -> Vec<PathBuf> {
 /// Returns the place where an algorithm of another source is declared: one of the library lies in a copy in the folder
 /// for caches, as its sources are inside the command.
 pub(super) fn declared(document: &Document, name: &str) -> Option<Location> {
-    if let Some(Callee { file, locations, home: Home::Used, .. }) = document.callee(name) {
+    if let Some(Callee { algorithm, file, locations, .. }) = document.callee(name)
+        && algorithm.declaration.home == Home::Used
+    {
         let line = locations.first()?.line - 1;
         let uri = address(&Path::new(file).canonicalize().ok()?)?;
         return Some(Location::new(uri, line_of(line)));

@@ -125,7 +125,7 @@ impl Document {
                 format!("`{}` is {}\n\n```coll\n{line}\n```", variable.name, variable.ty.name())
             }
             Named::Own(algorithm) => {
-                let mut text = docs(&algorithm.docs);
+                let mut text = docs(&algorithm.declaration.docs);
                 if let Some(certified) = self.certified(&algorithm.name) {
                     text.extend(["\n\n```text\n", &certified.lines.join("\n"), "\n```"]);
                 }
@@ -154,7 +154,10 @@ impl Document {
         if let Some(called) = self.callee(word) {
             let algorithm = &called.algorithm;
             let (collective, file) = (algorithm.collective.name(), &called.file);
-            return Some(format!("{word} of {file}, {collective}{}", docs(&algorithm.docs)));
+            return Some(format!(
+                "{word} of {file}, {collective}{}",
+                docs(&algorithm.declaration.docs)
+            ));
         }
         let known = select::library().iter().find(|known| known.name() == word)?;
         let collective = known.collective().name();

@@ -105,9 +105,12 @@ impl Job {
         let (mut errors, mut left) = (Vec::new(), Vec::new());
         let (mut certificates, mut refused) = (Vec::new(), Vec::new());
         let CompiledSource { algorithms, executors, .. } = lower(&checked, &source);
+        let part = |algorithms, executors| {
+            let part = CompiledSource { algorithms, executors, warnings: Vec::new() };
+            expansion::prove(&part, &source)
+        };
         for algorithm in algorithms {
-            let one = CompiledSource { algorithms: vec![algorithm.clone()], ..Default::default() };
-            let outcome = expansion::prove(&one, &source);
+            let outcome = part(vec![algorithm.clone()], Vec::new());
             let configured = Configured::new(algorithm, &source);
             let proofs: Vec<_> = SHOWN.map(|nranks| (nranks, at(&configured, nranks))).collect();
             let counts =
@@ -126,8 +129,7 @@ impl Job {
             left.extend(outcome.left);
         }
         if errors.is_empty() {
-            let all = CompiledSource { executors, ..Default::default() };
-            errors = expansion::prove(&all, &source).errors;
+            errors = part(Vec::new(), executors).errors;
         }
         Proved { uri, version, errors, left, certificates, refused }
     }

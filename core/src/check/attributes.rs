@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use super::declaration::Verify;
 use super::hir::{Demand, Expr, Stmt, StmtKind, Ty};
-use super::verify::Verify;
 use super::{Checker, scope, topology};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::ids::SpanId;

@@ -160,7 +160,7 @@ impl<'a> Known<'a> {
             };
         }
         if let Some(callee) = self.used.iter().find(|callee| callee.algorithm.name == name) {
-            return if callee.algorithm.public {
+            return if callee.algorithm.declaration.public {
                 DependencyLookup::Callee(callee.clone())
             } else {
                 DependencyLookup::Private
@@ -205,13 +205,13 @@ impl<'a> Known<'a> {
 }
 
 impl Callee {
-    pub(crate) fn new(algorithm: hir::Algorithm, source: &Source, home: Home) -> Self {
+    pub(crate) fn new(mut algorithm: hir::Algorithm, source: &Source, home: Home) -> Self {
         let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
         let depth = 1 + algorithm.callees().iter().map(|callee| callee.depth).max().unwrap_or(0);
+        Arc::make_mut(&mut algorithm.declaration).home = home;
         Self {
             file: source.name().to_owned(),
             locations,
-            home,
             depth,
             statements: algorithm.deepest().0,
             algorithm: Arc::new(algorithm),

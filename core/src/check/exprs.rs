@@ -1,6 +1,7 @@
 //! Expressions: the type of each expression, and the names in it resolved.
 
-use super::hir::{Escape, Expr, ExprKind, Ty};
+use super::declaration::{Escape, EscapeName};
+use super::hir::{Expr, ExprKind, Ty};
 use super::scope::COUNT;
 use super::{Checker, Frontend, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic};
@@ -97,13 +98,13 @@ impl Checker<'_> {
                 );
                 (ExprKind::Error, Ty::Error)
             }
-            ast::ExprKind::Rust(text) => (ExprKind::Rust(self.escape(text, span)), Ty::Int),
+            ast::ExprKind::Rust(text) => (self.escape(text, span), Ty::Int),
             ast::ExprKind::Error => (ExprKind::Error, Ty::Error),
         };
         Expr { kind: Box::new(kind), ty, span }
     }
 
-    fn escape(&mut self, text: &str, span: Span) -> Escape {
+    fn escape(&mut self, text: &str, span: Span) -> ExprKind {
         self.escapes = true;
         if self.frontend == Frontend::File {
             self.error(
@@ -112,17 +113,28 @@ impl Checker<'_> {
                     .help("put the algorithm in a `collective! { … }` block, or write the value in the language"),
             );
         }
-        let number = self.numbered_escapes;
-        self.numbered_escapes += 1;
-        let mut scope: Vec<(String, Expr)> = Vec::new();
+        let (mut scope, mut values) = (Vec::<EscapeName>::new(), Vec::new());
         // Any word may name a value, even inside a string that is formatted.
         for word in text.split(|c: char| c != '_' && !c.is_alphanumeric()) {
-            if scope.iter().all(|(known, _)| known != word) {
-                let value = self.seen_by_escape(word, span);
-                scope.extend(value.map(|value| (word.to_owned(), value)));
+            if scope.iter().any(|known| known.name == word) {
+                continue;
             }
+            let Some(value) = self.seen_by_escape(word, span) else { continue };
+            let declared = match &*value.kind {
+                ExprKind::Var(var) => Some(self.vars[var.index()].span),
+                _ => None,
+            };
+            let method = match value.ty {
+                Ty::Bool => "flag",
+                Ty::Peer => "peer",
+                Ty::List => "list",
+                _ => "int",
+            };
+            scope.push(EscapeName { name: word.to_owned(), declared, method });
+            values.push(value);
         }
-        Escape { number, text: text.to_owned(), scope }
+        self.own_escapes.push(Escape { span, text: text.to_owned(), scope });
+        ExprKind::Rust(self.own_escapes.len() as u32 - 1, values)
     }
 
     /// Returns the value of a name in an escape: a number, a truth value, a peer or a list.

@@ -6,15 +6,14 @@ mod exprs;
 mod nest;
 mod walk;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::verify::Verify;
+use super::declaration::Declaration;
 use crate::collective::Collective;
 use crate::ids::SpanId;
 pub use crate::ids::VarId;
 use crate::lints::Levels;
-use crate::source::{Home, Location, Span};
+use crate::source::{Location, Span};
 use crate::values::order_class::OrderClass;
 pub use crate::values::params::ParamTy;
 use crate::values::resource::Resource;
@@ -30,20 +29,12 @@ pub struct Algorithm {
     pub name: String,
     /// The place of the name.
     pub name_span: Span,
-    /// Lines of its doc comment.
-    pub docs: Vec<String>,
-    /// Whether `pub` stands before it.
-    pub public: bool,
     /// The collective it implements.
     pub collective: Collective,
     /// Whether the algorithm is marked `#[out_of_place]`.
     pub out_of_place: bool,
     /// The levels of warnings by `#[allow]` and `#[deny]`.
     pub levels: Levels,
-    /// The proofs at expansion and by the generated test, if the author names them.
-    pub verify: Option<Verify>,
-    /// The ranks of the machine that `#[topology]` describes, where that is one machine.
-    pub machine: Option<u32>,
     /// Its parameters.
     pub params: Vec<Param>,
     /// Its statements.
@@ -56,8 +47,8 @@ pub struct Algorithm {
     pub spans: Vec<Span>,
     /// Whether the algorithm or one that it calls holds a `rust { }` escape, which only the compiled crate can run.
     pub escapes: bool,
-    /// Its source in canonical form.
-    pub source: String,
+    /// Its parts beside the work of its ranks.
+    pub declaration: Arc<Declaration>,
 }
 
 /// A variable.
@@ -205,8 +196,6 @@ pub struct Callee {
     pub file: String,
     /// The places of its statements in that source.
     pub locations: Arc<[Location]>,
-    /// The place where the caller found it.
-    pub home: Home,
     /// The number of calls that nest in it: 1 where it calls nothing.
     pub depth: usize,
     /// The number of statements that nest in it, including the statements of called algorithms.
@@ -214,28 +203,6 @@ pub struct Callee {
 }
 
 impl Algorithm {
-    /// Returns the `rust { }` escapes in this algorithm itself, and not in those that it calls, by their numbers; each
-    /// with its place.
-    pub fn own_escapes(&self) -> BTreeMap<u32, (&Escape, Span)> {
-        let mut found = BTreeMap::new();
-        let mut look = |expr| {
-            Expr::walk(expr, &mut |part| {
-                if let ExprKind::Rust(escape) = &*part.kind {
-                    found.insert(escape.number, (escape, part.span));
-                }
-            });
-        };
-        self.params.iter().filter_map(|param| param.default.as_ref()).for_each(&mut look);
-        walk(&self.body, &mut |stmt| {
-            stmt.exprs().into_iter().for_each(&mut look);
-            if let StmtKind::Demand(Demand::Topology(value) | Demand::Budget(_, value)) = &stmt.kind
-            {
-                look(value);
-            }
-        });
-        found
-    }
-
     /// Returns the called algorithms, each once, in the order of the source.
     pub fn callees(&self) -> Vec<&Callee> {
         let mut found: Vec<&Callee> = Vec::new();

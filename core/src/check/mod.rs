@@ -4,6 +4,7 @@ mod attributes;
 mod calls;
 mod canonical;
 mod constructors;
+mod declaration;
 pub mod dependencies;
 pub(crate) mod executor;
 mod executors;
@@ -17,19 +18,18 @@ pub(crate) mod sizes;
 mod stmts;
 pub mod topology;
 mod unused;
-mod verify;
 
 pub use attributes::ATTRIBUTES;
 pub(crate) use canonical::canonical;
+pub use declaration::{Declaration, Escape, EscapeName, Verify};
 pub use executors::{Asset, Class, Declared, Executor};
-pub use verify::Verify;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic};
-use crate::source::Span;
+use crate::source::{Home, Span};
 use crate::syntax::Source;
 use crate::syntax::{ast, printer};
 use dependencies::{Dependencies, Known};
@@ -46,13 +46,13 @@ pub enum Frontend {
     File,
 }
 
-/// The declarations of a source, when their names and types are checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CheckedSource {
+/// The declarations of a source, when their names and types are checked. Its algorithms have the form `A`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedSource<A = hir::Algorithm> {
     /// The algorithms, in source order.
-    pub algorithms: Vec<hir::Algorithm>,
+    pub algorithms: Vec<A>,
     /// The executors, in source order.
-    pub executors: Vec<Executor<hir::Algorithm>>,
+    pub executors: Vec<Executor<A>>,
     /// Warnings for the author, in source order; warnings that an attribute denies are errors.
     pub warnings: Vec<Diagnostic>,
 }
@@ -102,7 +102,8 @@ pub(crate) fn checked(
         known.checked(&algorithm, source, found.is_empty());
         checked[i] = Some((algorithm, found));
     }
-    let mut checked_source = CheckedSource::default();
+    let mut checked_source: CheckedSource =
+        CheckedSource { algorithms: Vec::new(), executors: Vec::new(), warnings: Vec::new() };
     for (algorithm, found) in checked.into_iter().flatten() {
         checked_source.algorithms.push(algorithm);
         errors.extend(found);
@@ -131,8 +132,8 @@ struct Checker<'e> {
     uses: Vec<(Span, VarId)>,
     spans: Vec<Span>,
     escapes: bool,
-    /// The number of escapes up to now.
-    numbered_escapes: u32,
+    /// The escapes up to now that are not those of a called algorithm.
+    own_escapes: Vec<Escape>,
     /// The number of enclosing blocks: scratch is declared at depth 0.
     depth: usize,
     /// The number of enclosing `within` blocks.
@@ -168,7 +169,7 @@ impl<'e> Checker<'e> {
             uses: Vec::new(),
             spans: Vec::new(),
             escapes: false,
-            numbered_escapes: 0,
+            own_escapes: Vec::new(),
             depth: 0,
             groups: 0,
             seen_from: Vec::new(),
@@ -201,20 +202,24 @@ impl<'e> Checker<'e> {
         let checked = hir::Algorithm {
             name: algorithm.name.text.clone(),
             name_span: algorithm.name.span,
-            docs: algorithm.docs.clone(),
-            public: algorithm.public,
             collective: collective.unwrap_or(Collective::AllReduce),
             out_of_place: attributes.out_of_place,
             levels: attributes.levels,
-            verify: attributes.verify,
-            machine: attributes.topology.as_ref().and_then(topology::ranks),
             params,
             body,
             vars: self.vars,
             uses: self.uses,
             spans: self.spans,
             escapes: self.escapes,
-            source: printer::print_algorithm(algorithm),
+            declaration: Arc::new(Declaration {
+                docs: algorithm.docs.clone(),
+                public: algorithm.public,
+                home: Home::Here,
+                verify: attributes.verify,
+                machine: attributes.topology.as_ref().and_then(topology::ranks),
+                escapes: self.own_escapes,
+                source: printer::print_algorithm(algorithm),
+            }),
         };
         let (depth, at) = checked.deepest();
         if depth > hir::MOST_DEPTH {

@@ -4,8 +4,8 @@ use proc_macro2::{Group, Ident, Literal, Span as RustSpan, TokenStream, TokenTre
 use quote::{format_ident, quote, quote_spanned};
 
 use super::origin::{Origin, ident};
+use crate::check::{Escape, EscapeName};
 use crate::program::Program;
-use crate::program::declaration::{Escape, EscapeName};
 use crate::source::Home;
 
 /// Returns the methods for the escapes of an algorithm and of those that it calls.
@@ -52,8 +52,8 @@ fn own(algorithm: &Program, origin: &Origin<'_>) -> Option<TokenStream> {
     }
     // These names are invisible to the author's Rust.
     let [number, scope] = ["number", "scope"].map(|name| Ident::new(name, RustSpan::mixed_site()));
-    let arms = escapes.iter().map(|Escape { number, span, text, scope: names }| {
-        let number = Literal::u32_unsuffixed(*number);
+    let arms = escapes.iter().enumerate().map(|(number, Escape { span, text, scope: names })| {
+        let number = Literal::usize_unsuffixed(number);
         let names = names.iter().enumerate().map(|(at, EscapeName { name, declared, method })| {
             let name = ident(name, declared.map_or_else(RustSpan::call_site, origin.span));
             let index = Literal::usize_unsuffixed(at);

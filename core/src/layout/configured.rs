@@ -7,12 +7,11 @@ use super::advice;
 use super::assembly::walk_ranks;
 use super::walk::trace::Trace;
 use super::walk::{self, Given, Origin};
-use crate::check::{Verify, hir};
 use crate::collective::Collective;
 use crate::diagnostics::{Diagnostic, Finding};
 use crate::ids::SpanId;
-use crate::layout::{Algorithm, Limits};
 use crate::layout::builder::{Builder, Stop};
+use crate::layout::{Algorithm, Limits};
 use crate::program::ir::{Expr, Op, Program};
 use crate::source::{Location, Span};
 use crate::syntax::Source;
@@ -208,24 +207,9 @@ impl Configured {
         self.written.text(expr)
     }
 
-    /// The checked algorithm.
-    pub fn checked(&self) -> &hir::Algorithm {
-        self.program.declaration.checked.as_ref().expect("it was lowered from this tree")
-    }
-
     /// The lines of its doc comment.
     pub fn docs(&self) -> &[String] {
         &self.program.declaration.docs
-    }
-
-    /// The proofs that its author asks for by `#[verify]`.
-    pub fn asked(&self) -> Option<&Verify> {
-        self.program.declaration.verify.as_ref()
-    }
-
-    /// The number of ranks of the machine that `#[topology]` describes, where it describes one machine.
-    pub fn machine(&self) -> Option<u32> {
-        self.program.declaration.machine
     }
 
     /// A finding of one of this algorithm's schedules, at its place in the source.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::declaration::Declaration;
+use crate::check::Declaration;
 use crate::collective::Collective;
 use crate::ids::SpanId;
 pub use crate::ids::VarId;
@@ -41,7 +41,7 @@ pub struct Program {
     pub steps: Vec<Step>,
     /// The statements that a rank runs.
     pub body: Vec<Stmt>,
-    /// The parts of the algorithm beside this work.
+    /// The parts of the algorithm beside this work; the text form has none.
     pub declaration: Arc<Declaration>,
 }
 

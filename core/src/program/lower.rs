@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::CompiledSource;
-use super::declaration::{Declaration, Escape, EscapeName};
 use super::ir::{
     Call, Demand, Expr, Kind, Op, Param, Pass, Program, Step, StepId, Stmt, StmtKind, Var, VarId,
 };
@@ -15,7 +14,7 @@ use crate::check::hir::{
     TreeForm, TreesForm, Ty,
 };
 use crate::schedule::SignalKind;
-use crate::source::{Home, Location};
+use crate::source::Location;
 use crate::syntax::Source;
 use crate::syntax::ast::UnOp;
 
@@ -25,10 +24,9 @@ pub fn lower(checked: &CheckedSource, source: &Source) -> CompiledSource {
     let mut lowered = |algorithm: &hir::Algorithm| {
         let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
         Lower { called: &mut called, steps: HashMap::new(), declared: Vec::new() }.program(
-            &Arc::new(algorithm.clone()),
+            algorithm,
             source.name(),
             locations,
-            Home::Here,
         )
     };
     CompiledSource {
@@ -49,13 +47,7 @@ struct Lower<'c> {
 }
 
 impl Lower<'_> {
-    fn program(
-        mut self,
-        of: &Arc<hir::Algorithm>,
-        file: &str,
-        locations: Arc<[Location]>,
-        home: Home,
-    ) -> Program {
+    fn program(mut self, of: &hir::Algorithm, file: &str, locations: Arc<[Location]>) -> Program {
         let vars = of.vars.iter().map(|var| Var {
             name: var.name.clone(),
             kind: kind(var.ty),
@@ -78,7 +70,7 @@ impl Lower<'_> {
             params: params.collect(),
             steps: self.declared,
             body,
-            declaration: Arc::new(declaration(of, home)),
+            declaration: of.declaration.clone(),
         }
     }
 
@@ -174,41 +166,10 @@ impl Lower<'_> {
             return known.clone();
         }
         let inner = Lower { called: self.called, steps: HashMap::new(), declared: Vec::new() };
-        let locations = callee.locations.clone();
-        let program = inner.program(&callee.algorithm, &callee.file, locations, callee.home);
+        let program = inner.program(&callee.algorithm, &callee.file, callee.locations.clone());
         let program = Arc::new(program);
         self.called.insert(key, program.clone());
         program
-    }
-}
-
-fn declaration(of: &Arc<hir::Algorithm>, home: Home) -> Declaration {
-    let escapes = of.own_escapes().into_values().map(|(escape, span)| {
-        let scope = escape.scope.iter().map(|(name, value)| EscapeName {
-            name: name.clone(),
-            declared: match &*value.kind {
-                ExprKind::Var(var) => Some(of.vars[var.index()].span),
-                _ => None,
-            },
-            method: match value.ty {
-                Ty::Bool => "flag",
-                Ty::Peer => "peer",
-                Ty::List => "list",
-                _ => "int",
-            },
-        });
-        let scope = scope.collect();
-        Escape { number: escape.number, span, text: escape.text.clone(), scope }
-    });
-    Declaration {
-        docs: of.docs.clone(),
-        public: of.public,
-        home,
-        verify: of.verify.clone(),
-        machine: of.machine,
-        escapes: escapes.collect(),
-        source: of.source.clone(),
-        checked: Some(of.clone()),
     }
 }
 
@@ -347,9 +308,7 @@ fn operator(from: &hir::Expr) -> (Op, Vec<&hir::Expr>) {
         ExprKind::Piece(a, b) => (Op::Piece, vec![a, b]),
         ExprKind::Range(a, b, c) => (Op::Pieces, vec![a, b, c]),
         ExprKind::On(a, b) => (Op::On, vec![a, b]),
-        ExprKind::Rust(escape) => {
-            (Op::Escape(escape.number), escape.scope.iter().map(|(_, value)| value).collect())
-        }
+        ExprKind::Rust(number, scope) => (Op::Escape(*number), scope.iter().collect()),
         ExprKind::Block(..) | ExprKind::Topology(..) => unreachable!("this is sugar"),
         ExprKind::Error => unreachable!("a program with errors is not lowered"),
     }

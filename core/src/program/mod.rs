@@ -2,14 +2,14 @@
 //!
 //! [`ir`] is the form, and [`lower()`] makes it of the checked tree.
 
-pub mod declaration;
 mod edit;
 pub mod ir;
 mod lower;
 mod ops;
-mod source;
 pub mod text;
 
 pub use ir::Program;
 pub use lower::lower;
-pub use source::CompiledSource;
+
+/// The declarations of a source without errors, whose algorithms are programs.
+pub type CompiledSource = crate::check::CheckedSource<Program>;

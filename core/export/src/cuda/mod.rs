@@ -186,23 +186,21 @@ impl Kernel {
         proved: &Proved,
         spec: Spec,
     ) -> Result<Self, Vec<Diagnostic>> {
-        let checked = algorithm.checked();
+        let program = algorithm.program();
+        let (name, header) = (&program.name, program.header());
         let refuse = |title: String, help: &str| {
-            vec![Diagnostic::new(Code::NoSuchKernel, checked.name_span, title).help(help)]
+            vec![Diagnostic::new(Code::NoSuchKernel, header, title).help(help)]
         };
-        spec.op
-            .check(spec.element)
-            .map_err(|none| vec![Diagnostic::no_such_op(none, checked.name_span)])?;
+        spec.op.check(spec.element).map_err(|none| vec![Diagnostic::no_such_op(none, header)])?;
         check_width(proved.schedule(), spec.element)
-            .map_err(|refused| vec![Diagnostic { primary: checked.name_span, ..*refused }])?;
+            .map_err(|refused| vec![Diagnostic { primary: header, ..*refused }])?;
         if proved.schedule().elements.is_some() {
-            let title =
-                format!("loops of {} have one count, and not one for each block", checked.name);
+            let title = format!("loops of {name} have one count, and not one for each block");
             return Err(refuse(title, "make the kernel of the schedule for equal counts"));
         }
-        let passes = algorithm.program().passes();
+        let passes = program.passes();
         if passes != (spec.protocol != Protocol::Direct) {
-            let (name, protocol) = (&checked.name, spec.protocol.name());
+            let protocol = spec.protocol.name();
             return Err(if passes {
                 refuse(
                     format!(
@@ -219,7 +217,7 @@ impl Kernel {
         }
         let schedule = Schedule::clone(proved.schedule());
         let unfit = |why: &str| {
-            let title = format!("the loops of {} do not fit one kernel: {why}", checked.name);
+            let title = format!("the loops of {name} do not fit one kernel: {why}");
             refuse(title, "take the table form")
         };
         let pieces = crate::loops::pieces(&schedule).map_err(|all| unfit(&all[0].title))?;
@@ -231,7 +229,7 @@ impl Kernel {
         let fifos = fifos(&mut loops);
         if spec.protocol == Protocol::Ll && reaches_out(&schedule, &fifos) {
             return Err(refuse(
-                format!("{} reads or writes peers' memory beside its fifo", checked.name),
+                format!("{name} reads or writes peers' memory beside its fifo"),
                 "take protocol simple: the flags of ll say only that a slot's data has arrived",
             ));
         }
@@ -251,9 +249,9 @@ impl Kernel {
             None => (loops, facts, schedule, proved.proof().clone(), None),
         };
         let meets = parts::statements(&schedule, &facts.nodes, &fifos);
-        let name = checked.name.clone();
+        let name = name.clone();
         let mut about =
-            summary::about(&name, &checked.docs, Form::Loops, spec, (&schedule, &proof));
+            summary::about(&name, algorithm.docs(), Form::Loops, spec, (&schedule, &proof));
         about.extend(left_out);
         let scale = scales(spec, &proof);
         let is_move = |op: &Op| spec.protocol != Protocol::Ll || !has_slot(&schedule, &fifos, op);

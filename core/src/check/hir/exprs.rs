@@ -121,17 +121,6 @@ pub enum GroupsField {
     Even,
 }
 
-/// Rust code that only the compiled crate can run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Escape {
-    /// Its number among the escapes of its algorithm.
-    pub number: u32,
-    /// Its text, without the braces.
-    pub text: String,
-    /// The names of the language in its text that have a value there, each with its value.
-    pub scope: Vec<(String, Expr)>,
-}
-
 /// A typed expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expr {
@@ -250,8 +239,8 @@ pub enum ExprKind {
     Range(Expr, Expr, Expr),
     /// `peer.region`: a region, or pieces, as they lie on a rank.
     On(Expr, Expr),
-    /// `rust { … }`
-    Rust(Escape),
+    /// `rust { … }`: its number among the escapes of its algorithm, and the values of the names in its text.
+    Rust(u32, Vec<Expr>),
     /// An expression with a reported error.
     Error,
 }

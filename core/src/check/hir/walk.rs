@@ -124,8 +124,9 @@ impl Expr {
             | ExprKind::Linked(a, b, c)
             | ExprKind::Relays(a, b, c)
             | ExprKind::Range(a, b, c) => vec![a, b, c],
-            ExprKind::Rust(escape) => escape.scope.iter().map(|(_, value)| value).collect(),
-            ExprKind::List(items) | ExprKind::IntFn(_, items) => items.iter().collect(),
+            ExprKind::List(items) | ExprKind::IntFn(_, items) | ExprKind::Rust(_, items) => {
+                items.iter().collect()
+            }
             ExprKind::Tree(TreeForm::DoubleBinary(which, root)) => {
                 std::iter::once(which).chain(root).collect()
             }

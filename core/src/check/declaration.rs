@@ -1,14 +1,10 @@
 //! The declaration of an algorithm: its parts beside the work of its ranks.
 
-use std::sync::Arc;
-
-use crate::check::Verify;
-use crate::check::hir;
 use crate::source::{Home, Span};
 
-/// The declaration of an algorithm. The text form of a program has none.
+/// The declaration of an algorithm.
 ///
-/// All declarations are equal, because programs are equal where the work of their ranks is.
+/// All declarations are equal, because algorithms are equal where the work of their ranks is.
 #[derive(Clone, Debug, Default, Eq)]
 pub struct Declaration {
     /// The lines of its doc comment.
@@ -25,8 +21,6 @@ pub struct Declaration {
     pub escapes: Vec<Escape>,
     /// Its source in canonical form.
     pub source: String,
-    /// The checked tree, for the CUDA text.
-    pub(crate) checked: Option<Arc<hir::Algorithm>>,
 }
 
 impl PartialEq for Declaration {
@@ -35,16 +29,33 @@ impl PartialEq for Declaration {
     }
 }
 
+/// The proofs of `#[verify(…)]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verify {
+    /// These rank counts, at expansion and in the generated test.
+    Counts {
+        /// The counts, each once, in order.
+        counts: Vec<u32>,
+        /// Whether each count was named: then a refusal of one is an error.
+        named: bool,
+        /// The place of the counts.
+        span: Span,
+    },
+    /// No proof at expansion, and no generated test; plans are proved in any case.
+    Off {
+        /// The reason.
+        reason: String,
+    },
+}
+
 /// An escape: Rust that only the compiled crate can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Escape {
-    /// Its number, as in the operator of the program.
-    pub number: u32,
     /// The place of the escape.
     pub span: Span,
     /// Its text, without the braces.
     pub text: String,
-    /// The names in its text that have a value of the program, in the order of the operator's operands.
+    /// The names in its text that have a value in the language, in the order of the operands.
     pub scope: Vec<EscapeName>,
 }
 
