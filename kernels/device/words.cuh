@@ -8,11 +8,11 @@ namespace roundelay {
 // The words of the header.
 enum class Header : i64 {
     Lanes, // Lanes of signals.
-    LanesAt, // Where each lane says which number a lane inside it has, less its value.
     Ranks, // Ranks of the machine.
     Streams, // Streams of the rank that has most.
-    ChildrenAt, // Where the children of each stream of each rank are, in the order of their first forks.
     GroupsAt, // Where each group is described: rank, stream, ops, first move or first op.
+    LanesAt, // Where each lane says which number a lane inside it has, less its value.
+    ChildrenAt, // Where the children of each stream of each rank are, in the order of their first forks.
     FinishAt, // Where a bit for each move says whether it completes an average.
     Divisor, // The divisor of an average.
     OutputUnits, // Units of the longest output.

@@ -47,16 +47,16 @@ shared! {
     pub enum Header {
         /// Lanes of signals.
         Lanes,
-        /// Where each lane says which number a lane inside it has, less its value.
-        LanesAt,
         /// Ranks of the machine.
         Ranks,
         /// Streams of the rank that has most.
         Streams,
-        /// Where the children of each stream of each rank are, in the order of their first forks.
-        ChildrenAt,
         /// Where each group is described: rank, stream, ops, first move or first op.
         GroupsAt,
+        /// Where each lane says which number a lane inside it has, less its value.
+        LanesAt,
+        /// Where the children of each stream of each rank are, in the order of their first forks.
+        ChildrenAt,
         /// Where a bit for each move says whether it completes an average.
         FinishAt,
         /// The divisor of an average.

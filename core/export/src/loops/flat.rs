@@ -2,9 +2,9 @@
 //! differ between ranks or iterations are recognised as arithmetic, or become tables.
 
 use super::columns::ColumnPlace;
+use super::events::{EventPlace, LoopEvent, events};
 use super::form::{LoopFunction, Loops};
 use super::ir::{At, LoopNode, LoopPlace, MessageStep, Number, Piece, binary};
-use super::machine::{EventPlace, LoopEvent, events};
 use super::repeats::{self, Column, RepeatNode, variable};
 use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::ast::BinOp;

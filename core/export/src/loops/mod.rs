@@ -7,7 +7,7 @@
 //! | `lift` | makes the form of a program, with the values that each rank looked up |
 //! | `flat`, `repeats` | makes the form of a schedule, by finding its loops |
 //! | `recognise`, `grids`, `tables`, `columns` | arithmetic in values, and tables of all other values |
-//! | `machine` | runs a form at every rank, and compares it with the schedule |
+//! | `machine`, `events` | runs a form at every rank, and compares its ops with those of the schedule |
 //! | `prune` | leaves out variables and blocks without a use |
 //! | `text` | the text of a form, and its reader |
 //! | `cpp`, `scopes`, `reserved` | numbers as expressions of C and C++, and names of variables |
@@ -18,7 +18,8 @@
 
 pub(crate) mod columns;
 pub(crate) mod cpp;
-pub(crate) mod flat;
+pub(crate) mod events;
+mod flat;
 mod form;
 mod functions;
 mod grids;

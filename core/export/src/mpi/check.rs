@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use super::statements::RankPlaces;
 use crate::loops::Loops;
-use crate::loops::machine::{Differs, EventPlace, LoopEvent, RunFacts, RunResult, run};
+use crate::loops::events::{EventPlace, LoopEvent};
+use crate::loops::machine::{Differs, RunFacts, RunResult, run};
 use roundelay_core::ids::OpId;
 use roundelay_core::messages::{Action, FormPart, MessageId};
 

@@ -1,6 +1,6 @@
 //! The statements of a rank: messages with requests, and moves of one destination.
 
-use crate::loops::machine::{EventPlace, LoopEvent, event_place};
+use crate::loops::events::{EventPlace, LoopEvent, event_place};
 use roundelay_core::ids::{OpId, RankId, RegionId, SpanId};
 use roundelay_core::messages::{Action, FormPart, MessageId};
 use roundelay_core::schedule::{Operand, Schedule};
