@@ -51,7 +51,8 @@ ROUNDELAY_DEVICE void HierarchicalAllReduce(Lane& lane) {
                 const num inside = splits > even ? i_2 % 2 * ((part + 1) / 2) + i_2 / 2 : i_2;
                 const num place = bit_reverse(mod(c, pow2(even)), even) * part + inside;
 #line 40 "nhr.coll"
-                lane.reduce(lane.of(above, OUTPUT, {me % 4 * 2 + place, 1}), lane.mine(OUTPUT, {me % 4 * 2 + place, 1}));
+                lane.reduce(lane.of(above, OUTPUT, {me % 4 * 2 + place, 1}),
+                    lane.mine(OUTPUT, {me % 4 * 2 + place, 1}));
             }
         }
         for (num s = 0; s < steps; ++s) {
@@ -68,7 +69,8 @@ ROUNDELAY_DEVICE void HierarchicalAllReduce(Lane& lane) {
                 const num inside = splits > even ? i_2 % 2 * ((part + 1) / 2) + i_2 / 2 : i_2;
                 const num place = bit_reverse(mod(c, pow2(even)), even) * part + inside;
 #line 42 "nhr.coll"
-                lane.copy(lane.of(below, OUTPUT, {me % 4 * 2 + place, 1}), lane.mine(OUTPUT, {me % 4 * 2 + place, 1}));
+                lane.copy(lane.of(below, OUTPUT, {me % 4 * 2 + place, 1}),
+                    lane.mine(OUTPUT, {me % 4 * 2 + place, 1}));
             }
         }
     }
@@ -89,7 +91,7 @@ ROUNDELAY_DEVICE void HierarchicalAllReduce(Lane& lane) {
 
 } // namespace roundelay::program
 
-#line 93 "HierarchicalAllReduce.cu"
+#line 95 "HierarchicalAllReduce.cu"
 ROUNDELAY_WALK(HierarchicalAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::program::HierarchicalAllReduce(lane);

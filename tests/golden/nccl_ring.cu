@@ -27,7 +27,8 @@ ROUNDELAY_DEVICE void NcclRingAllReduce(Lane& lane) {
         for (num slice = 0; slice < 2; ++slice) {
             const num begin = l * 16 + (last - 1 + nranks) % nranks * 2 + slice;
 #line 42 "nccl_ring.coll"
-            lane.copy(lane.mine(INPUT, {begin, 1}), lane.of(right, SCRATCH, {begin, 1, slice, begin}));
+            lane.copy(lane.mine(INPUT, {begin, 1}),
+                lane.of(right, SCRATCH, {begin, 1, slice, begin}));
 #line 42 "nccl_ring.coll"
             lane.TxTail(right);
         }
@@ -41,7 +42,8 @@ ROUNDELAY_DEVICE void NcclRingAllReduce(Lane& lane) {
                     lane.RxHead(right);
                 }
 #line 44 "nccl_ring.coll"
-                lane.fold({lane.mine(INPUT, {begin, 1}), lane.mine(SCRATCH, {begin, 1, (2 * (j - 2) + slice) % 4, begin})}, {lane.of(right, SCRATCH, {begin, 1, (2 * (j - 2) + 2 + slice) % 4, begin})});
+                lane.fold({lane.mine(INPUT, {begin, 1}),
+                    lane.mine(SCRATCH, {begin, 1, (2 * (j - 2) + slice) % 4, begin})}, {lane.of(right, SCRATCH, {begin, 1, (2 * (j - 2) + 2 + slice) % 4, begin})});
 #line 44 "nccl_ring.coll"
                 lane.TxTail(right);
 #line 44 "nccl_ring.coll"
@@ -56,7 +58,9 @@ ROUNDELAY_DEVICE void NcclRingAllReduce(Lane& lane) {
 #line 47 "nccl_ring.coll"
             lane.RxHead(right);
 #line 47 "nccl_ring.coll"
-            lane.fold({lane.mine(INPUT, {begin, 1}), lane.mine(SCRATCH, {begin, 1, slice, begin})}, {lane.mine(OUTPUT, {begin, 1}), lane.of(right, SCRATCH, {begin, 1, 2 + slice, begin})});
+            lane.fold({lane.mine(INPUT, {begin, 1}),
+                lane.mine(SCRATCH, {begin, 1, slice, begin})}, {lane.mine(OUTPUT, {begin, 1}),
+                lane.of(right, SCRATCH, {begin, 1, 2 + slice, begin})});
 #line 47 "nccl_ring.coll"
             lane.TxTail(right);
 #line 47 "nccl_ring.coll"
@@ -70,7 +74,9 @@ ROUNDELAY_DEVICE void NcclRingAllReduce(Lane& lane) {
 #line 49 "nccl_ring.coll"
                 lane.RxHead(right);
 #line 49 "nccl_ring.coll"
-                lane.copy(lane.mine(SCRATCH, {begin, 1, (2 * (j - 1) + 14 + slice) % 4, begin}), lane.mine(OUTPUT, {begin, 1}), lane.of(right, SCRATCH, {begin, 1, (2 * (j - 1) + 16 + slice) % 4, begin}));
+                lane.copy(lane.mine(SCRATCH, {begin, 1, (2 * (j - 1) + 14 + slice) % 4, begin}),
+                    lane.mine(OUTPUT, {begin, 1}),
+                    lane.of(right, SCRATCH, {begin, 1, (2 * (j - 1) + 16 + slice) % 4, begin}));
 #line 49 "nccl_ring.coll"
                 lane.TxTail(right);
 #line 49 "nccl_ring.coll"
@@ -82,7 +88,8 @@ ROUNDELAY_DEVICE void NcclRingAllReduce(Lane& lane) {
 #line 51 "nccl_ring.coll"
             lane.RxTail(left);
 #line 51 "nccl_ring.coll"
-            lane.copy(lane.mine(SCRATCH, {begin, 1, 2 + slice, begin}), lane.mine(OUTPUT, {begin, 1}));
+            lane.copy(lane.mine(SCRATCH, {begin, 1, 2 + slice, begin}),
+                lane.mine(OUTPUT, {begin, 1}));
 #line 51 "nccl_ring.coll"
             lane.TxHead(left);
         }
@@ -95,7 +102,7 @@ ROUNDELAY_DEVICE void NcclRingAllReduce(Lane& lane) {
 
 } // namespace roundelay::program
 
-#line 99 "NcclRingAllReduce.cu"
+#line 106 "NcclRingAllReduce.cu"
 ROUNDELAY_WALK(NcclRingAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::program::NcclRingAllReduce(lane);

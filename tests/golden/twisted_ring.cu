@@ -34,7 +34,8 @@ ROUNDELAY_DEVICE void TwistedRingAllReduce(Lane& lane) {
 #line 32 "twisted_ring.coll"
             lane.RxAck(from);
 #line 33 "twisted_ring.coll"
-            lane.reduce(lane.of(from, OUTPUT, {way * 8 + b, 1}), lane.mine(OUTPUT, {way * 8 + b, 1}));
+            lane.reduce(lane.of(from, OUTPUT, {way * 8 + b, 1}),
+                lane.mine(OUTPUT, {way * 8 + b, 1}));
         }
         for (num round = 0; round < nranks - 1; ++round) {
             const num b = (me - sign * round + nranks) % nranks;
@@ -50,7 +51,7 @@ ROUNDELAY_DEVICE void TwistedRingAllReduce(Lane& lane) {
 
 } // namespace roundelay::program
 
-#line 54 "TwistedRingAllReduce.cu"
+#line 55 "TwistedRingAllReduce.cu"
 ROUNDELAY_WALK(TwistedRingAllReduce) {
     roundelay::Lane lane(launch);
     roundelay::program::TwistedRingAllReduce(lane);

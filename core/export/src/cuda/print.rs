@@ -251,6 +251,10 @@ impl KernelPrinter<'_> {
             }
             LoopNode::Move { at, srcs, dsts, .. } => {
                 let mut text = format!("lane.{};", self.moved(srcs, dsts));
+                if 4 * self.names.depth() + text.len() > WIDTH {
+                    let more = format!(",\n{:1$}lane.", "", 4 * (self.names.depth() + 1));
+                    text = text.replace(", lane.", &more);
+                }
                 if self.meets.contains(&at.id) {
                     // On the same line, which is the author's.
                     text += " lane.meet();";
