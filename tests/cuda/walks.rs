@@ -97,6 +97,36 @@ fn operators_nest_as_the_author_nested_them() {
     validate(&kernel, &proved, 30_011).unwrap_or_else(|why| panic!("{why}"));
 }
 
+roundelay::collective! {
+    /// The partner comes from Rust.
+    algorithm PartnerOfRust() -> AllGather {
+        view block = output.split(nranks);
+        copy(local.input, local.block[rank]);
+        for d in 1..nranks {
+            let from = peer(rust { (rank.get() + d.get()) % nranks.get() });
+            let to = peer((rank - d) % nranks);
+            to.TxAck();
+            from.RxAck();
+            copy(from.input, local.block[from.rank]);
+            from.TxDataSignal();
+            to.RxDataSignal();
+        }
+    }
+}
+
+/// A value that only the compiled crate computes is in the ops of the schedule, in which the kernel's loops are found.
+#[test]
+fn programs_with_rust_have_kernels_with_loops() {
+    use roundelay::cuda::OnDevice as _;
+
+    let algorithm = PartnerOfRust::new();
+    let proved = roundelay_core::prove(&algorithm, 4).expect("four ranks will do");
+    let kernel = algorithm.kernel(4, roundelay::DType::F32, roundelay::ReduceOp::Sum);
+    let kernel = kernel.unwrap_or_else(|error| panic!("{error}"));
+    assert!(kernel.text.contains("for (num"), "{}", kernel.text);
+    validate(&kernel, &proved, 30_011).unwrap_or_else(|why| panic!("{why}"));
+}
+
 /// Returns the number of an algorithm's kernels that do the proved ops, or the first that does not.
 fn validated(algorithm: &Configured) -> Result<u32, String> {
     let fits = spec(algorithm);
