@@ -140,8 +140,19 @@ impl Ranges {
         }
     }
 
-    /// Sets the memory that each launch finds anew: inputs and outputs.
+    /// Sets the memory that each launch finds anew: inputs, outputs, and scratch, which carries nothing from one launch to
+    /// the next but the flags of lines.
     pub(super) fn fill(&mut self, job: &ShimJob) {
+        let keeps_flags = job.facts.counts_launches;
+        for rank in &self.ranks {
+            for (at, byte) in self.windows[rank.scratch].bytes.iter_mut().enumerate() {
+                if !keeps_flags {
+                    *byte = FILL;
+                } else if at % 8 < 4 {
+                    *byte ^= FILL;
+                }
+            }
+        }
         for ((rank, buffers), input) in self.ranks.iter().zip(job.buffers()).zip(job.inputs) {
             self.windows[rank.output].bytes.fill(FILL);
             let at = if job.in_place { buffers.input_at } else { 0 };
