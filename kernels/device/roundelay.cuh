@@ -1,5 +1,5 @@
 // The functions that the text of a kernel calls. The text stands before and after the include: first its settings
-// (element, op, protocol, vector), then the algorithms as their authors wrote them, then the entry.
+// (element, op, protocol, vector, pieces), then the functions of the loop form, then the entry.
 #pragma once
 #include "base.cuh"
 #include "numbers.cuh"
