@@ -1,8 +1,9 @@
 //! The program of an algorithm: the work of one rank, in few constructs, with its loops.
 //!
-//! [`ir`] is the form, and [`lower()`] makes it of the checked tree.
+//! [`ir`] is the form, with the expressions of `expr`, and [`lower()`] makes it of the checked tree.
 
 mod edit;
+mod expr;
 pub mod ir;
 mod lower;
 mod ops;

@@ -22,7 +22,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{OpId, RankId, ScratchId};
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Optimized;
-use roundelay_core::schedule::{Buffer, Op, OpKind, Schedule, SignalKind};
+use roundelay_core::schedule::{Buffer, Op, OpKind, Operand, Schedule, SignalKind};
 use roundelay_core::source::Span;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::{Proof, Proved};
@@ -254,7 +254,9 @@ impl Kernel {
             summary::about(&name, algorithm.docs(), Form::Loops, spec, (&schedule, &proof));
         about.extend(left_out);
         let scale = scales(spec, &proof);
-        let is_move = |op: &Op| spec.protocol != Protocol::Ll || !has_slot(&schedule, &fifos, op);
+        let slot = |operand: &Operand| is_slot(&schedule, &fifos, *operand);
+        let is_move =
+            |op: &Op| spec.protocol != Protocol::Ll || !schedule.operands_of(op).iter().any(slot);
         let form = (&loops, &facts);
         let text = text::loops(form, (&schedule, is_move), spec, &meets, &about, scale);
         let (schedule, loops) = (Arc::new(schedule), Some((loops, facts)));
@@ -262,8 +264,7 @@ impl Kernel {
         Ok(Self { name, text, form: Form::Loops, spec, schedule, proof, finish, fifos, loops })
     }
 
-    /// Returns a kernel that walks a table of a schedule's ops: for a schedule of the optimizer, or a program with
-    /// escapes, which only Rust can run.
+    /// Returns a kernel that walks a table of a schedule's ops, such as a schedule of the optimizer.
     ///
     /// # Errors
     /// E0431 if the elements do not have the op; E0423 if they are narrower than f32, and the schedule has sums that are
@@ -289,11 +290,9 @@ impl Kernel {
     }
 }
 
-/// Whether a move accesses one of these slots.
-fn has_slot(schedule: &Schedule, slots: &BTreeSet<ScratchId>, op: &Op) -> bool {
-    schedule.operands_of(op).iter().any(
-        |operand| matches!(schedule.region(*operand).buffer, Buffer::Scratch(id) if slots.contains(&id)),
-    )
+/// Whether an operand is in one of these fifos.
+fn is_slot(schedule: &Schedule, fifos: &BTreeSet<ScratchId>, operand: Operand) -> bool {
+    matches!(schedule.region(operand).buffer, Buffer::Scratch(id) if fifos.contains(&id))
 }
 
 /// Returns the scratch whose slots the passes of a form take.
@@ -314,10 +313,9 @@ fn reaches_out(schedule: &Schedule, fifos: &BTreeSet<ScratchId>) -> bool {
     schedule.streams.iter().any(|stream| {
         let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
         let moves = ops.iter().filter(|op| op.kind == OpKind::Move);
-        moves.flat_map(|op| schedule.operands_of(op).iter()).any(|operand| {
-            let slot = matches!(schedule.region(*operand).buffer, Buffer::Scratch(id) if fifos.contains(&id));
-            operand.rank != stream.rank && !slot
-        })
+        moves
+            .flat_map(|op| schedule.operands_of(op))
+            .any(|operand| operand.rank != stream.rank && !is_slot(schedule, fifos, *operand))
     })
 }
 

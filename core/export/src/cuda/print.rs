@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::words::{HEADER_WORDS, SCRATCH_WORDS};
-use crate::loops::cpp::NumberText;
-use crate::loops::ir::{At, LoopNode, LoopPlace, LoopTable, NodeId, Number, Piece, binary, times};
+use crate::loops::cpp::{NumberText, mentions};
+use crate::loops::ir::{At, LoopNode, LoopPlace, NodeId, Number, Piece, binary, times};
 use crate::loops::machine::RunFacts;
 use crate::loops::scopes::NameScopes;
 use crate::loops::{LoopFunction, Loops};
@@ -74,11 +74,11 @@ pub(super) fn functions(
     if mentions(&text, "nranks") {
         let _ = writeln!(numbers, "constexpr num nranks = {};", loops.nranks);
     }
-    for (table, at) in loops.tables.all.iter().zip(firsts(loops)) {
+    for ((number, table), at) in (0..).zip(&loops.tables.all).zip(firsts(loops)) {
         let sizes: Vec<_> =
             table.dims(loops.nranks).iter().map(|size| format!("[{size}]")).collect();
         let words = if table.has_pieces() { "[4]" } else { "" };
-        let name = name_of(loops, table);
+        let name = name_of(number);
         let _ = writeln!(
             numbers,
             "constexpr num {name} = {at}; // the first word of {}{words}",
@@ -98,14 +98,9 @@ fn firsts(loops: &Loops) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-fn name_of(loops: &Loops, table: &LoopTable) -> String {
-    let number = loops.tables.all.iter().position(|other| std::ptr::eq(other, table));
-    format!("table_{}", number.unwrap_or_default())
-}
-
-/// Whether a word occurs in the text.
-fn mentions(text: &str, word: &str) -> bool {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word)
+/// Returns the name of a table by its number.
+fn name_of(table: usize) -> String {
+    format!("table_{table}")
 }
 
 impl KernelPrinter<'_> {
@@ -336,7 +331,7 @@ impl KernelPrinter<'_> {
             };
         }
         let index = times(index, if of.has_pieces() { 4 } else { 1 });
-        let first = Text::atom(name_of(self.loops, of));
+        let first = Text::atom(name_of(table));
         let plus = |sum, number: &Number| Target::Cpp.infix(BinOp::Add, sum, self.number(number));
         match &index {
             Number::Const(0) => first,

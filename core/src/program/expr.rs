@@ -1,0 +1,188 @@
+//! The expressions of a program: operators on operands.
+
+use crate::ids::VarId;
+use crate::source::Span;
+use crate::syntax::ast::BinOp;
+use crate::topology::shape::ShapeKind;
+use crate::values::arith::IntFn;
+use crate::values::tree::TreeKind;
+
+/// An expression: an operator on its operands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expr {
+    /// The operator.
+    pub op: Op,
+    /// Its operands.
+    pub args: Box<[Expr]>,
+    /// The place of the expression.
+    pub span: Span,
+}
+
+impl Expr {
+    /// Visits the expression and all its parts.
+    pub(crate) fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
+        visit(self);
+        self.args.iter().for_each(|arg| arg.walk(visit));
+    }
+}
+
+/// The operators. A truth value is 0 or 1, and a peer is its rank in the whole run, so that most values are numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// A number.
+    Int(i64),
+    /// The value of a variable.
+    Var(VarId),
+    /// This rank's number among the ranks that the statement sees.
+    Rank,
+    /// The number of ranks that the statement sees.
+    Nranks,
+    /// This rank as a peer.
+    Local,
+    /// `-a`
+    Neg,
+    /// A number with all bits inverted.
+    Flip,
+    /// `!a` of a truth value.
+    Not,
+    /// Arithmetic, a comparison, or `&&` and `||`, of which the second operand may not be reached.
+    Binary(BinOp),
+    /// The second operand if the first holds, or else the third.
+    If,
+    /// A function of numbers.
+    Function(IntFn),
+    /// Whether a number is a power of two.
+    IsPowerOfTwo,
+    /// A list of its operands.
+    List,
+    /// The length of a list, of rings, of trees, of groups, or of pieces.
+    Len,
+    /// A list from its last element to its first.
+    Rev,
+    /// An element of a list.
+    Element,
+    /// The peer with this number among the ranks that the statement sees.
+    Peer,
+    /// A peer's number among the ranks that the statement sees.
+    RankOf,
+    /// The input buffer.
+    Input,
+    /// The output buffer.
+    Output,
+    /// A region cut into a number of pieces, or into pieces of the weights of a list.
+    Split,
+    /// One of several pieces.
+    Piece,
+    /// The pieces from one up to, and without, another, as one region.
+    Pieces,
+    /// A region as it lies on a peer.
+    On,
+    /// The ring of all ranks in their order.
+    RingNatural,
+    /// The ring of the mesh of eight.
+    RingTwisted,
+    /// The ring of the ranks of a list.
+    RingOrder,
+    /// A ring of links of a topology.
+    RingAround,
+    /// The peer to the left in a ring.
+    RingLeft,
+    /// The peer to the right in a ring.
+    RingRight,
+    /// This rank's position in a ring.
+    RingPosition,
+    /// The peer at a position of a ring.
+    RingSeat,
+    /// The position of a rank in a ring.
+    RingPositionOf,
+    /// As many rings as a topology has channels.
+    RingsChannels,
+    /// A number of rings of a topology that share no link.
+    RingsDisjoint,
+    /// One of several rings.
+    RingsAt,
+    /// A tree of this kind with a given root.
+    Tree(TreeKind),
+    /// One of the two trees of a double binary tree; a second operand is its root.
+    TreeDoubleBinary,
+    /// The tree of a list of parents.
+    TreeParents,
+    /// The root of a tree, a peer.
+    TreeRoot,
+    /// The peer above this rank.
+    TreeParent,
+    /// The ranks below this rank.
+    TreeChildren,
+    /// The steps from the root to this rank.
+    TreeLevel,
+    /// The steps from the root to the farthest rank.
+    TreeDepth,
+    /// A tree of this kind for each root.
+    Trees(TreeKind),
+    /// Both trees of a double binary tree; an operand is their root.
+    TreesDoubleBinary,
+    /// The trees of a list of parents; a second operand is the list of their weights.
+    TreesParents,
+    /// The trees of a list of parents, repeated for every turn of the ranks; a second operand is the list of their
+    /// weights.
+    TreesTurned,
+    /// Trees: each tree as often as its weight says.
+    TreesEven,
+    /// One of several trees.
+    TreesAt,
+    /// The weights of several trees.
+    TreesWeights,
+    /// The weights of the trees of a root.
+    TreesWeightsOf,
+    /// The place of a tree among the trees of its root.
+    TreesPositionOf,
+    /// Groups of a given size.
+    GroupsOf,
+    /// Groups of the sizes of a list.
+    GroupsSizes,
+    /// Groups of equal entries of a list.
+    GroupsColors,
+    /// Groups whose number and size are as nearly equal as possible.
+    GroupsBalanced,
+    /// The islands of a topology.
+    GroupsIslands,
+    /// The ranks at one position of each island.
+    GroupsRails,
+    /// This rank's group.
+    GroupsMine,
+    /// The ranks at this rank's position, group by group.
+    GroupsAcross,
+    /// The number of this rank's group.
+    GroupsIndex,
+    /// This rank's position in its group.
+    GroupsPosition,
+    /// Whether all groups have one size.
+    GroupsEven,
+    /// The number of a rank's group.
+    GroupsIndexOf,
+    /// A rank's position in its group.
+    GroupsPositionOf,
+    /// The ranks of a group.
+    GroupsAt,
+    /// A topology of this shape; its last operands are pairs of ranks, as many as the number, between which links are
+    /// cut.
+    Topology(ShapeKind, u32),
+    /// A bandwidth in bytes a second, for a topology.
+    Rate(u64),
+    /// A latency in nanoseconds, for a topology.
+    Time(u64),
+    /// Whether two ranks are linked.
+    Linked,
+    /// The ranks that a rank is linked to.
+    Neighbors,
+    /// The ranks that can relay between two others.
+    Relays,
+    /// The pairs of ranks that are not linked.
+    Missing,
+    /// The share of the data that each rank should own.
+    Shares,
+    /// The ranks that are linked to all others.
+    Hubs,
+    /// The escape with this number, which only the compiled crate can run, on the values of the names in its text.
+    Escape(u32),
+}
