@@ -6,8 +6,8 @@
 
 mod blocks;
 mod buffers;
-#[cfg(any(feature = "cuda", target_os = "linux"))]
-mod cache_folder;
+#[doc(hidden)]
+pub mod cache_folder;
 #[cfg(all(test, target_os = "linux", not(loom)))]
 mod checks;
 mod chosen_way;
@@ -42,6 +42,8 @@ pub mod shim;
 mod stuck;
 mod sync;
 pub mod threads;
+#[doc(hidden)]
+pub mod trust;
 #[cfg(all(test, target_os = "linux"))]
 #[allow(
     dead_code,

@@ -1,7 +1,6 @@
 //! Compiled kernels on disk. An entry is written beside its place and then moved there, so that processes need no lock,
 //! and carries a hash of itself: a damaged entry is compiled anew.
 
-use std::fs;
 use std::path::PathBuf;
 
 use sha2::{Digest as _, Sha256};
@@ -43,7 +42,7 @@ impl Cache {
 
     /// Returns the entry, if there is one and it is whole.
     pub(super) fn load(&self, key: &Key) -> Option<Built> {
-        let bytes = fs::read(self.path(key)?).ok()?;
+        let bytes = cache_folder::read(&self.path(key)?).ok()?;
         let (hash, body) = bytes.strip_prefix(MAGIC)?.split_at_checked(32)?;
         (Sha256::digest(body).as_slice() == hash).then(|| decode(body))?
     }
@@ -96,6 +95,8 @@ fn hex(key: &Key) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::cuda::compile::tests::folder;
 

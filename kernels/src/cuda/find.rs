@@ -1,5 +1,7 @@
 //! The search for NVRTC. A place that the variable names is the only place; otherwise the search takes the loader's
-//! path, then the wheel that `cargo xtask nvrtc` installs.
+//! path, then the folder `nvrtc` beside the program, or the one that `cargo xtask nvrtc` installs where cargo built the
+//! program. What lies there is loaded only if this user and root alone can write it. The working directory is not
+//! searched: whoever made one of the folders above it could choose the library.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,6 +10,7 @@ use std::path::{Path, PathBuf};
 use libloading::Library;
 
 use super::error::{Error, Part};
+use crate::trust::only_own;
 
 /// The variable that names the library or its folder.
 const VARIABLE: &str = "ROUNDELAY_NVRTC";
@@ -16,13 +19,15 @@ const NAMES: [&str; 3] = ["libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"];
 const STEM: &str = "libnvrtc.so";
 /// The library that NVRTC loads by itself, by its bare name.
 const BUILTINS: &str = "libnvrtc-builtins.so";
+/// The folder beside the program, and in the folder of what cargo builds.
+const FOLDER: &str = "nvrtc";
 
 /// The places where the search begins.
 pub(super) struct Hints {
     /// The variable's value.
     pub(super) named: Option<OsString>,
-    /// The folder where the command runs.
-    pub(super) folder: PathBuf,
+    /// The folders that may hold it.
+    pub(super) beside: Vec<PathBuf>,
     /// Whether to ask the loader.
     pub(super) loader: bool,
 }
@@ -40,7 +45,7 @@ impl Hints {
     pub(super) fn here() -> Self {
         Self {
             named: std::env::var_os(VARIABLE).filter(|value| !value.is_empty()),
-            folder: std::env::current_dir().unwrap_or_default(),
+            beside: own_file().map(|file| beside(&file)).unwrap_or_default(),
             loader: true,
         }
     }
@@ -49,7 +54,7 @@ impl Hints {
     pub(super) fn find(&self) -> Result<LoadedNvrtc, Error> {
         if let Some(named) = &self.named {
             let named = Path::new(named);
-            return at(named).map_err(|why| {
+            return at(named, |path| Ok(path.to_owned())).map_err(|why| {
                 Error::missing(Part::Nvrtc, [format!("{VARIABLE} is set, and {why}")])
             });
         }
@@ -63,23 +68,40 @@ impl Hints {
             }
             tried.push(format!("the loader knows none of {}", NAMES.join(", ")));
         }
-        for folder in self.folder.ancestors() {
-            let wheel = folder.join("target/nvrtc");
-            if wheel.is_dir() {
-                let found = at(&wheel);
-                return found.map_err(|why| {
-                    tried.push(why);
-                    Error::missing(Part::Nvrtc, tried)
-                });
+        for folder in &self.beside {
+            if !folder.is_dir() {
+                tried.push(format!("{} does not exist", folder.display()));
+                continue;
+            }
+            match at(folder, only_own) {
+                Ok(found) => return Ok(found),
+                Err(why) => tried.push(why),
             }
         }
-        tried.push(format!("no folder from {} upwards has target/nvrtc", self.folder.display()));
         Err(Error::missing(Part::Nvrtc, tried))
     }
 }
 
-/// Loads the library at `place`, a file or a folder as the toolkit and the wheels lay it out.
-fn at(place: &Path) -> Result<LoadedNvrtc, String> {
+/// Returns the program, or the library in a program, that holds this code.
+fn own_file() -> Option<PathBuf> {
+    mapped_at(own_file as *const () as usize).or_else(|| std::env::current_exe().ok())
+}
+
+/// Returns the folders that may hold NVRTC for a file: beside the file, and in the folder `target` in which cargo built
+/// it.
+fn beside(file: &Path) -> Vec<PathBuf> {
+    let mut above = file.ancestors().skip(1);
+    let own = above.next();
+    let target = above.find(|folder| folder.file_name().is_some_and(|name| name == "target"));
+    own.into_iter().chain(target).map(|folder| folder.join(FOLDER)).collect()
+}
+
+/// Loads the library at `place`, a file or a folder as the toolkit and the wheels lay it out, if each part of it is
+/// admitted.
+fn at(
+    place: &Path,
+    admitted: impl Fn(&Path) -> Result<PathBuf, String>,
+) -> Result<LoadedNvrtc, String> {
     let path = if place.is_dir() {
         let inner = ["", "lib64", "lib", "nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"];
         let found = inner.iter().find_map(|inner| newest(&place.join(inner), STEM));
@@ -89,10 +111,15 @@ fn at(place: &Path) -> Result<LoadedNvrtc, String> {
     } else {
         return Err(format!("{} does not exist", place.display()));
     };
+    let path = admitted(&path)?;
+    if let Some(headers) = headers(Some(&path)).0 {
+        admitted(&headers.join("cuda_fp16.h"))?;
+    }
     let mut libraries = Vec::new();
     // NVRTC asks the loader for its builtins by their bare name, and the loader finds a library that is loaded already.
     let builtins = path.parent().and_then(|folder| newest(folder, BUILTINS));
     for path in builtins.iter().chain([&path]) {
+        let path = &admitted(path)?;
         // SAFETY: NVRTC's initializers ask nothing of the caller.
         let library = unsafe { Library::new(path) };
         libraries.push(
@@ -202,16 +229,50 @@ mod tests {
         }
     }
 
+    /// Tests lie in `target/debug/deps`, and the command in `target/debug`.
+    #[test]
+    fn the_wheel_is_found_where_cargo_built_the_program() {
+        let found = Hints { loader: false, ..Hints::here() }.find();
+        let path = found.unwrap_or_else(|error| panic!("{error}; {NVRTC}")).path.expect("a path");
+        assert!(path.ends_with("target/nvrtc/nvidia/cu13/lib/libnvrtc.so.13"), "{path:?}");
+        let places = |file: &str| beside(Path::new(file));
+        assert_eq!(places("/u/bin/roundelay"), [Path::new("/u/bin/nvrtc")]);
+        let built = places("/w/target/x86/debug/deps/all-1f");
+        assert_eq!(built[1..], [Path::new("/w/target/nvrtc")]);
+    }
+
     #[test]
     fn nowhere_names_every_place() {
         let folder = folder();
-        let hints = Hints { named: None, folder: folder.path().to_owned(), loader: false };
-        let why = refused(&hints);
+        let beside = vec![folder.path().join("nvrtc"), folder.path().to_owned()];
+        let why = refused(&Hints { named: None, beside, loader: false });
         assert!(why.contains("ROUNDELAY_NVRTC is not set"), "{why}");
-        assert!(
-            why.contains(&format!("no folder from {} upwards", folder.path().display())),
-            "{why}"
-        );
+        let shown = folder.path().display();
+        assert!(why.contains(&format!("{shown}/nvrtc does not exist")), "{why}");
+        assert!(why.contains(&format!("{shown} holds no libnvrtc.so")), "{why}");
+    }
+
+    /// The folder and the library are changed one by one: the file is no library, and is not even opened.
+    #[cfg(unix)]
+    #[test]
+    fn a_library_that_others_can_write_is_not_loaded() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = folder();
+        let lib = folder.path().join("lib");
+        let file = lib.join("libnvrtc.so.99");
+        fs::create_dir(&lib).unwrap();
+        fs::write(&file, "no library").unwrap();
+        let why = || {
+            let beside = vec![folder.path().to_owned()];
+            refused(&Hints { named: None, beside, loader: false })
+        };
+        assert!(why().contains("cannot be loaded"), "{}", why());
+        for place in [&lib, &file] {
+            fs::set_permissions(place, fs::Permissions::from_mode(0o777)).unwrap();
+            let shown = format!("other users can write to {}", place.display());
+            assert!(why().contains(&shown), "{}", why());
+            fs::set_permissions(place, fs::Permissions::from_mode(0o755)).unwrap();
+        }
     }
 
     #[test]

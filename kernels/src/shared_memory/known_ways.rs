@@ -82,12 +82,18 @@ fn machine() -> String {
     format!("{node}, {cores} cores, {model}, Linux {release}")
 }
 
-/// Returns the decisions of the file: none where the file is missing, or is of another machine or version.
+/// Returns the decisions of the file: none where the file is missing, is of another machine or version, or can be
+/// written by another user.
 fn read(path: &Path, machine: &str) -> Vec<(u64, Set)> {
-    let text = fs::read_to_string(path).unwrap_or_default();
+    let text = text(path);
     lines(&text, machine)
         .filter_map(|line| Some((key(line)?, Set::one(Way::of(way(line)?)))))
         .collect()
+}
+
+fn text(path: &Path) -> String {
+    let bytes = cache_folder::read(path).unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
 }
 
 /// Returns the lines with decisions of a file of this machine.
@@ -114,7 +120,7 @@ pub(super) fn keep(path: &Path, decided: &[Decided]) -> Result<(), Error> {
 }
 
 fn keep_for(path: &Path, machine: &str, decided: &[Decided]) -> Result<(), Error> {
-    let before = fs::read_to_string(path).unwrap_or_default();
+    let before = text(path);
     let is_new =
         |line: &&str| key(line).is_some_and(|key| decided.iter().all(|new| new.key != key));
     let mut text = format!("{MAGIC}\n{machine}\n");

@@ -71,7 +71,7 @@ pub use fault::{Fault, in_a_fork};
 pub use plan::{WorldPlan, WorldRank};
 pub use plan_sharing::Prepared;
 pub use shared_buffer::Lent;
-pub use unique::UniqueId;
+pub use unique::{UniqueId, same_secret};
 pub use world::{World, host_key};
 pub(crate) use {
     calls::ActiveCall,

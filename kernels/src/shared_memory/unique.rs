@@ -33,6 +33,12 @@ const RANDOM: u8 = 0;
 /// The kind of an id that follows from the name of a job.
 const OF_JOB: u8 = 1;
 
+/// Whether two secrets are equal, in a time that depends on their lengths alone.
+#[doc(hidden)]
+pub fn same_secret(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+}
+
 impl UniqueId {
     /// The length of an id in bytes.
     pub const BYTES: usize = 128;

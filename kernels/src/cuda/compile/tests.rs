@@ -12,7 +12,8 @@ pub(in crate::cuda) const NVRTC: &str = "run `cargo xtask nvrtc`";
 
 /// The wheel of the workspace, even where the machine has another library.
 pub(in crate::cuda) fn hints() -> Hints {
-    Hints { named: None, folder: env!("CARGO_MANIFEST_DIR").into(), loader: false }
+    let wheel = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/nvrtc");
+    Hints { named: None, beside: vec![wheel], loader: false }
 }
 
 /// A folder that is removed when it is dropped.

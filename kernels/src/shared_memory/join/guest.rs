@@ -36,6 +36,11 @@ fn unmet(offer: &Offer<'_>, fault: LineFault) -> Error {
                 "rank {rank} waited {deadline:?} for rank 0 at the abstract socket @{name}, and nobody listens there: rank 0 was not started, ended, gave up, has another id, or is in another network namespace (container); start all ranks with one id, or raise the deadline"
             ),
         },
+        LineFault::Crowded => Error::NotJoined {
+            what: format!(
+                "rank {rank} waited {deadline:?} for rank 0 at the abstract socket @{name}, to which others connect faster than rank 0 can turn them away; end the processes that connect to it, or raise the deadline"
+            ),
+        },
         LineFault::System(errno) => refused(
             format_args!(
                 "to connect rank {rank} to rank 0 at the abstract socket @{name} (socket, connect)"
@@ -183,7 +188,7 @@ impl Talk<'_> {
             LineFault::Closed => format!(
                 "{rank_0} left rank {rank} at the abstract socket @{name} before all had met: it ended, or had met all its ranks without this one"
             ),
-            LineFault::Late => format!(
+            LineFault::Late | LineFault::Crowded => format!(
                 "rank {rank} waited {deadline:?} for {rank_0} {what} at the abstract socket @{name}; raise the deadline if it is only slow"
             ),
             LineFault::System(errno) => {

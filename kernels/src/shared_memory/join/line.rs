@@ -8,7 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags,
@@ -37,6 +38,8 @@ pub(super) enum LineFault {
     Closed,
     /// The time is over.
     Late,
+    /// The time is over, and other processes have connected all the while.
+    Crowded,
     /// The system refuses the operation.
     System(Errno),
 }
@@ -90,19 +93,28 @@ impl Drop for Listener {
     }
 }
 
-/// Connects to the process that listens at an abstract name; tries again as long as none listens.
+/// Connects to the process that listens at an abstract name; tries again as long as none listens. Where others connect
+/// faster than it accepts them, this process waits in the kernel's queue for its turn.
 pub(super) fn connect(name: &str, until: Instant) -> Result<Line, LineFault> {
     let address = SocketAddrUnix::new_abstract_name(name.as_bytes())?;
     let socket = socket()?;
+    ioctl_fionbio(&socket, false)?;
     let mut pause = Duration::from_micros(200);
     loop {
-        match net::connect(&socket, &address) {
-            Ok(()) => return Ok(Line::new(socket)?),
-            Err(Errno::CONNREFUSED | Errno::AGAIN | Errno::INTR) => {}
+        // No time at all would be no limit.
+        let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        set_socket_timeout(&socket, Timeout::Send, Some(left))?;
+        let late = match net::connect(&socket, &address) {
+            Ok(()) => {
+                ioctl_fionbio(&socket, true)?;
+                return Ok(Line::new(socket)?);
+            }
+            Err(Errno::CONNREFUSED) => LineFault::Late,
+            Err(Errno::AGAIN | Errno::INTR) => LineFault::Crowded,
             Err(errno) => return Err(LineFault::System(errno)),
-        }
+        };
         if Instant::now() >= until {
-            return Err(LineFault::Late);
+            return Err(late);
         }
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(5));

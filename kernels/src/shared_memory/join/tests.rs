@@ -10,6 +10,7 @@ use super::wire::{Hello, Word};
 use super::*;
 use crate::shared_memory::ending::ended;
 
+mod flood;
 mod misbehave;
 mod users;
 

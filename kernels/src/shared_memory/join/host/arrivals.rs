@@ -1,5 +1,6 @@
 //! The processes that connect to rank 0, until rank 0 knows their ranks.
 
+use std::collections::btree_map::Entry;
 use std::os::fd::AsFd;
 use std::time::Instant;
 
@@ -8,9 +9,10 @@ use rustix::process::geteuid;
 
 use super::super::line::{Line, LineFault, accept, readable};
 use super::super::wire::{Hello, Process, Word};
-use super::{Arrival, Host, STAY, TELL};
+use super::{ACCEPTED, Arrival, Host, STAY, Stray, TELL};
 use crate::Error;
 use crate::shared_memory::system::refused;
+use crate::shared_memory::unique::same_secret;
 
 impl Host<'_> {
     /// Waits for an event, and returns the processes that have sent their first packet.
@@ -46,18 +48,21 @@ impl Host<'_> {
         }
     }
 
-    /// Accepts all new connections.
+    /// Accepts new connections, [`ACCEPTED`] at most.
     fn accept(&mut self) -> Result<(), Error> {
         let own = geteuid().as_raw();
-        let Some(listener) = &self.listener else { return Ok(()) };
-        while let Some(line) =
-            accept(listener).map_err(|errno| refused("rank 0 a connection (accept)", errno))?
-        {
+        for _ in 0..ACCEPTED {
+            let Some(listener) = &self.listener else { break };
+            let line =
+                accept(listener).map_err(|errno| refused("rank 0 a connection (accept)", errno))?;
+            let Some(line) = line else { break };
             if line.uid == own {
                 self.strangers.push(line);
             } else {
                 let who = Process(line.pid);
-                self.notes.push(format!("{who} of user {} was turned away", line.uid));
+                self.note(Stray::OtherUser, || {
+                    format!("{who} of user {} was turned away", line.uid)
+                });
                 dismiss(
                     &line,
                     format!(
@@ -70,16 +75,24 @@ impl Host<'_> {
         Ok(())
     }
 
+    /// Keeps the text about the first process of a kind, and counts the others.
+    fn note(&mut self, kind: Stray, text: impl FnOnce() -> String) {
+        match self.notes.entry(kind) {
+            Entry::Vacant(entry) => _ = entry.insert((text(), 0)),
+            Entry::Occupied(entry) => entry.into_mut().1 += 1,
+        }
+    }
+
     /// Reads the first packet of a connection; dismisses a process whose packet is not understood.
     fn arrival(&mut self, line: Line) -> Result<Option<Arrival>, Error> {
         let who = Process(line.pid).to_string();
         let mut packet = match line.receive(1, Instant::now()) {
             Ok(packet) => packet,
             Err(LineFault::Closed) => {
-                self.notes.push(format!("{who} connected and left without a word"));
+                self.note(Stray::Silent, || format!("{who} connected and left without a word"));
                 return Ok(None);
             }
-            Err(LineFault::Late) => {
+            Err(LineFault::Late | LineFault::Crowded) => {
                 self.strangers.push(line);
                 return Ok(None);
             }
@@ -93,12 +106,14 @@ impl Host<'_> {
             }
         };
         let Some(hello) = Hello::decode(&packet.bytes) else {
-            self.notes.push(format!("{who} sent what no rank sends"));
+            self.note(Stray::Rubbish, || format!("{who} sent what no rank sends"));
             dismiss(&line, format!("{who} sent what no rank of this version sends"));
             return Ok(None);
         };
-        if !same(&hello.secret, &self.offer.id.secret()) {
-            self.notes.push(format!("{who} (as rank {}) came with a wrong secret", hello.rank));
+        if !same_secret(&hello.secret, &self.offer.id.secret()) {
+            self.note(Stray::WrongSecret, || {
+                format!("{who} (as rank {}) came with a wrong secret", hello.rank)
+            });
             dismiss(
                 &line,
                 format!(
@@ -176,9 +191,4 @@ fn dismiss(line: &Line, what: String) {
     let word = Word::Refused(Error::NotJoined { what });
     // A process that does not read its packets needs no answer.
     let _ = line.send(&word.encode(), &[], Instant::now() + TELL);
-}
-
-/// Whether two secrets are equal, in a time that does not depend on the place where they differ.
-fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
-    a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }

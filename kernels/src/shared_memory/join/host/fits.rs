@@ -72,7 +72,11 @@ impl Host<'_> {
         };
         let list = shown.join(", ") + &more;
         let ranks = if missing.len() == 1 { "rank" } else { "ranks" };
-        let mut notes: Vec<_> = self.notes.iter().take(4).cloned().collect();
+        let note = |(text, more): &(String, u64)| match more {
+            0 => text.clone(),
+            more => format!("{text}, and {more} more like it"),
+        };
+        let mut notes: Vec<_> = self.notes.values().map(note).collect();
         let silent = self.strangers.iter().take(4);
         notes
             .extend(silent.map(|line| format!("{} connected and said nothing", Process(line.pid))));

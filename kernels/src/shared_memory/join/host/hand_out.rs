@@ -22,7 +22,7 @@ impl Host<'_> {
                 LineFault::Closed => Error::NotJoined {
                     what: format!("{who} left: it ended, or gave up, before all had met"),
                 },
-                LineFault::Late => Error::NotJoined {
+                LineFault::Late | LineFault::Crowded => Error::NotJoined {
                     what: format!(
                         "{who} came, and did not take the memory and the processes of the others in {:?}; raise the deadline if it is only slow",
                         self.deadline
@@ -71,7 +71,9 @@ impl Host<'_> {
         let guest = &self.guests[&rank];
         let why = match guest.line.receive(0, Instant::now()) {
             Ok(_) => "sent what no rank sends".to_owned(),
-            Err(LineFault::Closed | LineFault::Late) => "left: it ended, or gave up".to_owned(),
+            Err(LineFault::Closed | LineFault::Late | LineFault::Crowded) => {
+                "left: it ended, or gave up".to_owned()
+            }
             Err(LineFault::System(errno)) => format!("cannot be heard ({errno})"),
         };
         let pid = guest.process.pid;

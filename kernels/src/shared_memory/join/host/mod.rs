@@ -22,6 +22,8 @@ use crate::shared_memory::system::refused;
 const RETRY: Duration = Duration::from_millis(2);
 /// How long rank 0 stays to tell late processes that there will be no world.
 const STAY: Duration = Duration::from_secs(1);
+/// How many connections rank 0 accepts before it looks at the ranks and at the deadline again.
+const ACCEPTED: usize = 64;
 /// How long a process may take to read that it is turned away.
 const TELL: Duration = Duration::from_millis(20);
 
@@ -37,7 +39,7 @@ pub(super) fn meet(offer: Offer<'_>) -> Result<Joined, Error> {
         strangers: Vec::new(),
         guests: BTreeMap::new(),
         turned_away: Vec::new(),
-        notes: Vec::new(),
+        notes: BTreeMap::new(),
     };
     host.all().inspect_err(|error| host.tell(error))
 }
@@ -76,10 +78,8 @@ fn take_name(offer: &Offer<'_>) -> Result<Listener, Error> {
                 });
             }
             Err(LineFault::System(errno)) => return Err(in_use(errno.to_string())),
-            Err(LineFault::Late | LineFault::Closed) if Instant::now() < offer.until => {
-                thread::sleep(RETRY);
-            }
-            Err(LineFault::Late | LineFault::Closed) => {
+            Err(_) if Instant::now() < offer.until => thread::sleep(RETRY),
+            Err(_) => {
                 return Err(in_use(format!("nobody answered there for {:?}", offer.deadline)));
             }
         }
@@ -107,10 +107,20 @@ struct Host<'a> {
     guests: BTreeMap<u32, Guest>,
     /// The connections that know the secret but do not fit, and do not know this yet.
     turned_away: Vec<Line>,
-    /// Texts about processes that came and are no ranks of this world.
-    notes: Vec<String>,
+    /// For each kind of processes that came and are no ranks of this world: a text about the first one, and the number
+    /// of the others.
+    notes: BTreeMap<Stray, (String, u64)>,
     /// The largest number of ranks that an arriving process has named.
     most: u32,
+}
+
+/// The kinds of processes that are no ranks of this world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stray {
+    WrongSecret,
+    Rubbish,
+    Silent,
+    OtherUser,
 }
 
 /// A process that knows the secret.
