@@ -33,6 +33,9 @@ mod json;
 #[cfg(target_os = "linux")]
 #[path = "command/launch.rs"]
 mod launch;
+#[cfg(target_os = "linux")]
+#[path = "command/limits.rs"]
+mod limits;
 #[path = "command/list.rs"]
 mod list;
 #[path = "command/memory.rs"]

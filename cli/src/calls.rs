@@ -1,6 +1,6 @@
 //! The callers of plans: one caller for all ranks, each rank's thread for itself, or each rank's process.
 
-use std::sync::Barrier;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -179,31 +179,76 @@ fn spmd_row<B: Send>(
     input: impl Fn(&mut B) -> &mut [u8] + Sync,
     run: impl Fn(&RankPlan<'_>, &mut B) -> Result<(), Error> + Sync,
 ) -> Result<f64, Error> {
-    let ready = Barrier::new(plan.nranks() as usize);
-    let (ready, input, run) = (&ready, &input, &run);
+    let start = CommonStart::of(plan.nranks());
+    let (start, input, run) = (&start, &input, &run);
     thread::scope(|threads| {
-        let calls: Vec<_> = (0..)
-            .map(RankId)
-            .zip(buffers)
-            .map(|(rank, mut buffer)| {
-                threads.spawn(move || {
-                    stay_on_core(rank.0);
-                    let (mine, meet) = (plan.rank(rank)?, meet.rank(rank)?);
-                    ready.wait();
-                    if !rewritten {
-                        return row(runs, || run(&mine, &mut buffer));
-                    }
-                    let mut seconds = 0.0;
-                    for _ in 0..runs {
-                        rewrite(input(&mut buffer));
-                        meet.run::<u8>(&[0], &mut [0])?;
-                        seconds += row(1, || run(&mine, &mut buffer))?;
-                    }
-                    Ok(seconds)
-                })
-            })
-            .collect();
+        let mut calls = Vec::new();
+        for (rank, mut buffer) in (0..).map(RankId).zip(buffers) {
+            let call = move || {
+                stay_on_core(rank.0);
+                let (mine, meet) = (plan.rank(rank)?, meet.rank(rank)?);
+                if !start.wait() {
+                    return Ok(0.0);
+                }
+                if !rewritten {
+                    return row(runs, || run(&mine, &mut buffer));
+                }
+                let mut seconds = 0.0;
+                for _ in 0..runs {
+                    rewrite(input(&mut buffer));
+                    meet.run::<u8>(&[0], &mut [0])?;
+                    seconds += row(1, || run(&mine, &mut buffer))?;
+                }
+                Ok(seconds)
+            };
+            match thread::Builder::new().spawn_scoped(threads, call) {
+                Ok(call) => calls.push(call),
+                Err(error) => {
+                    start.call_off();
+                    let what = format!(
+                        "the system refuses a thread for rank {}: {error}; use fewer ranks, or raise the limits (`ulimit -v`, `ulimit -u`)",
+                        rank.0
+                    );
+                    return Err(Error::SystemRefused { what });
+                }
+            }
+        }
         let mut times = calls.into_iter().map(|call| call.join().expect("a rank does not panic"));
         times.try_fold(0.0, |slowest: f64, time| Ok(slowest.max(time?)))
     })
+}
+
+/// The start of threads that begin together, or not at all.
+struct CommonStart {
+    /// The number of threads that have not come; `None` where one cannot.
+    missing: Mutex<Option<u32>>,
+    changed: Condvar,
+}
+
+impl CommonStart {
+    fn of(threads: u32) -> Self {
+        Self { missing: Mutex::new(Some(threads)), changed: Condvar::new() }
+    }
+
+    /// Waits until all threads have come; returns whether they have.
+    fn wait(&self) -> bool {
+        let mut missing = self.missing();
+        if let Some(missing) = &mut *missing {
+            *missing -= 1;
+        }
+        self.changed.notify_all();
+        while missing.is_some_and(|missing| missing > 0) {
+            missing = self.changed.wait(missing).unwrap_or_else(PoisonError::into_inner);
+        }
+        missing.is_some()
+    }
+
+    fn call_off(&self) {
+        *self.missing() = None;
+        self.changed.notify_all();
+    }
+
+    fn missing(&self) -> MutexGuard<'_, Option<u32>> {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

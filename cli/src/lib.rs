@@ -63,6 +63,8 @@ mod select;
 mod shell;
 mod signals;
 mod simulate;
+#[cfg(target_os = "linux")]
+mod stack;
 mod stats;
 mod streams;
 mod synthesize;
@@ -88,6 +90,9 @@ pub use function::{Output, output};
 
 /// Runs the command with the arguments of this process, and returns its exit code.
 pub fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    return ExitCode::from(stack::with_enough(process));
+    #[cfg(not(target_os = "linux"))]
     ExitCode::from(process())
 }
 
@@ -99,7 +104,9 @@ pub fn main_of(again: Vec<OsString>, args: Vec<OsString>) -> u8 {
     process()
 }
 
-/// Runs the command, or the work of a process that a command started as one of its ranks.
+/// Runs the command, or the work of a process that a command started as one of its ranks. Its variables are not on the
+/// stack of the caller, which may be small.
+#[inline(never)]
 fn process() -> u8 {
     #[cfg(not(target_family = "wasm"))]
     if let Some(code) = launch::become_rank().or_else(answer) {

@@ -4,6 +4,9 @@
 //! A [`Plan`] is a proved schedule with a count, a dtype and a reduce op; it runs on the callers' slices.
 //! [`mod@reference`] computes the same results in a plain way, for comparison.
 
+#[cfg(target_os = "linux")]
+#[doc(hidden)]
+pub mod allocation;
 mod blocks;
 mod buffers;
 #[doc(hidden)]

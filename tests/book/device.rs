@@ -12,7 +12,7 @@ pub(crate) fn example(code: Code) -> Error {
             tried: vec![
                 "ROUNDELAY_NVRTC is not set".to_owned(),
                 "the loader knows none of libnvrtc.so.13, libnvrtc.so.12, libnvrtc.so".to_owned(),
-                "no folder from /home/me/project upwards has target/nvrtc".to_owned(),
+                "/home/me/.cargo/bin/nvrtc does not exist".to_owned(),
             ],
         })),
         Code::KernelRefused => Error::KernelRefused(Box::new(Refused {

@@ -130,6 +130,24 @@ fn no_nvrtc_says_where_it_was_looked_for_and_what_installs_it() {
     assert!(call.refused(2, "E0415").err.contains("cannot be loaded"));
 }
 
+/// Whoever makes a folder above the working directory does not choose the library.
+#[test]
+fn nvrtc_is_not_looked_for_above_the_working_directory() {
+    let planted = tempfile::tempdir().expect("a folder");
+    let [lib, below] = ["target/nvrtc/lib", "below"].map(|name| planted.path().join(name));
+    for folder in [&lib, &below] {
+        std::fs::create_dir_all(folder).expect("a folder");
+    }
+    std::fs::write(lib.join("libnvrtc.so.99"), "planted").expect("a file");
+    let mut command = binary();
+    command.current_dir(below).env_remove("ROUNDELAY_NVRTC").env("ROUNDELAY_CACHE", "off");
+    let said = command.args(["emit", "ptx", "RingAllReduce", "-n", "3"]).output();
+    let said = said.expect("the command starts");
+    // The one that lies where cargo built the command is found.
+    let err = String::from_utf8_lossy(&said.stderr);
+    assert!(said.status.success() && !err.contains("libnvrtc.so.99"), "{err}");
+}
+
 #[test]
 fn a_program_that_is_wrong_is_never_a_kernel() {
     let text = "algorithm Half() -> AllReduce { copy(local.input, local.output); }\n";

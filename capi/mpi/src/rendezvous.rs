@@ -5,9 +5,10 @@
 //! Each side sends one line of text.
 
 use std::env;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The variable with the addresses of the listener and the secret word: `10.0.0.1:4000,192.168.0.7:4000 3f29…`.
 const WHERE: &str = "ROUNDELAY_RENDEZVOUS";
@@ -15,6 +16,11 @@ const WHERE: &str = "ROUNDELAY_RENDEZVOUS";
 const CONNECT: Duration = Duration::from_secs(3);
 /// The time that an answer may take: longer than the listener waits.
 const ANSWER: Duration = Duration::from_secs(30);
+/// The pause before a listener that closed the connection without an answer is asked again.
+const AGAIN: Duration = Duration::from_millis(20);
+/// The errors of a connection that the listener closed.
+const CUT: [ErrorKind; 3] =
+    [ErrorKind::UnexpectedEof, ErrorKind::ConnectionReset, ErrorKind::BrokenPipe];
 /// The error of ranks with different settings.
 pub(crate) const DIFFER: &str = "the ranks have different settings";
 
@@ -95,23 +101,46 @@ fn ask(said: &str) -> Result<String, String> {
             "ranks on several hosts whom nobody brings together ({WHERE} is not set): start them by `roundelay mpirun`"
         ));
     };
-    let mut tried = Vec::new();
-    for address in addresses.split(',') {
-        match talk(address, &format!("{word} {said}\n")) {
-            Ok(told) => return Ok(told),
-            Err(error) => tried.push(format!("{address}: {error}")),
+    let until = Instant::now() + ANSWER;
+    loop {
+        let (mut tried, mut is_cut) = (Vec::new(), false);
+        for address in addresses.split(',') {
+            match talk(address, &format!("{word} {said}\n")) {
+                Ok(told) => return Ok(told),
+                Err(error) => {
+                    // In a flood of connections, it may have taken this one for a stranger's.
+                    is_cut |= CUT.contains(&error.kind());
+                    tried.push(format!("{address}: {error}"));
+                }
+            }
         }
+        if !is_cut || Instant::now() > until {
+            let why = tried.join("; ");
+            return Err(format!("`roundelay mpirun` is not reached ({why}){}", hint(addresses)));
+        }
+        thread::sleep(AGAIN);
     }
-    Err(format!("`roundelay mpirun` is not reached ({})", tried.join("; ")))
+}
+
+/// Returns what to do where the listener was told of one host only.
+fn hint(addresses: &str) -> &'static str {
+    if addresses.starts_with("127.") {
+        ": it listens for this host alone, as its arguments named no other; name all hosts there (`--host`, `-hosts`)"
+    } else {
+        ""
+    }
 }
 
 fn talk(address: &str, said: &str) -> std::io::Result<String> {
-    let address = address.to_socket_addrs()?.next().ok_or(std::io::ErrorKind::NotFound)?;
+    let address = address.to_socket_addrs()?.next().ok_or(ErrorKind::NotFound)?;
     let mut line = TcpStream::connect_timeout(&address, CONNECT)?;
     line.set_read_timeout(Some(ANSWER))?;
     line.write_all(said.as_bytes())?;
     let mut told = String::new();
     BufReader::new(line).read_line(&mut told)?;
+    if told.is_empty() {
+        return Err(ErrorKind::UnexpectedEof.into());
+    }
     Ok(told.trim_end().to_owned())
 }
 

@@ -24,10 +24,11 @@ pub(crate) fn listen(events: &Sender<Event>) -> Result<(), Failure> {
     let mut signals =
         Signals::new(taken.chain([SIGCHLD])).map_err(|error| refused("signals", &error))?;
     let events = events.clone();
-    thread::spawn(move || {
+    let forward = move || {
         // A closed channel means that the process is about to end.
         signals.forever().all(|signal| events.send(Event::Signal(signal)).is_ok())
-    });
+    };
+    thread::Builder::new().spawn(forward).map_err(|error| refused("a thread", &error))?;
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use roundelay_core::check::hir::Callee;
 use roundelay_core::source::{Home, Span};
 use roundelay_core::syntax::Source;
 use roundelay_core::syntax::token::Tok;
+use roundelay_kernels::cache_folder;
 
 use super::document::{Document, Documents, path};
 use super::place::Lines;
@@ -115,24 +116,15 @@ pub(super) fn declared(document: &Document, name: &str) -> Option<Location> {
     let source = tools::find(name, |_| Err(String::new())).ok()?;
     let text = source.text()?;
     let line = text.lines().position(|line| line.contains(&format!("algorithm {name}(")))?;
-    let file = caches()?.join("roundelay").join("library").join(source.name());
-    if std::fs::read_to_string(&file).ok().as_deref() != Some(text) {
-        std::fs::create_dir_all(file.parent()?).ok()?;
-        std::fs::write(&file, text).ok()?;
+    let file = cache_folder::of_process()?.join("library").join(source.name());
+    if cache_folder::read(&file).ok().as_deref() != Some(text.as_bytes()) {
+        cache_folder::replace(&file, text.as_bytes()).ok()?;
     }
     Some(Location::new(address(&file)?, line_of(line as u32)))
 }
 
 fn line_of(line: u32) -> Range {
     Range::new(Position::new(line, 0), Position::new(line, 0))
-}
-
-/// Returns the user's folder for caches.
-fn caches() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    set("XDG_CACHE_HOME")
-        .or_else(|| set("LOCALAPPDATA"))
-        .or_else(|| Some(set("HOME")?.join(".cache")))
 }
 
 /// Returns the address of a file.

@@ -1,4 +1,5 @@
-//! The memory that is available without swapping: the system's, or less where a control group limits this process.
+//! The memory that is available without swapping: the system's, or less where a control group or a limit of addresses
+//! (`ulimit -v`) bounds this process.
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,18 @@ const VERSION_1: Files = Files {
 
 impl System<'_> {
     fn available(&self) -> Option<u64> {
-        [self.free(), self.granted()].into_iter().flatten().min()
+        [self.free(), self.granted(), self.addresses()].into_iter().flatten().min()
+    }
+
+    /// Returns the addresses that are left to this process; `None` where they are not limited.
+    fn addresses(&self) -> Option<u64> {
+        let of = |file: &str, name: &str| {
+            let text = read_to_string(self.root.join("proc/self").join(file)).ok()?;
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        let limit = of("limits", "Max address space")?;
+        Some(limit.saturating_sub(of("status", "VmSize:")?.saturating_mul(1024)))
     }
 
     /// Returns the available bytes of the whole machine.
@@ -110,6 +122,22 @@ mod tests {
     fn a_system_that_says_nothing_has_no_bound() {
         assert_eq!(with(&[]), None);
         assert_eq!(with(&[MACHINE]), Some(1_024_000));
+    }
+
+    #[test]
+    fn a_limit_of_addresses_counts() {
+        let limits = |most: &str| {
+            format!(
+                "Limit  Soft Limit  Hard Limit  Units\nMax address space         {most} unlimited bytes\n"
+            )
+        };
+        let with_limit = |most: &str| {
+            let status = ("proc/self/status", "Name:\tx\nVmSize:\t    100 kB\n");
+            with(&[MACHINE, ("proc/self/limits", &limits(most)), status])
+        };
+        assert_eq!(with_limit("unlimited"), Some(1_024_000));
+        assert_eq!(with_limit("512000"), Some(409_600));
+        assert_eq!(with_limit("2000"), Some(0));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The launchers of MPI libraries, and how each gives its ranks a variable.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
@@ -42,6 +43,53 @@ impl Flavour {
             };
         }
     }
+
+    /// Has the launcher, with the arguments of the user, give its ranks a secret variable. Arguments can be read by all
+    /// users of the host, so the launcher is told only its name, and has its value in the environment.
+    pub(super) fn entrust(
+        self,
+        command: &mut Command,
+        (name, value): (&str, String),
+        args: &[OsString],
+    ) {
+        command.env(name, value);
+        match self {
+            Self::OpenMpi => command.args(["-x", name]).args(args),
+            Self::Hydra => command.args(listing(name, args)),
+        };
+    }
+}
+
+/// Returns the user's arguments for Hydra, which passes its whole environment on unless these list what is passed: then
+/// with the name in the list.
+fn listing(name: &str, args: &[OsString]) -> Vec<OsString> {
+    let mut listing = Vec::new();
+    let mut rest = args;
+    while let [option, after @ ..] = rest
+        && let Some(word) = option.to_str().and_then(|option| option.strip_prefix('-'))
+    {
+        let word = word.strip_prefix('-').unwrap_or(word);
+        let is_value = |next: &OsString| !next.as_encoded_bytes().starts_with(b"-");
+        let values = match word {
+            "genvnone" | "envnone" => {
+                listing.extend([format!("-{}", word.replace("none", "list")).into(), name.into()]);
+                rest = after;
+                continue;
+            }
+            "genv" | "env" => 2,
+            // The name of the program can be taken for a value, which does no harm.
+            _ => usize::from(after.first().is_some_and(is_value)),
+        };
+        let (values, next) = after.split_at(values.min(after.len()));
+        listing.push(option.clone());
+        listing.extend_from_slice(values);
+        if matches!(word, "genvlist" | "envlist") && !values.is_empty() {
+            listing.last_mut().expect("the value").push(format!(",{name}"));
+        }
+        rest = next;
+    }
+    listing.extend_from_slice(rest);
+    listing
 }
 
 fn read(said: &str) -> Option<(Flavour, String)> {
@@ -60,7 +108,7 @@ fn read(said: &str) -> Option<(Flavour, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Flavour, read};
+    use super::{Flavour, listing, read};
 
     #[test]
     fn launchers_are_known_by_what_they_say() {
@@ -80,5 +128,28 @@ mod tests {
             assert!(known == flavour && line.contains(version), "{line}");
         }
         assert_eq!(read("srun 23.02"), None);
+    }
+
+    #[test]
+    fn a_list_of_what_hydra_passes_gets_the_name() {
+        let of = |args: &str| {
+            let args: Vec<_> = args.split(' ').map(Into::into).collect();
+            let listed = listing("OURS", &args);
+            listed
+                .into_iter()
+                .map(|arg| arg.into_string().expect("text"))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        for (args, listed) in [
+            ("-n 2 ./a -genvnone", "-n 2 ./a -genvnone"),
+            ("-n 2 -genvnone ./a", "-n 2 -genvlist OURS ./a"),
+            ("-genvlist A,B -n 2 ./a -envnone", "-genvlist A,B,OURS -n 2 ./a -envnone"),
+            ("-l -genv X -genvnone -envlist A ./a", "-l -genv X -genvnone -envlist A,OURS ./a"),
+            ("-genvall -hosts a,b ./a", "-genvall -hosts a,b ./a"),
+            ("-genvlist", "-genvlist"),
+        ] {
+            assert_eq!(of(args), listed, "{args}");
+        }
     }
 }

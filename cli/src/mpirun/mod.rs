@@ -1,7 +1,9 @@
 //! `roundelay mpirun`: an unchanged MPI program, whose ranks preload the library that takes over collectives.
 
+mod door;
 mod flags;
 mod flavour;
+mod hosts;
 mod rendezvous;
 
 use std::os::unix::process::ExitStatusExt as _;
@@ -11,6 +13,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use roundelay_core::diagnostics::Code;
+use roundelay_kernels::trust::only_own;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGTERM, SIGUSR1, SIGUSR2};
 
@@ -30,12 +33,9 @@ pub(crate) fn main(flags: &MpirunFlags) -> Result<u8, Failure> {
     called::alone()?;
     let library = library(flags)?;
     let (flavour, version) = Flavour::of(&flags.launcher)?;
-    let rendezvous = Rendezvous::open()?;
-    let mut variables = vec![
-        ("LD_PRELOAD", preloaded(&library)),
-        ("ROUNDELAY_MPI", flags.mode.name().to_owned()),
-        (rendezvous::NAME, rendezvous.text()),
-    ];
+    let rendezvous = Rendezvous::open(hosts::are_one(&flags.launcher, &flags.command))?;
+    let mut variables =
+        vec![("LD_PRELOAD", preloaded(&library)), ("ROUNDELAY_MPI", flags.mode.name().to_owned())];
     if flags.all {
         variables.push(("ROUNDELAY_MPI_TAKE", "all".to_owned()));
     }
@@ -46,15 +46,16 @@ pub(crate) fn main(flags: &MpirunFlags) -> Result<u8, Failure> {
         variables.push(("ROUNDELAY_ALGORITHM", text.clone()));
     }
     say(format!("roundelay: {} is {version}", flags.launcher.display()));
-    for (name, value) in &variables {
-        // The secret word is not printed.
-        let shown = if *name == rendezvous::NAME { value.split(' ').next() } else { None };
-        say(format!("roundelay: ranks have {name}={}", shown.unwrap_or(value)));
+    let meeting = rendezvous.text();
+    // The secret word is not printed.
+    let shown = (rendezvous::NAME, meeting.split(' ').next().unwrap_or_default().to_owned());
+    for (name, value) in variables.iter().chain([&shown]) {
+        say(format!("roundelay: ranks have {name}={value}"));
     }
     let mut command = Command::new(&flags.launcher);
     flavour.set(&mut command, &variables);
-    command.args(&flags.command);
-    rendezvous.serve();
+    flavour.entrust(&mut command, (rendezvous::NAME, meeting), &flags.command);
+    rendezvous.serve()?;
     run(command)
 }
 
@@ -62,12 +63,9 @@ pub(crate) fn main(flags: &MpirunFlags) -> Result<u8, Failure> {
 fn run(mut command: Command) -> Result<u8, Failure> {
     let (sender, events) = channel();
     listen(&sender)?;
-    let mut child = command.spawn().map_err(|error| {
-        let program = command.get_program().display();
-        Failure::usage(Code::BadCall, format!("{program} cannot be started: {error}"))
-    })?;
-    let pid = Pid::from_child(&child);
-    thread::spawn(move || {
+    let (started, child) = channel();
+    let forward = move || {
+        let Ok(pid) = child.recv() else { return };
         for event in events {
             if let Event::Signal(signal) = event
                 && FORWARDED.contains(&signal)
@@ -77,7 +75,17 @@ fn run(mut command: Command) -> Result<u8, Failure> {
                 _ = kill_process(pid, signal);
             }
         }
-    });
+    };
+    thread::Builder::new().spawn(forward).map_err(|error| {
+        let title = format!("the system refuses a thread for the launcher's signals: {error}");
+        Failure::usage(Code::SystemRefused, title)
+    })?;
+    let mut child = command.spawn().map_err(|error| {
+        let program = command.get_program().display();
+        Failure::usage(Code::BadCall, format!("{program} cannot be started: {error}"))
+    })?;
+    // The thread waits for it.
+    _ = started.send(Pid::from_child(&child));
     let status = child.wait().map_err(|error| {
         Failure::usage(Code::SystemRefused, format!("the launcher is not waited for: {error}"))
     })?;
@@ -108,8 +116,9 @@ fn library(flags: &MpirunFlags) -> Result<PathBuf, Failure> {
     let own = std::env::current_exe().unwrap_or_default();
     let folder = own.parent().unwrap_or(Path::new("."));
     let places = [folder.join(NAME), folder.join("../lib").join(NAME)];
-    places
-        .iter()
-        .find_map(|place| place.canonicalize().ok())
-        .ok_or_else(|| none(format!("{NAME} is not beside this command, in {}", folder.display())))
+    let place = places.iter().find(|place| place.exists());
+    let place = place.ok_or_else(|| {
+        none(format!("{NAME} is not beside this command, in {}", folder.display()))
+    })?;
+    only_own(place).map_err(|why| none(format!("{NAME} beside this command is not used: {why}")))
 }

@@ -7,71 +7,60 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use roundelay::UniqueId;
 use roundelay_core::diagnostics::Code;
 
+use super::door::{Door, Guest, LINE};
 use crate::report::Failure;
 
 /// The variable that tells ranks where it is.
 pub(super) const NAME: &str = "ROUNDELAY_RENDEZVOUS";
 /// The time that hosts have from the first one on.
 const DEADLINE: Duration = Duration::from_secs(20);
-/// The time that a line may take once its connection is open.
-const LINE: Duration = Duration::from_secs(5);
-/// The longest line: as many ranks as there may be.
-const LONGEST: u64 = 1 << 20;
 
-pub(super) struct Rendezvous {
-    listener: TcpListener,
-    word: String,
-}
-
-/// A host that connected, with its line.
-struct Guest {
-    line: TcpStream,
-    said: String,
-}
+pub(super) struct Rendezvous(Door);
 
 impl Rendezvous {
-    pub(super) fn open() -> Result<Self, Failure> {
-        let refused = |error: std::io::Error| {
-            Failure::usage(Code::SystemRefused, format!("the hosts have no place to meet: {error}"))
-        };
-        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(refused)?;
+    /// Listens: where all ranks are on this host, only on its loopback interface.
+    pub(super) fn open(is_one_host: bool) -> Result<Self, Failure> {
+        let address = if is_one_host { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
+        let listener = TcpListener::bind((address, 0)).map_err(refused)?;
         // Part of each id is a secret that cannot be guessed.
         let word = UniqueId::new()?.to_hex()[32..96].to_owned();
-        Ok(Self { listener, word })
+        Ok(Self(Door { listener, word, limit: LINE }))
     }
 
     /// Returns the text for the ranks: the addresses of this host, and the word.
     pub(super) fn text(&self) -> String {
-        let port = self.listener.local_addr().map_or(0, |address| address.port());
+        let address = self.0.listener.local_addr().ok();
+        let port = address.map_or(0, |address| address.port());
+        let is_one_host = address.is_some_and(|address| address.ip().is_loopback());
         let own = fs::read_to_string("/proc/self/net/fib_trie").unwrap_or_default();
-        let mut own: Vec<_> =
-            addresses(&own).into_iter().filter(|own| !own.is_loopback()).collect();
+        let own = addresses(&own).into_iter().filter(|own| !own.is_loopback() && !is_one_host);
+        let mut own: Vec<_> = own.collect();
         // On another host it names that host itself, so it comes last.
         own.push(Ipv4Addr::LOCALHOST);
         let own: Vec<_> = own.iter().map(|address| format!("{address}:{port}")).collect();
-        format!("{} {}", own.join(","), self.word)
+        format!("{} {}", own.join(","), self.0.word)
     }
 
     /// Answers from now on, for as long as this process lives.
-    pub(super) fn serve(self) {
+    pub(super) fn serve(self) -> Result<(), Failure> {
         let (sender, guests) = channel();
-        thread::spawn(move || answer(&guests));
-        thread::spawn(move || {
-            for line in self.listener.incoming().flatten() {
-                let (sender, word) = (sender.clone(), self.word.clone());
-                thread::spawn(move || read(line, &word, &sender));
-            }
-        });
+        thread::Builder::new().spawn(move || answer(&guests)).map_err(refused)?;
+        thread::Builder::new().spawn(move || self.0.open(&sender)).map_err(refused)?;
+        Ok(())
     }
+}
+
+fn refused(error: io::Error) -> Failure {
+    Failure::usage(Code::SystemRefused, format!("the hosts have no place to meet: {error}"))
 }
 
 /// Returns the addresses of this host, as the kernel's table of routes has them.
@@ -86,22 +75,6 @@ fn addresses(trie: &str) -> BTreeSet<Ipv4Addr> {
         }
     }
     found
-}
-
-/// Reads the line of a guest, if it begins with the word.
-fn read(line: TcpStream, word: &str, guests: &Sender<Guest>) {
-    let read = || -> std::io::Result<String> {
-        line.set_read_timeout(Some(LINE))?;
-        let mut said = String::new();
-        BufReader::new((&line).take(LONGEST)).read_line(&mut said)?;
-        Ok(said)
-    };
-    if let Ok(said) = read()
-        && let Some(said) = said.strip_prefix(word)
-    {
-        // The receiver is gone when the process ends.
-        _ = guests.send(Guest { said: said.trim().to_owned(), line });
-    }
 }
 
 /// Answers the hosts of one job after another.
@@ -120,11 +93,17 @@ fn answer(guests: &Receiver<Guest>) {
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         };
-        for mut guest in here {
-            // A guest that has gone gets no answer.
-            _ = guest.line.write_all(format!("{told}\n").as_bytes());
+        for guest in here {
+            // A guest that has gone, or does not read, gets no answer.
+            _ = say(guest.line, &told);
         }
     }
+}
+
+fn say(mut line: TcpStream, told: &str) -> io::Result<()> {
+    line.set_nonblocking(false)?;
+    line.set_write_timeout(Some(LINE))?;
+    line.write_all(format!("{told}\n").as_bytes())
 }
 
 /// The line of a host about its ranks.
