@@ -252,3 +252,27 @@ impl CommonStart {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The results of threads that start together, of which `missing` cannot be started.
+    fn started(threads: u32, missing: u32) -> Vec<bool> {
+        let start = &CommonStart::of(threads);
+        thread::scope(|scope| {
+            let others: Vec<_> =
+                (missing..threads).map(|_| scope.spawn(move || start.wait())).collect();
+            if missing > 0 {
+                start.call_off();
+            }
+            others.into_iter().map(|other| other.join().expect("no panic")).collect()
+        })
+    }
+
+    #[test]
+    fn threads_start_together_or_not_at_all() {
+        assert_eq!(started(4, 0), [true; 4]);
+        assert_eq!(started(4, 1), [false; 3]);
+    }
+}

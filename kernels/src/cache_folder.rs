@@ -1,5 +1,5 @@
 //! The folder of files that processes keep for later ones: compiled kernels, the ways of worlds, and the library's
-//! sources for editors. It is used only where this user and root alone can write, whoever named it.
+//! sources for editors. It is used only where this user and root alone can write, also if a variable names it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(of(&[]), None);
     }
 
-    /// What another user may have put into the folder is not read, and nothing is written there.
+    /// Files that another user may have put into the folder are not read, and nothing is written there.
     #[cfg(unix)]
     #[test]
     fn a_folder_that_others_can_write_is_not_used() {

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Returns the path without links, if nobody but this user and root can change what lies there.
+/// Returns the path without links, if this user and root alone can change what lies there.
 ///
 /// The file or the folder, and each folder above it, must be the user's or root's, and no other user may write to it. A
 /// folder with the sticky bit, such as `/tmp`, may be above: others can make files there, but cannot put one in the

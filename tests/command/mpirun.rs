@@ -88,7 +88,7 @@ fn a_library_that_others_can_write_is_not_preloaded() {
     fs::hard_link(command, &own).expect("a file of the tests");
     fs::write(&library, "").expect("a file of the tests");
     let launcher = launcher(folder.path(), "HYDRA");
-    let mut code = |mode| {
+    let code = |mode| {
         fs::set_permissions(&library, fs::Permissions::from_mode(mode)).expect("of the tests");
         let mut command = std::process::Command::new(&own);
         command.args(["mpirun", "--launcher"]).arg(&launcher).args(["--", "./x"]);

@@ -38,7 +38,7 @@ pub(super) struct Guest {
 struct Arrival {
     line: TcpStream,
     until: Instant,
-    /// What was read: at most the length of the word, until it is the word.
+    /// The bytes that were read: at most the length of the word, until they are the word.
     said: Vec<u8>,
     is_known: bool,
 }
@@ -51,7 +51,7 @@ enum Heard {
 }
 
 impl Door {
-    /// Reads lines, and sends on those that begin with the word, for as long as somebody receives them.
+    /// Reads lines, and sends on those that begin with the word, for as long as there is a receiver.
     pub(super) fn open(&self, guests: &Sender<Guest>) {
         // A listener that blocks would be in the way of lines.
         if self.listener.set_nonblocking(true).is_err() {
@@ -201,10 +201,10 @@ mod tests {
         let start = Instant::now();
         let mut drip = connect();
         drip.write_all(word.as_bytes()).expect("it is open");
-        while start.elapsed() < limit * 3 && drip.write_all(b"x").is_ok() {
+        while start.elapsed() < limit * 10 && drip.write_all(b"x").is_ok() {
             thread::sleep(limit / 10);
         }
-        assert!(is_closed(&mut drip, long) && start.elapsed() > limit);
+        assert!((limit..limit * 10).contains(&start.elapsed()), "{:?}", start.elapsed());
         // A guest without an end of its line cannot fill the memory.
         let mut endless = connect();
         endless.write_all(word.as_bytes()).expect("it is open");

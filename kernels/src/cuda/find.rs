@@ -1,7 +1,7 @@
 //! The search for NVRTC. A place that the variable names is the only place; otherwise the search takes the loader's
 //! path, then the folder `nvrtc` beside the program, or the one that `cargo xtask nvrtc` installs where cargo built the
 //! program. What lies there is loaded only if this user and root alone can write it. The working directory is not
-//! searched: whoever made one of the folders above it could choose the library.
+//! searched: another user who made one of the folders above it could choose the library.
 
 use std::ffi::OsString;
 use std::fs;

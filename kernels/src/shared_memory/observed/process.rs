@@ -1,8 +1,10 @@
 //! Processes of this host, as `/proc` shows them.
 
 use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
 
 use super::printable;
 
@@ -43,7 +45,10 @@ pub(super) fn paths(pid: u32) -> Vec<PathBuf> {
 pub(super) fn arenas(pid: u32) -> Vec<(u64, File)> {
     let mut arenas: Vec<(u64, File)> = Vec::new();
     for path in paths(pid) {
-        let Ok(file) = File::open(path) else { continue };
+        // A pipe of that name would keep this process waiting for a writer.
+        let flags = OFlags::NONBLOCK.bits() as i32;
+        let opened = File::options().read(true).custom_flags(flags).open(path);
+        let Ok(file) = opened else { continue };
         let Ok(id) = file.metadata().map(|about| about.ino()) else { continue };
         if arenas.iter().all(|(known, _)| *known != id) {
             arenas.push((id, file));
