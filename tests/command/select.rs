@@ -1,5 +1,7 @@
 //! `roundelay select`: which algorithm for which sizes, and selection files.
 
+use roundelay::Collective;
+
 use super::call::{TempFile, roundelay, with_input};
 
 const MACHINE: [&str; 4] =
@@ -30,6 +32,47 @@ fn ranges_end_where_another_algorithm_is_faster() {
         assert!(share > 0.0 && share <= 1.0, "{range:#}");
     }
     assert_eq!(expected, (1 << 30) + 1, "the last range ends at 1 GiB");
+}
+
+/// Time and bound are those of one size, so no algorithm is faster than the bound: at sizes that are no whole number of
+/// elements or blocks, and at the ends of ranges, which are found by search.
+#[test]
+fn no_share_of_a_bound_is_more_than_all_of_it() {
+    let topologies = [
+        "full_mesh(3, 25GB/s)",
+        "full_mesh(8, 25GB/s, 2us) without (0, 1)",
+        "ring(6, 10GB/s)",
+        "spine_leaf(2, 4, 2, 3, 25GB/s)",
+        "islands(2, 4, 200GB/s, 1us, 25GB/s, 5us)",
+        "groups([5, 3], 25GB/s, 2us, 5GB/s, 7us)",
+        "tests/topo/aws-p4d-8a100-vm.xml",
+    ];
+    // Links without latency and engines that cost nothing leave the bandwidth alone.
+    let free = "latency = 0us\nmessage = 0us\nbandwidth = 25GB/s\nreduce = 1000000GB/s\ncopy = 1000000GB/s\n";
+    let free = TempFile::new("free.costs", free.as_bytes());
+    let costs = [&[][..], &["--costs", free.path()]];
+    let (mut shares, mut reached) = (0, 0);
+    let mut hold = |report: &serde_json::Value, of: &str| {
+        for range in report["ranges"].as_array().unwrap() {
+            let Some(share) = range["share"].as_f64() else { continue };
+            assert!(share > 0.0 && share <= 1.0 + 1e-9, "{of}: {range:#}");
+            shares += 1;
+            reached += usize::from(share > 0.999);
+        }
+    };
+    for (at, topology) in topologies.into_iter().enumerate() {
+        let machine = ["--topology", topology];
+        let machine = if topology.starts_with("tests") { &MACHINE[..] } else { &machine };
+        for collective in Collective::ALL.map(Collective::name) {
+            let sizes = ["--bytes", "97,1001,65537,10000019,1073741827"];
+            let flags = [machine, costs[at % 2], &sizes].concat();
+            let all = ["select", collective, "--format", "json"];
+            hold(&roundelay(&[&all[..], &flags].concat()).ends(0).json(), topology);
+        }
+        let ranges = [&["AllReduce"], machine, costs[1]].concat();
+        hold(&json(&ranges), topology);
+    }
+    assert!(shares > 200 && reached > 10, "{reached} of {shares}");
 }
 
 #[test]

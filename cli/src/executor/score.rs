@@ -127,7 +127,7 @@ fn scored(
     let dtype = flags.data.dtype;
     let ccl_buffer = flags.data.of_ccl(executor);
     let seconds = simulated::seconds(executor, bytes, ccl_buffer, dtype, &flags.links)?;
-    let least = simulated::least(executor, bytes, &flags.links)?;
+    let least = simulated::least(executor, bytes, dtype, &flags.links)?;
     let measured = match runner {
         None => Ok(None),
         Some(runner) => {

@@ -38,9 +38,17 @@ pub(super) fn seconds(
     loops(executor, bytes, ccl_buffer, dtype)?.into_iter().map(time).sum()
 }
 
-/// Returns the least seconds of any algorithm, by bandwidth or by latency, whichever is more.
-pub(super) fn least(executor: &Executor, bytes: u64, links: &LinkFlags) -> Result<f64, Failure> {
+/// Returns the least seconds of any algorithm for the whole elements of a size, by bandwidth or by latency, whichever is
+/// more.
+pub(super) fn least(
+    executor: &Executor,
+    bytes: u64,
+    dtype: DType,
+    links: &LinkFlags,
+) -> Result<f64, Failure> {
     let (n, topology) = (executor.nranks(), &executor.topology);
+    let element = executor.units() * dtype.size() as u64;
+    let bytes = bytes / element * element;
     let unit = if topology.is_relative() { links.bandwidth } else { 1.0 };
     let by_bandwidth =
         bound(topology, n, executor.collective, executor.root())?.seconds(bytes) / unit;

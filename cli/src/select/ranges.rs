@@ -62,8 +62,8 @@ impl Question<'_> {
         let row = |bytes: &u64| {
             let choice = self.choice(*bytes);
             let best = choice.best()?;
-            let range =
-                Range::new((*bytes, best), (*bytes, best), bound.as_ref(), why::of(&choice));
+            let ends = [(*bytes, best), (*bytes, best)];
+            let range = self.range(ends, bound.as_ref(), why::of(&choice));
             Some(Range { order: order(&choice), ..range })
         };
         sizes.iter().filter_map(row).collect()
@@ -91,18 +91,43 @@ impl Question<'_> {
         let mut found: Vec<Range> = Vec::new();
         for (index, (begun, to, choice)) in ends.iter().enumerate() {
             let Some(best) = choice.best() else { continue };
-            let at_start = begun.ranked.iter().find(|row| row.algorithm == best.algorithm);
+            let of_best = |choice: &Choice| {
+                choice.ranked.iter().find(|row| row.algorithm == best.algorithm).cloned()
+            };
+            let at_start = of_best(begun);
+            // The last choice before the next range is of a size close to the last one.
+            let at_end = of_best(&self.choice(*to));
             let middle = self.choice(middle(begun.bytes, *to));
             let mut reason = why::of(&middle);
             let next = ends.get(index + 1);
             if let Some((beyond, _, next)) = next {
                 reason.push_str(&why::beyond(&middle, beyond.bytes, next));
             }
-            let start = (begun.bytes, at_start.unwrap_or(best));
-            let range = Range::new(start, (*to, best), bound.as_ref(), reason);
+            let from = (begun.bytes, at_start.as_ref().unwrap_or(best));
+            let to = (*to, at_end.as_ref().unwrap_or(best));
+            let range = self.range([from, to], bound.as_ref(), reason);
             found.push(Range { open: next.is_none(), order: order(choice), ..range });
         }
         found
+    }
+
+    /// Makes the range from one size to another, with the row of the algorithm at each.
+    fn range(&self, ends: [(u64, &Row); 2], bound: Option<&Bound>, why: String) -> Range {
+        let [(from, _), (to, last)] = ends;
+        let seconds = ends.map(|(_, row)| row.time.seconds());
+        // The time is that of whole elements of every unit.
+        let unit = self.collective.max_units(self.nranks);
+        let share = |bound: &Bound| bound.seconds(to / unit * unit) / seconds[1];
+        Range {
+            from,
+            to,
+            open: false,
+            algorithm: last.algorithm.clone(),
+            seconds,
+            share: bound.filter(|_| seconds[1] > 0.0).map(share),
+            why,
+            order: None,
+        }
     }
 
     /// Returns the bandwidth bound, on a topology that gives bandwidths.
@@ -129,24 +154,6 @@ impl Question<'_> {
             }
         }
         (low, high)
-    }
-}
-
-impl Range {
-    /// Makes the range from one size to another, with the row of the algorithm at each.
-    fn new(from: (u64, &Row), to: (u64, &Row), bound: Option<&Bound>, why: String) -> Self {
-        let seconds = [from.1.time.seconds(), to.1.time.seconds()];
-        let share = |bound: &Bound| bound.seconds(to.0) / seconds[1];
-        Self {
-            from: from.0,
-            to: to.0,
-            open: false,
-            algorithm: to.1.algorithm.clone(),
-            seconds,
-            share: bound.filter(|_| seconds[1] > 0.0).map(share),
-            why,
-            order: None,
-        }
     }
 }
 

@@ -350,6 +350,9 @@ impl Synthesis<'_> {
             best = Some((seconds, slices));
         }
         let timed = best.map(|(seconds, slices)| {
+            // The time is that of whole elements.
+            let elements = count_of_size(flags.collective, self.nranks, bytes, 4);
+            let bytes = flags.collective.bytes(elements, self.nranks, 4);
             let bound = self.bound(trees) * bytes as f64 / bandwidth;
             let share_of_the_bound = if seconds > 0.0 { bound / seconds } else { 1.0 };
             Timed { slices, seconds, algbw: bytes as f64 / seconds, share_of_the_bound }

@@ -111,7 +111,8 @@ pub(super) fn main(flags: &SynthesisFlags) -> Result<bool, Failure> {
     let at = |executor: &Executor| -> Result<Vec<f64>, Failure> {
         sizes.iter().map(|bytes| Ok(search.seconds(executor, *bytes)? * 1e6)).collect()
     };
-    let least = |bytes: &u64| Ok(simulated::least(&executor, *bytes, &flags.links)? * 1e6);
+    let least =
+        |bytes: &u64| Ok(simulated::least(&executor, *bytes, DType::F32, &flags.links)? * 1e6);
     let score = Score {
         synthesized: at(&executor)?,
         library: search.ours().as_ref().map(at).transpose()?,
