@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-use roundelay_core::check::dependencies::Dependencies;
+use roundelay_core::check::dependencies::{Dependencies, SourceFiles};
 use roundelay_core::check::{CheckedSource, Frontend};
 use roundelay_core::compile_with;
 use roundelay_core::diagnostics::near::nearest;
@@ -15,6 +15,7 @@ use roundelay_core::layout::Configured;
 use roundelay_core::lints::Levels;
 use roundelay_core::program::CompiledSource;
 use roundelay_core::render::render;
+use roundelay_core::syntax::used::UsedFiles;
 use roundelay_core::syntax::{Source, bounded};
 
 use crate::{Problem, Topology, library};
@@ -177,7 +178,37 @@ pub fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
 /// # Errors
 /// All errors in the source.
 pub fn compile(source: &Source) -> Result<CompiledSource, Vec<Diagnostic>> {
-    compile_with(source, Frontend::File, &Dependencies { prelude: library::SOURCES, load: &file })
+    let files = FilesOnDisk::of(source.name());
+    compile_with(source, Frontend::File, &Dependencies { prelude: library::SOURCES, load: &files })
+}
+
+/// The files on the disk that a source may use.
+#[derive(Debug)]
+pub struct FilesOnDisk(UsedFiles);
+
+impl FilesOnDisk {
+    /// Returns the files that the source at a path may use.
+    pub fn of(path: &str) -> Self {
+        Self(UsedFiles::of(Path::new(path)))
+    }
+
+    /// Tests a path by its text alone.
+    ///
+    /// # Errors
+    /// The reason why the file may not be read.
+    pub fn permits(&self, path: &str) -> Result<(), String> {
+        self.0.permits(Path::new(path))
+    }
+}
+
+impl SourceFiles for FilesOnDisk {
+    fn identity(&self, path: &str) -> Result<String, String> {
+        self.0.identity(Path::new(path))
+    }
+
+    fn read(&self, path: &str) -> Result<Source, String> {
+        Ok(Source::from_bytes(path, &self.0.read(Path::new(path))?))
+    }
 }
 
 /// Reads a file as a source.
@@ -189,12 +220,9 @@ pub fn file(path: &str) -> Result<Source, String> {
 }
 
 /// Returns the declarations of a source, as far as they could be checked, with all its errors, for an editor.
-/// `read` reads a file that the source uses; the path begins where the source's name does.
-pub fn examined(
-    source: &Source,
-    read: &dyn Fn(&str) -> Result<Source, String>,
-) -> (CheckedSource, Vec<Diagnostic>) {
-    let dependencies = Dependencies { prelude: library::SOURCES, load: read };
+/// `files` are those that the source may use.
+pub fn examined(source: &Source, files: &dyn SourceFiles) -> (CheckedSource, Vec<Diagnostic>) {
+    let dependencies = Dependencies { prelude: library::SOURCES, load: files };
     roundelay_core::examined(source, Frontend::File, &dependencies)
 }
 

@@ -51,7 +51,7 @@ pub mod turns;
 pub mod uneven;
 pub mod units;
 
-use check::dependencies::Dependencies;
+use check::dependencies::{Dependencies, Sources};
 use check::{CheckedSource, Frontend};
 use diagnostics::{Diagnostic, Finding};
 use ids::RankId;
@@ -96,8 +96,9 @@ pub fn examined(
 ) -> (CheckedSource, Vec<Diagnostic>) {
     let (file, mut errors) = syntax::parse(source);
     // The part that the parser could read is checked too: the author sees all errors at once.
-    let open = vec![source.name().to_owned()];
-    let (checked, found) = check::checked(&file, source, frontend, dependencies, open, &[]);
+    let sources = Sources::new(dependencies);
+    let open = vec![sources.start(source)];
+    let (checked, found) = check::checked(&file, source, frontend, &sources, open, &[]);
     errors.extend(found);
     (checked, errors)
 }

@@ -8,12 +8,13 @@ use proc_macro::TokenStream;
 use proc_macro2::{Ident, Span, TokenStream as TokenStream2, TokenTree};
 use quote::quote;
 use roundelay_core::check::Frontend;
-use roundelay_core::check::dependencies::Dependencies;
+use roundelay_core::check::dependencies::{Dependencies, SourceFiles};
 use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
 use roundelay_core::expansion::Outcome;
 use roundelay_core::expansion::rust::{self, Origin};
 use roundelay_core::program::CompiledSource;
 use roundelay_core::source::Span as Place;
+use roundelay_core::syntax::used::UsedFiles;
 use roundelay_core::syntax::{Source, bounded};
 use roundelay_core::{compile_with, expansion, syntax};
 use roundelay_library::SOURCES;
@@ -82,7 +83,7 @@ fn block(input: TokenStream) -> TokenStream {
         span: &start,
     };
     let range = |span: Place| (start(span), end(&spans, span.hi));
-    let used = Used::beside(Span::call_site());
+    let used = Used::beside(Span::call_site(), source.name());
     match used.compile(&source, Frontend::Macro).and_then(|checked| proved(checked, &source)) {
         Ok((checked, _)) if typed(&checked) => {
             rust::stubs(&syntax::parse(&source).0, &start).into()
@@ -151,7 +152,7 @@ fn included(source: &Source, place: Span) -> TokenStream2 {
     let name = source.name();
     let origin =
         Origin { file: quote!(#name), locate: &|span| source.location(span), span: &|_| place };
-    let used = Used::beside(place);
+    let used = Used::beside(place, name);
     match used.compile(source, Frontend::File).and_then(|checked| proved(checked, source)) {
         Ok((checked, _)) if typed(&checked) => rust::stubs(&syntax::parse(source).0, &|_| place),
         Ok((checked, warnings)) => {
@@ -173,12 +174,15 @@ fn included(source: &Source, place: Span) -> TokenStream2 {
 /// The files that a source uses, found beside the file that the macro stands in.
 struct Used {
     place: Span,
-    files: RefCell<Vec<String>>,
+    files: UsedFiles,
+    /// The files that were read.
+    read: RefCell<Vec<String>>,
 }
 
 impl Used {
-    fn beside(place: Span) -> Self {
-        Self { place, files: RefCell::default() }
+    /// Returns the files beside the file that `place` stands in, for a source of that name.
+    fn beside(place: Span, name: &str) -> Self {
+        Self { place, files: UsedFiles::of(&find(place, name)), read: RefCell::default() }
     }
 
     fn compile(
@@ -186,19 +190,27 @@ impl Used {
         source: &Source,
         frontend: Frontend,
     ) -> Result<CompiledSource, Vec<Diagnostic>> {
-        let load = |name: &str| {
-            let file = find(self.place, name);
-            let bytes = bounded::file(&file).map_err(|why| format!("{}: {why}", file.display()))?;
-            self.files.borrow_mut().push(name.to_owned());
-            Ok(Source::from_bytes(name, &bytes))
-        };
-        compile_with(source, frontend, &Dependencies { prelude: SOURCES, load: &load })
+        compile_with(source, frontend, &Dependencies { prelude: SOURCES, load: self })
     }
 
     /// Makes the expansion depend on the files, so that it is made anew when one of them changes.
     fn rebuild(&self) -> TokenStream2 {
-        let files = self.files.borrow();
+        let files = self.read.borrow();
         quote!(#(const _: &[u8] = ::core::include_bytes!(#files);)*)
+    }
+}
+
+impl SourceFiles for Used {
+    fn identity(&self, path: &str) -> Result<String, String> {
+        let file = find(self.place, path);
+        self.files.identity(&file).map_err(|why| format!("{}: {why}", file.display()))
+    }
+
+    fn read(&self, path: &str) -> Result<Source, String> {
+        let file = find(self.place, path);
+        let bytes = self.files.read(&file).map_err(|why| format!("{}: {why}", file.display()))?;
+        self.read.borrow_mut().push(path.to_owned());
+        Ok(Source::from_bytes(path, &bytes))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Builds the binary once and calls it. Apart: every test of the command does this.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -99,7 +99,7 @@ impl Call {
 /// A file in a folder of its own, gone when dropped.
 pub(super) struct TempFile {
     path: PathBuf,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl TempFile {
@@ -107,10 +107,14 @@ impl TempFile {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).expect("a temporary file");
-        Self { path, _folder: folder }
+        Self { path, folder: folder }
     }
 
     pub(super) fn path(&self) -> &str {
         self.path.to_str().expect("a temporary path is text")
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 }

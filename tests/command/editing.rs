@@ -143,8 +143,17 @@ fn a_server_speaks_over_pipes_and_ends_as_the_protocol_says() {
     assert_eq!(server.0.wait().expect("it ends").code(), Some(0));
 
     // What is no message of the protocol ends the server with an error, and no panic.
-    let call = super::call::with_input(&["lsp"], b"Content-Length: 5\r\n\r\n{nope");
-    assert!(call.code != 0, "{}", call.err);
+    for (text, why) in [
+        ("Content-Length: 5\r\n\r\n{nope", "no JSON of the protocol"),
+        ("Content-Length: 100000000000000\r\n\r\n{}", "100000000000000 bytes; the largest has"),
+        ("Content-Length: -1\r\n\r\n{}", "`-1` is no length"),
+        ("Content-Length: 1000\r\n\r\n{}", "cut off after 2"),
+        ("what\r\n\r\n", "`what` is no header"),
+    ] {
+        let call = super::call::with_input(&["lsp"], text.as_bytes());
+        assert_eq!(call.code, 2, "{}", call.err);
+        assert!(call.err.contains("E0507") && call.err.contains(why), "{text}: {}", call.err);
+    }
 }
 
 /// The first Ctrl-C ends a check with the results so far, within one proof too.

@@ -36,17 +36,130 @@ fn a_source_has_a_limit_that_can_be_set() {
     assert!(code == 1 && err.contains("E0122") && err.contains("more than 250 bytes"), "{err}");
 }
 
+/// A page in a folder, with the folder.
+fn page(uses: &[&str]) -> TempFile {
+    let uses: String = uses.iter().map(|path| format!("use \"{path}\";\n")).collect();
+    let text =
+        format!("{uses}pub algorithm A() -> AllReduce {{ copy(local.input, local.output); }}\n");
+    TempFile::new("page.coll", text.as_bytes())
+}
+
+/// What is wrong in a used file is quoted, so no other file than a program is read.
 #[cfg(unix)]
 #[test]
-fn devices_pipes_and_folders_are_no_sources_to_use() {
-    for (path, kind) in [("/dev/zero", "a device or a pipe"), ("/", "a folder")] {
-        let text = format!(
-            "use \"{path}\";\nalgorithm A() -> AllReduce {{ copy(local.input, local.output); }}\n"
-        );
-        let file = TempFile::new("endless.coll", text.as_bytes());
-        let call = roundelay(&["check", file.path()]).refused(1, "E0122");
-        assert!(call.err.contains(kind), "{}", call.err);
+fn only_files_of_programs_are_used() {
+    let secret = "root:secret";
+    let other = TempFile::new("passwd", secret.as_bytes());
+    let text = "`use` reads only files whose names end in `.coll`";
+    for path in ["/dev/zero", "/etc/passwd", "/", "..", "", other.path(), "page.coll.txt"] {
+        let call = roundelay(&["check", page(&[path]).path()]).refused(1, "E0122");
+        assert!(call.err.contains(text) && !call.err.contains("root:"), "{path}: {}", call.err);
     }
+    let page = page(&["used.coll"]);
+    let used = page.folder().join("used.coll");
+    let links = [
+        ("/dev/zero", "a link to a file whose name"),
+        (other.path(), "a link to a file whose name"),
+        ("used.coll", "symbolic links"),
+    ];
+    for (to, why) in links {
+        std::os::unix::fs::symlink(to, &used).expect("a link");
+        let call = roundelay(&["check", page.path()]).refused(1, "E0122");
+        assert!(call.err.contains(why) && !call.err.contains("secret"), "{to}: {}", call.err);
+        std::fs::remove_file(&used).expect("it was there");
+    }
+    let pipe = Command::new("mkfifo").arg(&used).status().expect("mkfifo starts");
+    assert!(pipe.success());
+    let call = roundelay(&["check", page.path()]).refused(1, "E0122");
+    assert!(call.err.contains("a device or a pipe"), "{}", call.err);
+    std::fs::remove_file(&used).expect("it was there");
+    std::fs::create_dir(&used).expect("a folder");
+    let call = roundelay(&["check", page.path()]).refused(1, "E0122");
+    assert!(call.err.contains("a folder"), "{}", call.err);
+}
+
+/// A checker of strangers' pages keeps them in their folders.
+#[cfg(unix)]
+#[test]
+fn the_folder_of_used_files_can_be_fixed() {
+    let right = "pub algorithm B() -> AllReduce { copy(local.input, local.output); }\n";
+    let elsewhere = TempFile::new("b.coll", right.as_bytes());
+    let outside = "outside the folder of the source";
+    let up = format!("..{}", elsewhere.path().strip_prefix("/tmp").unwrap_or("/b.coll"));
+    for (path, why) in [
+        (elsewhere.path(), outside),
+        (&*up, outside),
+        ("/nowhere/at/all.coll", outside),
+        ("c/../../b.coll", outside),
+        ("link.coll", outside),
+        ("c/link.coll", outside),
+        ("c/b.coll", ""),
+        ("c/../c/./b.coll", ""),
+        ("missing.coll", "No such file"),
+    ] {
+        let page = page(&[path]);
+        let folder = page.folder().join("c");
+        std::fs::create_dir(&folder).expect("a folder");
+        std::fs::write(folder.join("b.coll"), right).expect("a file");
+        for link in [folder.join("link.coll"), page.folder().join("link.coll")] {
+            std::os::unix::fs::symlink(elsewhere.path(), link).expect("a link");
+        }
+        let with = |value: &str| {
+            let mut command = binary();
+            command.args(["check", page.path(), "-n", "1"]).env("ROUNDELAY_USE", value);
+            ended(command)
+        };
+        let (code, err) = with("beside");
+        assert_eq!(code, i32::from(!why.is_empty()), "{path}: {err}");
+        assert!(err.contains(why), "{path}: {err}");
+        let (code, err) = with("nowhere");
+        assert!(code == 1 && err.contains("forbids every `use`"), "{path}: {err}");
+        let (code, err) = with("here");
+        assert!(code == 1 && err.contains("`here`, and not"), "{path}: {err}");
+    }
+}
+
+/// However many paths lead to a file, it is compiled once; and sources that lead back to themselves are told.
+#[cfg(unix)]
+#[test]
+fn a_used_file_is_compiled_once() {
+    let right = "pub algorithm B() -> AllReduce { copy(local.input, local.output); }\n";
+    let page = page(&["u0.coll"]);
+    let folder = page.folder();
+    for level in 0..30 {
+        let next = format!("u{}.coll", level + 1);
+        let (hard, soft) = (format!("h{next}"), format!("s{next}"));
+        std::os::unix::fs::symlink(folder.join(&next), folder.join(&soft)).expect("a link");
+        let uses = [&*next, &format!("./{next}"), &format!("c/../{next}"), &hard, &soft];
+        let uses: String = uses.iter().map(|path| format!("use \"{path}\";\n")).collect();
+        let text = format!("{uses}{}", right.replace("B()", &format!("B{level}()")));
+        std::fs::write(folder.join(format!("u{level}.coll")), text).expect("a file");
+    }
+    std::fs::create_dir(folder.join("c")).expect("a folder");
+    std::fs::write(folder.join("u30.coll"), right).expect("a file");
+    for level in 1..=30 {
+        let name = format!("u{level}.coll");
+        std::fs::hard_link(folder.join(&name), folder.join(format!("h{name}"))).expect("a link");
+    }
+    let call = roundelay(&["check", page.path(), "-n", "1"]).ends(0);
+    assert!(call.took < Duration::from_secs(10), "{:?}", call.took);
+
+    // In a row of many: the last one leads back by another name.
+    std::fs::write(folder.join("u30.coll"), format!("use \"c/../hu3.coll\";\n{right}")).unwrap();
+    let call = roundelay(&["check", page.path(), "-n", "1"]).refused(1, "E0122");
+    assert!(call.err.contains("uses itself"), "{}", call.err);
+    for level in 0..100 {
+        let text = format!("use \"v{}.coll\";\n{right}", level + 1);
+        std::fs::write(folder.join(format!("v{level}.coll")), text).expect("a file");
+    }
+    let first = folder.join("v0.coll");
+    let call = roundelay(&["check", first.to_str().unwrap(), "-n", "1"]).refused(1, "E0122");
+    assert!(call.err.contains("behind more than 64 sources"), "{}", call.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn devices_and_folders_are_no_sources() {
     roundelay(&["check", "/dev/zero"]).refused(2, "E0001");
     roundelay(&["topo", "/dev/zero"]).ends(2);
     roundelay(&["list", "AllReduce", "--why", "--costs", "/dev/zero"]).ends(2);

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::document::{self, Document, Documents};
+use super::document::{Document, Documents, OpenFiles};
 use super::files;
 use super::names::{Named, declaration};
 use super::options::Options;
@@ -168,8 +168,8 @@ impl Document {
         }
         changed.push_str(&text[end..]);
         let source = Source::from_text(self.source.name(), &changed);
-        let read = |path: &str| document::read(documents, path);
-        let after = Self::of_source(self.uri.clone(), self.version, source, self.is_rust, &read);
+        let files = OpenFiles::of(documents, source.name());
+        let after = Self::of_source(self.uri.clone(), self.version, source, self.is_rust, &files);
         let same = after.errors.len() == self.errors.len() && {
             let token = places[0].lo as usize;
             after.named(token).map(|named| after.places(named).len()) == Some(places.len())

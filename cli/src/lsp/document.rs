@@ -6,8 +6,9 @@ use std::path::Path;
 use lsp_types::{
     DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Range, Uri,
 };
-use roundelay::tools;
+use roundelay::tools::{self, FilesOnDisk};
 use roundelay_core::check::CheckedSource;
+use roundelay_core::check::dependencies::SourceFiles;
 use roundelay_core::diagnostics::{Diagnostic, Severity};
 use roundelay_core::lints::Levels;
 use roundelay_core::syntax::Source;
@@ -37,12 +38,7 @@ pub(super) struct Document {
 }
 
 impl Document {
-    pub(super) fn new(
-        uri: Uri,
-        version: i32,
-        text: &str,
-        read: &dyn Fn(&str) -> Result<Source, String>,
-    ) -> Self {
+    pub(super) fn new(uri: Uri, version: i32, text: &str, files: &dyn SourceFiles) -> Self {
         let path = path(&uri);
         let is_rust = Path::new(&path).extension().is_some_and(|end| end == "rs");
         let source = if is_rust {
@@ -50,7 +46,7 @@ impl Document {
         } else {
             Source::from_text(path, text)
         };
-        Self::of_source(uri, version, source, is_rust, read)
+        Self::of_source(uri, version, source, is_rust, files)
     }
 
     /// Examines a source, in which the text of Rust is blank already.
@@ -59,9 +55,9 @@ impl Document {
         version: i32,
         source: Source,
         is_rust: bool,
-        read: &dyn Fn(&str) -> Result<Source, String>,
+        files: &dyn SourceFiles,
     ) -> Self {
-        let (mut checked, errors) = tools::examined(&source, read);
+        let (mut checked, errors) = tools::examined(&source, files);
         let warnings = Levels::default().apply(std::mem::take(&mut checked.warnings));
         Self { uri, is_rust, version, source, checked, errors, warnings, proof: None }
     }
@@ -115,11 +111,41 @@ impl Document {
     }
 }
 
-/// Reads a source that another one uses: as it is in the editor, if it is open there, else as it is on the disk.
-pub(super) fn read(documents: &Documents, path: &str) -> Result<Source, String> {
-    match documents.values().find(|document| document.source.name() == path) {
-        Some(open) => Ok(open.source.clone()),
-        None => tools::file(path),
+/// The files that a text may use: as they are in the editor where they are open there, else as they are on the disk.
+pub(super) struct OpenFiles<'d> {
+    documents: &'d Documents,
+    disk: FilesOnDisk,
+}
+
+impl<'d> OpenFiles<'d> {
+    /// Returns the files that the text of that path may use.
+    pub(super) fn of(documents: &'d Documents, path: &str) -> Self {
+        Self { documents, disk: FilesOnDisk::of(path) }
+    }
+
+    fn open(&self, path: &str) -> Option<&'d Document> {
+        self.documents.values().find(|document| document.source.name() == path)
+    }
+}
+
+impl SourceFiles for OpenFiles<'_> {
+    fn identity(&self, path: &str) -> Result<String, String> {
+        match self.disk.identity(path) {
+            // A text that was never saved is known by its path alone.
+            Err(_) if self.open(path).is_some() => {
+                self.disk.permits(path).map(|()| format!("text {path}"))
+            }
+            known => known,
+        }
+    }
+
+    fn read(&self, path: &str) -> Result<Source, String> {
+        let identity = self.identity(path)?;
+        let same = |document: &&Document| {
+            self.disk.identity(document.source.name()).is_ok_and(|known| known == identity)
+        };
+        let open = self.open(path).or_else(|| self.documents.values().find(same));
+        open.map_or_else(|| self.disk.read(path), |document| Ok(document.source.clone()))
     }
 }
 

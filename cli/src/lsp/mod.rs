@@ -19,6 +19,7 @@ mod rust;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod wire;
 
 use std::collections::HashMap;
 
@@ -41,7 +42,7 @@ use roundelay_core::diagnostics::Code;
 use serde_json::Value;
 
 use crate::report::Failure;
-use document::{Document, Documents};
+use document::{Document, Documents, OpenFiles};
 use options::Options;
 use proof::{Job, Proofs, Proved};
 
@@ -51,10 +52,10 @@ pub(crate) fn main() -> Result<bool, Failure> {
         let title = format!("the editor and the server did not understand each other: {why}");
         Failure::usage(Code::BadCall, title).with_help("an editor starts `roundelay lsp`")
     };
-    let (connection, threads) = Connection::stdio();
+    let (connection, threads) = wire::connect();
     let served = serve(&connection);
     drop(connection);
-    served.map_err(failed)?;
+    served.map_err(|why| failed(threads.trouble().unwrap_or(why)))?;
     threads.join().map_err(|why| failed(why.to_string()))?;
     Ok(true)
 }
@@ -227,8 +228,8 @@ impl Server<'_> {
 
     /// Examines a new text, tells its errors, and has it proved.
     fn changed(&mut self, uri: &Uri, version: i32, text: &str) -> Result<(), String> {
-        let read = |path: &str| document::read(&self.documents, path);
-        let document = Document::new(uri.clone(), version, text, &read);
+        let files = OpenFiles::of(&self.documents, &document::path(uri));
+        let document = Document::new(uri.clone(), version, text, &files);
         if document.errors.is_empty() {
             let (source, checked) = (document.source.clone(), document.checked.clone());
             self.proofs.prove(Job { uri: uri.clone(), version, source, checked });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::dependencies::Dependencies;
+use super::dependencies::{Dependencies, Sources};
 use super::hir::Callee;
 use super::{CheckedSource, Frontend, check};
 use crate::diagnostics::Diagnostic;
@@ -46,6 +46,7 @@ fn one(
     if !errors.is_empty() {
         return Err(errors);
     }
-    let checked = check(&file, &source, Frontend::Macro, dependencies, Vec::new(), calls)?;
+    let sources = Sources::new(dependencies);
+    let checked = check(&file, &source, Frontend::Macro, &sources, Vec::new(), calls)?;
     Ok((checked, source))
 }

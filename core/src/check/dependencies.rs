@@ -11,14 +11,44 @@ use crate::source::Home;
 use crate::syntax::Source;
 use crate::syntax::{self, ast};
 
+/// The most sources that may use one another in a row; the check of each is a call within that of the one before.
+const DEEPEST: usize = 64;
+
+/// The files that sources may use.
+pub trait SourceFiles {
+    /// Returns what tells the file at `path` from all others, whatever path leads to it; `path` begins where the name of
+    /// the compiled source does.
+    ///
+    /// # Errors
+    /// The reason why it cannot be read.
+    fn identity(&self, path: &str) -> Result<String, String>;
+
+    /// Reads the file at `path` as a source.
+    ///
+    /// # Errors
+    /// The reason why it cannot be read.
+    fn read(&self, path: &str) -> Result<Source, String>;
+}
+
+/// A function that reads sources by their paths, of which no two lead to one file.
+impl<F: Fn(&str) -> Result<Source, String>> SourceFiles for F {
+    fn identity(&self, path: &str) -> Result<String, String> {
+        Ok(path.to_owned())
+    }
+
+    fn read(&self, path: &str) -> Result<Source, String> {
+        self(path)
+    }
+}
+
 /// The sources whose algorithms a source may call, beside its own: those of the library, and those that it names by
 /// `use`. The compiler reads no files: its callers do.
 #[derive(Clone, Copy)]
 pub struct Dependencies<'a> {
     /// The library: names and texts of its sources.
     pub prelude: &'a [(&'a str, &'a str)],
-    /// Reads the source that `use` names; its path begins where the name of the compiled source does.
-    pub load: &'a dyn Fn(&str) -> Result<Source, String>,
+    /// The files that `use` may name.
+    pub load: &'a dyn SourceFiles,
 }
 
 impl<'a> Dependencies<'a> {
@@ -26,7 +56,7 @@ impl<'a> Dependencies<'a> {
     pub fn library(prelude: &'a [(&'a str, &'a str)]) -> Self {
         Self {
             prelude,
-            load: &|path| Err(format!("there is no file beside this source: `{path}`")),
+            load: &|path: &str| Err(format!("there is no file beside this source: `{path}`")),
         }
     }
 
@@ -48,11 +78,41 @@ pub(super) enum DependencyLookup {
     Nothing,
 }
 
+/// The sources of one compilation, in which each used file is compiled once.
+pub(crate) struct Sources<'a> {
+    dependencies: &'a Dependencies<'a>,
+    /// The used files, by their identities.
+    used: RefCell<HashMap<String, UsedSource>>,
+}
+
+impl<'a> Sources<'a> {
+    pub(crate) fn new(dependencies: &'a Dependencies<'a>) -> Self {
+        Self { dependencies, used: RefCell::default() }
+    }
+
+    /// Returns the source from which a compilation starts.
+    pub(crate) fn start(&self, source: &Source) -> OpenSource {
+        let path = source.name().to_owned();
+        let identity = self.dependencies.load.identity(&path).unwrap_or_else(|_| path.clone());
+        OpenSource { path, identity }
+    }
+}
+
+/// The algorithms of a used file, or its number of errors and the first of them.
+type UsedSource = Result<Vec<Arc<Callee>>, (usize, Option<String>)>;
+
+/// A source that is being compiled.
+#[derive(Clone)]
+pub(crate) struct OpenSource {
+    path: String,
+    identity: String,
+}
+
 /// The algorithms that a source can call.
 pub(super) struct Known<'a> {
-    dependencies: &'a Dependencies<'a>,
+    sources: &'a Sources<'a>,
     /// The sources that are being compiled, this one last.
-    open: Vec<String>,
+    open: Vec<OpenSource>,
     /// The algorithms of this source; `None` while one is being checked, or has errors.
     here: HashMap<String, Option<Arc<Callee>>>,
     wrong: Vec<String>,
@@ -70,8 +130,8 @@ impl<'a> Known<'a> {
     /// The algorithms of `beside` count as its own: they stood in its source before.
     pub(super) fn new(
         file: &'a ast::File,
-        dependencies: &'a Dependencies<'a>,
-        open: Vec<String>,
+        sources: &'a Sources<'a>,
+        open: Vec<OpenSource>,
         beside: &[Arc<Callee>],
         errors: &mut Vec<Diagnostic>,
     ) -> Self {
@@ -80,7 +140,7 @@ impl<'a> Known<'a> {
         let here = beside.chain(own).collect();
         let library = RefCell::default();
         let mut known = Self {
-            dependencies,
+            sources,
             open,
             here,
             wrong: Vec::new(),
@@ -89,8 +149,9 @@ impl<'a> Known<'a> {
             unread: &file.unread,
             library,
         };
+        let mut named = Vec::new();
         for used in &file.uses {
-            match known.read(&used.path) {
+            match known.read(&used.path, &mut named) {
                 Ok(callees) => known.used.extend(callees),
                 Err((title, note)) => {
                     known.lost = true;
@@ -103,25 +164,52 @@ impl<'a> Known<'a> {
         known
     }
 
-    /// Reads the algorithms of a source that this source uses.
-    fn read(&self, path: &str) -> Result<Vec<Arc<Callee>>, (String, Option<String>)> {
-        let path = beside(self.open.last().map_or("", String::as_str), path);
-        if self.open.contains(&path) {
-            return Err((format!("`{path}` uses itself"), Some(self.open.join(" uses "))));
+    /// Reads the algorithms of a source that this source uses, unless it is `named` already.
+    fn read(
+        &self,
+        path: &str,
+        named: &mut Vec<String>,
+    ) -> Result<Vec<Arc<Callee>>, (String, Option<String>)> {
+        let path = beside(self.open.last().map_or("", |open| &open.path), path);
+        let load = self.sources.dependencies.load;
+        let unreadable = |why| (format!("cannot read `{path}`"), Some(why));
+        let identity = load.identity(&path).map_err(unreadable)?;
+        if named.contains(&identity) {
+            return Ok(Vec::new());
         }
-        let source = (self.dependencies.load)(&path)
-            .map_err(|why| (format!("cannot read `{path}`"), Some(why)))?;
-        self.compile(&source, path.clone(), Home::Used).map_err(|errors| {
-            let first = errors.first().map(|error| error.report(&source));
-            let plural = if errors.len() == 1 { "" } else { "s" };
-            (format!("`{path}` is wrong itself: {} error{plural}", errors.len()), first)
+        named.push(identity.clone());
+        let row = || self.open.iter().map(|open| &*open.path).collect::<Vec<_>>().join(" uses ");
+        if self.open.iter().any(|open| open.identity == identity) {
+            return Err((format!("`{path}` uses itself"), Some(row())));
+        }
+        if self.open.len() >= DEEPEST {
+            let title =
+                format!("`{path}` is behind more than {DEEPEST} sources that use each other");
+            return Err((title, None));
+        }
+        let known = self.sources.used.borrow().get(&identity).cloned();
+        let used = match known {
+            Some(used) => used,
+            None => {
+                let source = load.read(&path).map_err(unreadable)?;
+                let open = OpenSource { path: path.clone(), identity: identity.clone() };
+                let used = self.compile(&source, open, Home::Used).map_err(|errors| {
+                    (errors.len(), errors.first().map(|error| error.report(&source)))
+                });
+                self.sources.used.borrow_mut().insert(identity, used.clone());
+                used
+            }
+        };
+        used.map_err(|(errors, first)| {
+            let plural = if errors == 1 { "" } else { "s" };
+            (format!("`{path}` is wrong itself: {errors} error{plural}"), first)
         })
     }
 
     fn compile(
         &self,
         source: &Source,
-        path: String,
+        own: OpenSource,
         home: Home,
     ) -> Result<Vec<Arc<Callee>>, Vec<Diagnostic>> {
         let (file, errors) = syntax::parse(source);
@@ -129,8 +217,8 @@ impl<'a> Known<'a> {
             return Err(errors);
         }
         let mut open = self.open.clone();
-        open.push(path);
-        let program = check(&file, source, Frontend::File, self.dependencies, open, &[])?;
+        open.push(own);
+        let program = check(&file, source, Frontend::File, self.sources, open, &[])?;
         let callee = |algorithm| Arc::new(Callee::new(algorithm, source, home));
         Ok(program.algorithms.into_iter().map(callee).collect())
     }
@@ -186,17 +274,18 @@ impl<'a> Known<'a> {
     fn in_library(&self, name: &str) -> Option<Vec<Arc<Callee>>> {
         let head = format!("algorithm {name}(");
         let holds = |(file, text): &&(&str, &str)| {
-            text.contains(&head) && !self.open.iter().any(|open| open == file)
+            text.contains(&head) && !self.open.iter().any(|open| open.path == *file)
         };
-        let (file, text) = self.dependencies.prelude.iter().find(holds)?;
+        let (file, text) = self.sources.dependencies.prelude.iter().find(holds)?;
         let source = Source::from_text(*file, text);
-        self.compile(&source, (*file).to_owned(), Home::Library).ok()
+        let open = OpenSource { path: (*file).to_owned(), identity: format!("library {file}") };
+        self.compile(&source, open, Home::Library).ok()
     }
 
     /// Returns the names that a call could have meant.
     pub(super) fn names(&self) -> Vec<String> {
-        let library =
-            self.dependencies.prelude.iter().flat_map(|(_, text)| text.split("algorithm ").skip(1));
+        let prelude = self.sources.dependencies.prelude;
+        let library = prelude.iter().flat_map(|(_, text)| text.split("algorithm ").skip(1));
         let library =
             library.filter_map(|rest| rest.split_once('(').map(|(name, _)| name.to_owned()));
         let used = self.used.iter().map(|callee| callee.algorithm.name.clone());
@@ -222,7 +311,9 @@ impl Callee {
 /// Returns `path` relative to the folder of `file`.
 fn beside(file: &str, path: &str) -> String {
     match file.rsplit_once('/') {
-        Some((folder, _)) if !path.starts_with('/') => format!("{folder}/{path}"),
+        Some((folder, _)) if !path.starts_with('/') => {
+            format!("{folder}/{}", path.trim_start_matches("./"))
+        }
         _ => path.to_owned(),
     }
 }

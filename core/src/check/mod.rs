@@ -32,7 +32,7 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::source::{Home, Span};
 use crate::syntax::Source;
 use crate::syntax::{ast, printer};
-use dependencies::{Dependencies, Known};
+use dependencies::{Known, OpenSource, Sources};
 use hir::{Callee, Demand, ParamTy, Ty, VarId};
 use scope::Scope;
 
@@ -57,7 +57,7 @@ pub struct CheckedSource<A = hir::Algorithm> {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Checks every algorithm and executor of `file`. `open` are the names of the sources that use each other and led
+/// Checks every algorithm and executor of `file`. `open` are the sources that use each other and led
 /// here, `source` last; algorithms of `beside` may be called, too, and are checked already.
 ///
 /// # Errors
@@ -66,11 +66,11 @@ pub(crate) fn check(
     file: &ast::File,
     source: &Source,
     frontend: Frontend,
-    dependencies: &Dependencies<'_>,
-    open: Vec<String>,
+    sources: &Sources<'_>,
+    open: Vec<OpenSource>,
     beside: &[Arc<Callee>],
 ) -> Result<CheckedSource, Vec<Diagnostic>> {
-    let (checked, errors) = checked(file, source, frontend, dependencies, open, beside);
+    let (checked, errors) = checked(file, source, frontend, sources, open, beside);
     if errors.is_empty() { Ok(checked) } else { Err(errors) }
 }
 
@@ -80,12 +80,12 @@ pub(crate) fn checked(
     file: &ast::File,
     source: &Source,
     frontend: Frontend,
-    dependencies: &Dependencies<'_>,
-    open: Vec<String>,
+    sources: &Sources<'_>,
+    open: Vec<OpenSource>,
     beside: &[Arc<Callee>],
 ) -> (CheckedSource, Vec<Diagnostic>) {
     let mut errors = Vec::new();
-    let mut known = Known::new(file, dependencies, open, beside, &mut errors);
+    let mut known = Known::new(file, sources, open, beside, &mut errors);
     let mut checked: Vec<_> = file.algorithms.iter().map(|_| None).collect();
     let mut firsts: HashMap<&str, Span> = HashMap::new();
     for ast::Algorithm { name, .. } in &file.algorithms {
@@ -196,8 +196,12 @@ impl<'e> Checker<'e> {
         }
         let mut body = std::mem::take(&mut attributes.demands);
         body.extend(self.block(&algorithm.body));
-        let open = params.iter().find(|p| p.default.is_none() && !p.ty.has_natural());
-        let open = open.map(|p| self.vars[p.var.0 as usize].name.clone());
+        // A proof gives the root of a rooted collective every value in turn.
+        let name = |p: &hir::Param| self.vars[p.var.0 as usize].name.clone();
+        let in_turn =
+            |p: &hir::Param| collective.is_some_and(Collective::is_rooted) && name(p) == "root";
+        let is_open = |p: &&hir::Param| p.default.is_none() && !p.ty.has_natural() && !in_turn(p);
+        let open = params.iter().find(is_open).map(name);
         self.can_verify(attributes.verify.as_ref(), open.as_deref());
         let checked = hir::Algorithm {
             name: algorithm.name.text.clone(),

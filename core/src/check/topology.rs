@@ -4,7 +4,7 @@
 use std::str::FromStr;
 
 use super::constructors::makes_topology;
-use super::dependencies::{Dependencies, Known};
+use super::dependencies::{Dependencies, Known, Sources};
 use super::hir::{Expr, ExprKind, ShapeArg, TopologyField, Ty};
 use super::{Checker, Frontend};
 use crate::diagnostics::{Code, Diagnostic};
@@ -22,7 +22,8 @@ pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let dependencies = Dependencies::none();
     let none = ast::File::default();
-    let known = Known::new(&none, &dependencies, Vec::new(), &[], &mut errors);
+    let sources = Sources::new(&dependencies);
+    let known = Known::new(&none, &sources, Vec::new(), &[], &mut errors);
     let mut checker = Checker::new(Frontend::File, &known, &mut errors);
     let checked = checker.expect(&expr, Ty::Topology);
     if !errors.is_empty() {

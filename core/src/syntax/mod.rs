@@ -25,6 +25,7 @@ mod report;
 mod sink;
 mod source;
 pub mod token;
+pub mod used;
 
 pub use source::{Comment, Source};
 

@@ -204,6 +204,7 @@ fn names_are_found_and_renamed() {
     {
         assert!(said.contains(words), "{words} in {said}");
     }
+    assert!(!said.contains("ring = "), "the proof is of rings in any order: {said}");
     let hover = client.at("textDocument/hover", RING, "TxAck", &json!({})).unwrap();
     assert!(hover["contents"]["value"].as_str().unwrap().starts_with("posts an ack"), "{hover}");
     assert!(hover["contents"]["value"].as_str().unwrap().contains("needed: rank "), "{hover}");
@@ -239,6 +240,56 @@ fn names_are_found_and_renamed() {
     let behind =
         json!({ "line": line_of(&text, "*/ right"), "character": "        /* SSSS */ ".len() });
     assert_eq!(places[1]["range"]["start"], behind);
+    client.end();
+}
+
+/// A Broadcast that is right for roots below 6 alone is wrong at 7 ranks and more.
+#[test]
+fn proofs_are_of_every_root() {
+    let mut client = Client::start();
+    let text = "algorithm Star(root: Rank = 0, k: int = 1) -> Broadcast {
+        let from = if root < 6 { root } else { 0 };
+        if rank == root { copy(local.input, local.output); }
+        if rank == from {
+            for d in 1..nranks { peer((from + d) % nranks).TxAck(); }
+            for d in 1..nranks { peer((from + d) % nranks).RxDataSignal(); }
+        } else {
+            peer(from).RxAck();
+            copy(peer(from).output, local.output);
+            peer(from).TxDataSignal();
+        }
+        require k > 0, \"positive\";
+    }";
+    client.open(text);
+    assert_eq!(client.proved(), Vec::<Value>::new());
+    let hover = client.at("textDocument/hover", text, "Star", &json!({})).unwrap();
+    let said = hover["contents"]["value"].as_str().unwrap();
+    assert!(said.contains("proved Star at 6 ranks"), "{said}");
+    assert!(said.contains("for root 0..=5, k = 1"), "{said}");
+    client.end();
+}
+
+/// Files that use each other twice at every level are compiled once each, while a text is examined.
+#[cfg(unix)]
+#[test]
+fn used_files_are_compiled_once() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let right = "pub algorithm B() -> AllReduce { copy(local.input, local.output); }\n";
+    for level in 0..30 {
+        let next = level + 1;
+        let text = format!("use \"u{next}.coll\";\nuse \"./u{next}.coll\";\n{right}");
+        std::fs::write(folder.path().join(format!("u{level}.coll")), text).expect("a file");
+    }
+    std::fs::write(folder.path().join("u30.coll"), right).expect("a file");
+    let mut client = Client::start();
+    let used = folder.path().join("u0.coll");
+    let text = |path: &str| format!("use \"{path}\";\n{}", right.replace("B()", "A()"));
+    client.open(&text(used.to_str().unwrap()));
+    assert_eq!(client.proved(), Vec::<Value>::new());
+    client.change(&text("/etc/passwd"));
+    let found = client.diagnostics();
+    assert_eq!(codes(&found), ["E0122"]);
+    assert!(!found[0]["message"].as_str().unwrap().contains("root:"), "{found:?}");
     client.end();
 }
 
@@ -409,9 +460,8 @@ fn random_edits_leave_the_answer_of_a_fresh_check() {
         client.change(&text);
     }
     let found = codes(&client.diagnostics()).join(" ");
-    let fresh = super::document::Document::new(ADDRESS.parse().unwrap(), 0, &text, &|path| {
-        roundelay::tools::file(path)
-    });
+    let files = roundelay::tools::FilesOnDisk::of("");
+    let fresh = super::document::Document::new(ADDRESS.parse().unwrap(), 0, &text, &files);
     let fresh: Vec<_> = fresh.errors.iter().map(|error| error.code.as_str()).collect();
     assert_eq!(found, fresh.join(" "));
     assert!(!found.is_empty());
