@@ -1,6 +1,5 @@
 //! `roundelay check`: proves every algorithm for every rank count asked for.
 
-use std::collections::BTreeSet;
 use std::time::Instant;
 
 use clap::Args;
@@ -9,6 +8,7 @@ use roundelay_core::check::Verify;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::expansion::{CountErrors, counted};
 use roundelay_core::layout::Configured;
+use roundelay_core::layout::roots::{self, WithRoot};
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 use roundelay_core::values::resource::Resource;
@@ -86,7 +86,7 @@ struct Checked {
     ops: u64,
     nranks: Vec<u32>,
     proved: Vec<u32>,
-    /// The values that the proofs hold for: of the root, of numbers and of truth values.
+    /// The values of the parameters that the proofs hold for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     values: Vec<String>,
     refused: Vec<RefusedCount>,
@@ -276,25 +276,19 @@ fn prove_each(
         errors: Vec::new(),
     };
     let mut slips = CountErrors::default();
-    let mut held = BTreeSet::new();
-    'counts: for &n in &nranks.counts {
+    let mut held = Vec::new();
+    for &n in &nranks.counts {
         if slips.settled() {
             break;
         }
         let known = if every.is_proved() { format!("{}; ", every.line()) } else { String::new() };
         progress::about(format!("{} {known}{n} ranks", checked.name));
-        // Unless counts were named, the root is any.
-        let roots = match flags.nranks {
-            None => algorithm.for_each_root(n),
-            Some(_) => vec![algorithm.clone()],
-        };
-        let mut refusal = None;
-        let mut largest = None;
-        for with in &roots {
-            let proved = interrupt::until(|| prove_many(with, n, flags.signals));
-            let Some(proved) = proved else {
+        let (mut first, mut refusal, mut wrong) = (None, None, false);
+        let at = algorithm.roots().each(n, roots::MOST_OPS, |root| {
+            let with = algorithm.with_root(root);
+            let Some(proved) = interrupt::until(|| prove_many(&with, n, flags.signals)) else {
                 checked.stopped = Some(n);
-                break 'counts;
+                return WithRoot::Ended;
             };
             match proved {
                 Ok(proved) => {
@@ -305,19 +299,28 @@ fn prove_each(
                         AnyProof::Symmetric(one) => (one.ops(), one.of.own.root),
                     };
                     checked.ops += ops;
-                    held.insert(root.0);
-                    largest.get_or_insert(proved);
+                    first.get_or_insert(proved);
+                    WithRoot::Proved { root, ops }
                 }
-                Err(errors) if errors.iter().all(|e| e.code.refuses()) => refusal = Some(errors),
+                Err(errors) if errors.iter().all(|e| e.code.refuses()) => {
+                    refusal = Some(errors);
+                    WithRoot::Refused
+                }
                 Err(errors) => {
                     slips.add(errors);
-                    break;
+                    wrong = true;
+                    WithRoot::Ended
                 }
             }
+        });
+        if checked.stopped.is_some() {
+            break;
         }
-        match (largest, refusal) {
+        match (first, refusal) {
+            _ if wrong => {}
             (Some(proved), _) => {
                 checked.proved.push(n);
+                held.push(at);
                 checked.certificates.push(Certificate::new(&proved, flags.signals));
                 if let AnyProof::Direct(proved, _) = &proved {
                     let optimum = algorithm.topology().and_then(|t| Optimum::new(proved, t));
@@ -333,7 +336,7 @@ fn prove_each(
         }
     }
     checked.errors = slips.errors;
-    checked.values = algorithm.held(source, &held.into_iter().collect::<Vec<_>>());
+    checked.values = algorithm.held(source, &held, every.holds_in_any_order(&checked.proved));
     if checked.proved.is_empty() && checked.errors.is_empty() && checked.stopped.is_none() {
         let reason = checked.refused.first().map_or(String::new(), |r| r.reason.clone());
         let title = format!("{} admits none of the rank counts asked for", checked.name);

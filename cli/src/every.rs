@@ -62,6 +62,17 @@ impl Every {
         }
     }
 
+    /// Whether the proof covers these rank counts. It holds for rings in any order; one rank has only one order.
+    pub(crate) fn holds_in_any_order(&self, counts: &[u32]) -> bool {
+        let (from, powers_of_two) = match self {
+            Self::From(from) | Self::FromWithCounts(from) => (*from, false),
+            Self::FromPowersOfTwo(from) | Self::FromPowersOfTwoWithCounts(from) => (*from, true),
+            Self::Outside { .. } => return false,
+        };
+        let holds = |n: &u32| *n == 1 || *n >= from && (!powers_of_two || n.is_power_of_two());
+        counts.iter().all(holds)
+    }
+
     /// Returns a line for a terminal.
     pub(crate) fn line(&self) -> String {
         match self {

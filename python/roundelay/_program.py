@@ -190,6 +190,8 @@ class Program:
         self.collective: str = self._checked["collective"]
         #: The warnings of the compiler.
         self.warnings = tuple(Diagnostic.of(each) for each in said["diagnostics"])
+        #: The values of parameters that the proofs hold for, such as ``"root 0..=8"`` and ``"ring = natural"``.
+        self.values: tuple[str, ...] = tuple(self._checked.get("values", ()))
         #: The rank count from which on every rank count is proved; None where there is no such proof.
         every = self._checked.get("every_nranks")
         self.every_from: int | None = every.get("from") if every else None

@@ -35,6 +35,8 @@ def test_what_is_proved_is_an_object() -> None:
     assert "no deadlock" in certificate.proved and certificate.in_place
     assert certificate.data["order"]["on_all_ranks"] == "exact"
     assert {each.nranks for each in ring.certificates} >= {2, 8}
+    tree = roundelay.compile("TreeBroadcast", nranks=4)
+    assert tree.values[0] == "root 0..=3" and "slices = 1" in tree.values, tree.values
 
 
 def test_a_schedule_is_data() -> None:

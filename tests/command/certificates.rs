@@ -90,3 +90,45 @@ fn rank_counts_come_from_the_attribute() {
     let call = roundelay(&["check", file.path(), "--nranks", "2..=4"]);
     assert!(call.out.contains("for nranks 2..=4:"), "{}", call.out);
 }
+
+/// Rooted collectives are proved for every root, however the count was given, and where that is dear the certificate
+/// names the root.
+#[test]
+fn every_root_is_proved_or_one_is_named() {
+    let text = "algorithm FromZero(root: Rank = 0) -> Broadcast {\n    if rank == 0 {\n        copy(local.input, local.output);\n        for d in 1..nranks {\n            peer(d).TxAck();\n        }\n        for d in 1..nranks {\n            peer(d).RxDataSignal();\n        }\n    } else {\n        peer(0).RxAck();\n        copy(peer(0).output, local.output);\n        peer(0).TxDataSignal();\n    }\n}\n";
+    let file = TempFile::new("from_zero.coll", text.as_bytes());
+    for counts in [&[][..], &["-n", "4"], &["-n", "2,8"], &["-n", "3..=5"], &["-n", "100"]] {
+        let call = roundelay(&[&["check", file.path()], counts].concat()).refused(1, "E0207");
+        assert!(call.err.contains("with root 1"), "{counts:?}: {}", call.err);
+    }
+    // A root that was set is that of the proof.
+    roundelay(&["check", file.path(), "-n", "4", "--set", "root=0"]).ends(0);
+    let held = |args: &[&str]| {
+        let report = roundelay(&[&["check"], args, &["--format", "json"]].concat()).ends(0).json();
+        report["algorithms"][0]["values"].to_string()
+    };
+    let values = |root: &str| format!(r#"["{root}","slices = 8","ring = natural"]"#);
+    let ring = "RingBroadcast";
+    assert_eq!(held(&[ring, "-n", "2,16"]), values("root 0..=15"));
+    assert_eq!(held(&[ring, "-n", "16", "--set", "root=3"]), values("root 3"));
+    assert_eq!(held(&[ring, "-n", "64"]), values("root 0 alone"));
+    let both = values("root 0..=3 at nranks 4 and root 0 alone at nranks 64");
+    assert_eq!(held(&[ring, "-n", "4,64"]), both);
+}
+
+/// A ring that is not said is the natural one, unless the proof is of rings in any order.
+#[test]
+fn values_of_all_types_are_named() {
+    let text = "algorithm A(ring: Ring, first: Ring = Ring::natural(), k: int = 2) -> AllReduce {\n    require k > 1 && ring[0].rank >= 0 && first[0].rank >= 0, \"why\";\n    copy(local.input, local.output);\n    RingAllReduce(ring) on (output);\n}\n";
+    let file = TempFile::new("rings.coll", text.as_bytes());
+    let held = |args: &[&str]| {
+        let args = [&["check", file.path(), "-n", "4"], args].concat();
+        roundelay(&args).ends(0).out
+    };
+    let natural = "for ring = natural, first = Ring::natural(), k = 2\n";
+    assert!(held(&[]).contains(natural), "{}", held(&[]));
+    let set = "for ring = 0,2,1,3, first = Ring::natural(), k = 3\n";
+    assert!(held(&["--set", "ring=0,2,1,3", "--set", "k=3"]).contains(set));
+    let any = roundelay(&["check", "RingAllReduce", "-n", "4"]).ends(0).out;
+    assert!(any.contains("proved for every nranks") && !any.contains("ring ="), "{any}");
+}

@@ -59,6 +59,31 @@ fn refusals() {
 }
 
 #[test]
+fn a_mistake_with_another_root_than_the_default() {
+    collective! {
+        #[verify(off, reason = "its test is to find the mistake")]
+        algorithm FromZero(root: Rank = 0) -> Broadcast {
+            let from = if root < 3 { root } else { 0 };
+            if rank == from {
+                copy(local.input, local.output);
+                for d in 1..nranks { peer((from + d) % nranks).TxAck(); }
+                for d in 1..nranks { peer((from + d) % nranks).RxDataSignal(); }
+            } else {
+                peer(from).RxAck();
+                copy(peer(from).output, local.output);
+                peer(from).TxDataSignal();
+            }
+        }
+    }
+    is_proved(&FromZero::new(), 2..=3, false);
+    let found = "FromZero is not proved for nranks = 4\nerror[E0207]: ";
+    for counts in [vec![2, 3, 4, 5], vec![4]] {
+        let why = why(|| is_proved(&FromZero::new(), counts, true));
+        assert!(why.starts_with(found) && why.ends_with("\n  with root 3"), "{why}");
+    }
+}
+
+#[test]
 fn plans_keep_to_attributes() {
     use roundelay::{DType, ReduceOp, ToPlan as _};
     collective! {

@@ -19,6 +19,9 @@ struct ExecutorCheckReport {
     ok: bool,
     #[serde(flatten)]
     executor: Listed,
+    /// The root of a rooted collective, for which alone the executor is proved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    root: Option<u32>,
     /// Bytes of a rank, beside two CCL buffers.
     scratch: u64,
     slave_streams: u32,
@@ -94,6 +97,7 @@ impl ExecutorCheckReport {
         Self {
             ok: true,
             executor: Listed::new(executor),
+            root: executor.collective.is_rooted().then_some(executor.root().0),
             scratch: executor.scratch_bytes(executor.ccl_buffer),
             slave_streams: needs.slave_streams,
             notifies: needs.notifies,
@@ -124,6 +128,9 @@ impl ExecutorCheckReport {
         ));
         let line = |name: &str, what: &str| print(&format!("  {name:<15} {what}"));
         line("ranks", &nranks.to_string());
+        if let Some(root) = self.root {
+            line("root", &root.to_string());
+        }
         line("CCL buffers", &format!("2 x {}", size(*ccl_buffer)));
         line("scratch", &size(self.scratch));
         line(

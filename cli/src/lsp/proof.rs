@@ -9,6 +9,7 @@ use roundelay::Algorithm as _;
 use roundelay_core::check::CheckedSource;
 use roundelay_core::diagnostics::{Diagnostic, Finding};
 use roundelay_core::expansion;
+use roundelay_core::layout::roots::{self, RootsAt, WithRoot};
 use roundelay_core::layout::{Configured, Limits};
 use roundelay_core::optimize::elide::{Reason, elide, reasons};
 use roundelay_core::program::{CompiledSource, lower};
@@ -112,13 +113,11 @@ impl Job {
         for algorithm in algorithms {
             let outcome = part(vec![algorithm.clone()], Vec::new());
             let configured = Configured::new(algorithm, &source);
-            let proofs: Vec<_> = SHOWN.map(|nranks| (nranks, at(&configured, nranks))).collect();
-            let counts =
-                proofs.iter().map(|(nranks, proof)| (*nranks, proof.as_ref().map(Result::is_ok)));
-            let counts = counts.collect();
+            let proofs: Vec<_> = SHOWN.map(|nranks| ProofAt::new(&configured, nranks)).collect();
+            let counts = proofs.iter().map(ProofAt::light).collect();
             if outcome.errors.is_empty() {
                 let every = Every::new(configured.program(), &source);
-                let (verdict, lines) = certificate(configured.name(), &proofs, &every);
+                let (verdict, lines) = certificate(&configured, &source, &proofs, &every);
                 let (name, needed) = (configured.name().to_owned(), needed(&proofs));
                 let every = every.counts();
                 certificates.push(Certified { name, verdict, lines, needed, every, counts });
@@ -135,36 +134,75 @@ impl Job {
     }
 }
 
-/// The proof of an algorithm at a rank count; `None` where it refuses the count or is too large for trials.
-type ProofAt = (u32, Option<Result<ProvedSchedule, Vec<Finding>>>);
+/// The proofs of an algorithm at a rank count.
+struct ProofAt {
+    nranks: u32,
+    /// The proof with its own root; `None` where it refuses the count or is too large for trials.
+    own: Option<Result<ProvedSchedule, Vec<Finding>>>,
+    /// Whether another root fails.
+    fails: bool,
+    roots: RootsAt,
+}
 
-/// Returns the proof of an algorithm at a rank count, with its default root.
-fn at(algorithm: &Configured, nranks: u32) -> Option<Result<ProvedSchedule, Vec<Finding>>> {
-    let schedule = algorithm.schedule_within(nranks, Limits::EXPANSION).ok()?;
-    Some(ProvedSchedule::new(schedule))
+impl ProofAt {
+    fn new(algorithm: &Configured, nranks: u32) -> Self {
+        let (mut own, mut fails) = (None, false);
+        let roots = algorithm.roots().each(nranks, roots::MOST_OPS, |root| {
+            let with = algorithm.with_root(root);
+            let Ok(schedule) = with.schedule_within(nranks, Limits::EXPANSION) else {
+                return WithRoot::Refused;
+            };
+            let (root, ops) = (schedule.root, schedule.ops.len() as u64);
+            let proof = ProvedSchedule::new(schedule);
+            fails |= proof.is_err();
+            let end = if fails { WithRoot::Ended } else { WithRoot::Proved { root, ops } };
+            own.get_or_insert(proof);
+            end
+        });
+        Self { nranks, own, fails, roots }
+    }
+
+    /// Returns whether it is proved, for the light of its rank count.
+    fn light(&self) -> (u32, Option<bool>) {
+        (self.nranks, self.own.as_ref().map(|_| !self.fails))
+    }
+
+    fn proved(&self) -> Option<&ProvedSchedule> {
+        self.own.as_ref()?.as_ref().ok().filter(|_| !self.fails)
+    }
 }
 
 /// Returns the proof at the largest of these rank counts that has one.
-fn largest(proofs: &[ProofAt], counts: RangeInclusive<u32>) -> Option<&ProvedSchedule> {
-    let mut within = proofs.iter().rev().filter(|(nranks, _)| counts.contains(nranks));
-    within.find_map(|(_, proof)| proof.as_ref()?.as_ref().ok())
+fn largest(proofs: &[ProofAt], counts: RangeInclusive<u32>) -> Option<(&ProofAt, &ProvedSchedule)> {
+    let mut within = proofs.iter().rev().filter(|proof| counts.contains(&proof.nranks));
+    within.find_map(|proof| Some((proof, proof.proved()?)))
 }
 
 /// Returns why the signals of an algorithm are needed, at the largest of few ranks that it admits.
 fn needed(proofs: &[ProofAt]) -> Option<Vec<Reason>> {
-    let elided = elide(largest(proofs, FEW)?.schedule(), Callers::Each).ok()?;
+    let (_, proved) = largest(proofs, FEW)?;
+    let elided = elide(proved.schedule(), Callers::Each).ok()?;
     elided.unchanged.is_none().then(|| reasons(&elided))
 }
 
 /// Returns the verdict on an algorithm that has no errors, and the lines that `check` prints below it.
-fn certificate(name: &str, proofs: &[ProofAt], every: &Every) -> (String, Vec<String>) {
-    let Some(proved) = largest(proofs, SHOWN) else {
+fn certificate(
+    algorithm: &Configured,
+    source: &Source,
+    proofs: &[ProofAt],
+    every: &Every,
+) -> (String, Vec<String>) {
+    let Some((at, proved)) = largest(proofs, SHOWN) else {
         return ("no errors within the budget".to_owned(), Vec::new());
     };
-    let at = count(proved.schedule().nranks as usize, "rank");
+    let (name, ranks) = (algorithm.name(), count(at.nranks as usize, "rank"));
     let certificate = Certificate::direct(proved, Signals::default());
-    let whole = if every.is_proved() { every.line() } else { format!("proved at {at}") };
+    let whole = if every.is_proved() { every.line() } else { format!("proved at {ranks}") };
     let verdict = format!("{whole} · {}", certificate.brief());
-    let first = format!("proved {name} at {at}");
-    (verdict, [first, every.line()].into_iter().chain(certificate.lines(true)).collect())
+    let mut lines = vec![format!("proved {name} at {ranks}"), every.line()];
+    let any_order = every.holds_in_any_order(&[at.nranks]);
+    let values = algorithm.held(source, std::slice::from_ref(&at.roots), any_order);
+    lines.extend((!values.is_empty()).then(|| format!("for {}", values.join(", "))));
+    lines.extend(certificate.lines(true));
+    (verdict, lines)
 }

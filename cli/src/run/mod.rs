@@ -323,6 +323,7 @@ fn run_proved(
         ok: wrong == 0,
         algorithm: proved.schedule().algorithm.clone(),
         nranks,
+        root: collective.is_rooted().then_some(proved.schedule().root.0),
         count: shaped.counts.as_ref().map_or(flags.count(), |counts| counts.all().iter().sum()),
         counts: shaped.counts.as_ref().map(|counts| counts.all().to_vec()),
         dtype: flags.dtype.name(),

@@ -17,6 +17,9 @@ pub(super) struct RunReport {
     pub(super) ok: bool,
     pub(super) algorithm: String,
     pub(super) nranks: u32,
+    /// The root of a rooted collective, for which alone a run is proved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) root: Option<u32>,
     /// Elements a unit; of all blocks together where they have a count each.
     pub(super) count: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,7 +80,8 @@ impl<'a> RunTable<'a> {
             1 => format!("nranks {}", first.nranks),
             _ => "each nranks below".to_owned(),
         };
-        print(&format!("\x1b[1;92mproved\x1b[0m {title} for {counts}:"));
+        let root = first.root.map_or_else(String::new, |root| format!(", root {root}"));
+        print(&format!("\x1b[1;92mproved\x1b[0m {title} for {counts}{root}:"));
         print(&format!("       {}", ALWAYS.join(", ")));
         let place = if flags.in_place { "in place" } else { "out of place" };
         let runs = match first.counters {

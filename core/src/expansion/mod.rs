@@ -13,8 +13,12 @@ pub mod rust;
 use crate::check::Verify;
 use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::executor::Executor;
+use crate::ids::RankId;
+use crate::layout::roots::{self, RootsAt, WithRoot};
 use crate::layout::{Algorithm as _, Configured, Limits};
+use crate::program::ir::Param;
 use crate::program::{CompiledSource, Program};
+use crate::source::Span;
 use crate::syntax::Source;
 use crate::told::told;
 pub use crate::units::counted;
@@ -114,9 +118,12 @@ pub fn prove(compiled: &CompiledSource, source: &Source) -> Outcome {
     outcome
 }
 
-/// Whether a parameter has no value yet.
+/// Whether a parameter has no value yet. The root of a rooted collective gets every value in turn.
 fn open(algorithm: &Program) -> bool {
-    algorithm.params.iter().any(|p| p.default.is_none() && !p.ty.has_natural())
+    let in_turn =
+        |p: &Param| algorithm.collective.is_rooted() && algorithm.var(p.var).name == "root";
+    let open = |p: &Param| p.default.is_none() && !p.ty.has_natural() && !in_turn(p);
+    algorithm.params.iter().any(open)
 }
 
 /// The expansion of one algorithm.
@@ -129,10 +136,9 @@ struct Expansion<'o> {
     outcome: &'o mut Outcome,
 }
 
-/// The outcome of the proof of one rank count.
+/// The outcome of the proof of one rank count with one root.
 enum CountOutcome {
-    /// The proof held with that rank as its root, where there is a root.
-    Proved(u32),
+    Proved { root: RankId, ops: u64 },
     Wrong,
     Refused(Diagnostic),
     TooLong,
@@ -150,74 +156,80 @@ impl Expansion<'_> {
             refused &= self.each_root(nranks);
         }
         if refused {
-            let mut more = last + 1..=*TESTED.end();
-            more.find(|n| !matches!(self.one(*n, Limits::EXPANSION), CountOutcome::Refused(_)));
+            (last + 1..=*TESTED.end()).find(|n| !self.each_root(*n));
         }
     }
 
     /// Proves a rank count with each rank as the root; returns whether all are refused. A count beyond the budget is
-    /// left to the plan, and a root beyond it is reported where others were proved.
+    /// left to the plan, and roots beyond it are reported where one was proved.
     fn each_root(&mut self, nranks: u32) -> bool {
         let mut refused = true;
-        let mut proved = Vec::new();
-        let asked = self.algorithm.clone();
-        for with in asked.for_each_root(nranks) {
-            self.algorithm = with;
-            let end = self.one(nranks, Limits::EXPANSION);
+        let at = self.algorithm.roots().each(nranks, roots::MOST_OPS, |root| {
+            let end = self.one(nranks, root, Limits::EXPANSION);
             refused &= matches!(end, CountOutcome::Refused(_));
-            match end {
-                CountOutcome::Refused(_) => {}
-                CountOutcome::Proved(root) => proved.push(root),
-                CountOutcome::Wrong => break,
-                CountOutcome::TooLong if proved.is_empty() => break,
-                CountOutcome::TooLong => {
-                    let title = format!(
-                        "proved at expansion for {} of {nranks} ranks only: root {} takes more steps than it may",
-                        asked.held(self.source, &proved).join(", "),
-                        proved.len(),
-                    );
-                    let left = Diagnostic::new(Code::StepLimit, asked.program().header(), title)
-                        .note("every plan is proved when it is made")
-                        .help("prove every root by `roundelay check`");
-                    self.outcome.left.push(Diagnostic { severity: Severity::Warning, ..left });
-                    break;
-                }
-            }
+            end.with_root()
+        });
+        if at.is_partial() && self.count_errors.errors.is_empty() {
+            let place = self.algorithm.program().header();
+            self.roots_left(place, &[at]);
         }
-        self.algorithm = asked;
         refused
     }
 
-    fn asked(&mut self, counts: &[u32], named: bool, span: crate::source::Span) {
-        let mut proved: Vec<u32> = Vec::new();
-        let mut roots: Vec<u32> = Vec::new();
+    /// Proves the counts that the author asked for: each with the algorithm's own root, and then with every other root,
+    /// as far as the budget goes.
+    fn asked(&mut self, counts: &[u32], named: bool, span: Span) {
+        let roots = self.algorithm.roots();
+        let mut proved: Vec<RootsAt> = Vec::new();
         let mut refusal = None;
-        let mut wrong = false;
+        let mut beyond = None;
         for (i, n) in counts.iter().enumerate() {
             if self.count_errors.settled() {
                 return;
             }
-            match self.one(*n, Limits { steps: self.ops, ops: self.ops }) {
-                CountOutcome::Proved(root) => {
-                    proved.push(*n);
-                    roots = vec![root];
-                }
-                CountOutcome::Wrong => wrong = true,
-                CountOutcome::Refused(mut why) => {
+            let mut end = None;
+            let at = roots.first(*n, |root| {
+                let limits = Limits { steps: self.ops, ops: self.ops };
+                end.insert(self.one(*n, root, limits)).with_root()
+            });
+            match end {
+                Some(CountOutcome::Refused(mut why)) => {
                     if named && refusal.is_none() {
                         why.others.push((span, "asks for this rank count".to_owned()));
                         self.outcome.errors.push(why.clone());
                     }
                     refusal = Some(why);
                 }
-                CountOutcome::TooLong => {
-                    let held = self.algorithm.held(self.source, &roots);
-                    self.outcome.left.push(left(span, &held, &proved, &counts[i..], counts));
-                    return;
+                Some(CountOutcome::TooLong) => {
+                    beyond = Some(&counts[i..]);
+                    break;
                 }
+                _ if at.is_proved() => proved.push(at),
+                _ => {}
             }
         }
-        if let (Some(why), true) = (refusal, proved.is_empty() && !wrong && !named) {
+        for at in &mut proved {
+            if !self.count_errors.errors.is_empty() {
+                return;
+            }
+            let (nranks, most) = (at.nranks(), self.ops.min(roots::MOST_OPS));
+            roots.others(at, most, |root| {
+                let limits = Limits { steps: self.ops, ops: self.ops };
+                self.one(nranks, root, limits).with_root()
+            });
+        }
+        if let Some(beyond) = beyond {
+            let held = self.algorithm.held(self.source, &proved, false);
+            let proved: Vec<u32> = proved.iter().map(RootsAt::nranks).collect();
+            self.outcome.left.push(left(span, &held, &proved, beyond, counts));
+            return;
+        }
+        if self.count_errors.errors.is_empty() && proved.iter().any(RootsAt::is_partial) {
+            self.roots_left(span, &proved);
+        }
+        if let (Some(why), true) =
+            (refusal, proved.is_empty() && self.count_errors.errors.is_empty() && !named)
+        {
             let title = format!("{} admits none of these rank counts", self.algorithm.name());
             self.outcome.errors.push(
                 Diagnostic::new(Code::NothingAdmitted, span, title)
@@ -228,18 +240,34 @@ impl Expansion<'_> {
         }
     }
 
-    fn one(&mut self, nranks: u32, limits: Limits) -> CountOutcome {
-        let schedule = self.algorithm.schedule_within(nranks, limits);
+    /// Warns that a root is proved alone.
+    fn roots_left(&mut self, place: Span, proved: &[RootsAt]) {
+        let held = self.algorithm.held(self.source, proved, false).join(", ");
+        let counts: Vec<u32> = proved.iter().map(RootsAt::nranks).collect();
+        let counts = counted(&counts);
+        let title = format!(
+            "proved at expansion for nranks {counts} with {held}: all roots take more steps than it may"
+        );
+        let left = Diagnostic::new(Code::StepLimit, place, title)
+            .note("every plan is proved when it is made")
+            .help("prove every root by `roundelay check` at fewer ranks");
+        self.outcome.left.push(Diagnostic { severity: Severity::Warning, ..left });
+    }
+
+    fn one(&mut self, nranks: u32, root: Option<u32>, limits: Limits) -> CountOutcome {
+        let algorithm = self.algorithm.with_root(root);
+        let schedule = algorithm.schedule_within(nranks, limits);
         let found = schedule.and_then(|schedule| {
-            self.ops = self.ops.saturating_sub(schedule.ops.len() as u64);
-            verify::verify(&schedule).map(|_| schedule.root.0)
+            let ops = schedule.ops.len() as u64;
+            self.ops = self.ops.saturating_sub(ops);
+            verify::verify(&schedule).map(|_| CountOutcome::Proved { root: schedule.root, ops })
         });
         let findings = match found {
-            Ok(root) => return CountOutcome::Proved(root),
+            Ok(proved) => return proved,
             Err(findings) => findings,
         };
         let mut wrong = Vec::new();
-        for error in told(&self.algorithm, findings, nranks) {
+        for error in told(&algorithm, findings, nranks) {
             if error.code.refuses() {
                 return CountOutcome::Refused(error);
             }
@@ -254,14 +282,18 @@ impl Expansion<'_> {
     }
 }
 
+impl CountOutcome {
+    fn with_root(&self) -> WithRoot {
+        match *self {
+            Self::Proved { root, ops } => WithRoot::Proved { root, ops },
+            Self::Refused(_) => WithRoot::Refused,
+            Self::Wrong | Self::TooLong => WithRoot::Ended,
+        }
+    }
+}
+
 /// Returns the warning about rank counts that the budget did not allow.
-fn left(
-    span: crate::source::Span,
-    held: &[String],
-    proved: &[u32],
-    rest: &[u32],
-    all: &[u32],
-) -> Diagnostic {
+fn left(span: Span, held: &[String], proved: &[u32], rest: &[u32], all: &[u32]) -> Diagnostic {
     let with = if held.is_empty() { String::new() } else { format!(", {}", held.join(", ")) };
     let title = match proved {
         [] => format!(

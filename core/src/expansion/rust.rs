@@ -103,7 +103,7 @@ fn item(algorithm: &Program, origin: &Origin<'_>) -> TokenStream {
     let callees = callees(algorithm, origin);
     let given = given(&fields);
     let escapes = escape::methods(algorithm, origin);
-    let test = test(algorithm, &name);
+    let test = test(algorithm, &name, &fields);
     quote! {
         #structure
 
@@ -152,8 +152,10 @@ fn given(fields: &[Field]) -> Option<TokenStream> {
 }
 
 /// Returns the test that proves the algorithm for more rank counts than the expansion does.
-fn test(algorithm: &Program, name: &Ident) -> Option<TokenStream> {
+fn test(algorithm: &Program, name: &Ident, fields: &[Field]) -> Option<TokenStream> {
     let (counts, named) = expansion::tested(algorithm)?;
+    // Only a root without a default is required here, and the test proves every root.
+    let required = fields.iter().filter(|field| field.required).map(|_| quote!(0));
     let test = format_ident!("{}_is_proved", snake(&algorithm.name));
     let run = counts.windows(2).all(|pair| pair[0] + 1 == pair[1]);
     let counts = match (&counts[..], run) {
@@ -171,7 +173,7 @@ fn test(algorithm: &Program, name: &Ident) -> Option<TokenStream> {
         #[cfg(test)]
         #[test]
         fn #test() {
-            ::roundelay::expand::is_proved(&#name::new(), #counts, #named);
+            ::roundelay::expand::is_proved(&#name::new(#(#required),*), #counts, #named);
         }
     })
 }

@@ -1,10 +1,12 @@
 //! A checked algorithm, ready to be laid out: with values for its parameters, on a topology, under demands.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::advice;
 use super::assembly::walk_ranks;
+use super::roots::{self, Roots, RootsAt};
 use super::walk::trace::Trace;
 use super::walk::{self, Given, Origin};
 use crate::collective::Collective;
@@ -16,7 +18,6 @@ use crate::program::ir::{Expr, Op, Program};
 use crate::source::{Location, Span};
 use crate::syntax::Source;
 use crate::topology::Topology;
-use crate::units::counted;
 use crate::values::order_class::OrderClass;
 use crate::values::params::{ParamTy, ParamValue};
 use crate::values::resource::Resource;
@@ -29,6 +30,8 @@ pub struct Configured {
     /// The source texts of the algorithm, where its source is at hand.
     written: Arc<advice::SourceTexts>,
     given: Given,
+    /// The values that were given as texts, by the numbers of the parameters.
+    texts: BTreeMap<usize, String>,
     topology: Option<Arc<Topology>>,
     /// The caller's demands, beside those of attributes.
     order: Vec<OrderClass>,
@@ -49,6 +52,7 @@ impl Configured {
             program,
             written: Arc::default(),
             given,
+            texts: BTreeMap::new(),
             topology: None,
             order: Vec::new(),
             roundings: None,
@@ -66,6 +70,7 @@ impl Configured {
             return Err(format!("parameter `{name}` is {}", ty.takes()));
         }
         self.given.insert(index, value);
+        self.texts.remove(&index);
         Ok(())
     }
 
@@ -74,50 +79,71 @@ impl Configured {
     /// # Errors
     /// A message that lists the parameters, or the values that this parameter takes.
     pub fn set_text(&mut self, name: &str, text: &str) -> Result<(), String> {
-        let (_, ty) = self.param(name)?;
+        let (index, ty) = self.param(name)?;
         let value = ParamValue::parse(ty, text, self.topology.as_ref());
         let refused = |why| format!("parameter `{name}: {}`: {why}", ty.name());
-        self.set(name, value.map_err(refused)?)
+        self.set(name, value.map_err(refused)?)?;
+        self.texts.insert(index, text.trim().to_owned());
+        Ok(())
     }
 
-    /// Returns the number or truth value of the parameter `name`, as it was set or as `source` writes its default.
-    pub fn value_text(&self, name: &str, source: &Source) -> Option<String> {
-        let (index, _) = self.param(name).ok()?;
-        match self.given.get(&index) {
-            Some(ParamValue::Int(value)) => Some(value.to_string()),
-            Some(ParamValue::Bool(value)) => Some(value.to_string()),
-            Some(_) => None,
-            None => Some(source.written(self.program.params[index].default.as_ref()?.span)),
+    /// Returns the value of a parameter as it was set, or as `source` writes its default; `None` where the source says
+    /// elsewhere what it is.
+    fn value_text(&self, index: usize, source: &Source) -> Option<String> {
+        const LONGEST: usize = 100;
+        let param = &self.program.params[index];
+        let text = match (self.texts.get(&index), self.given.get(&index), &param.default) {
+            (Some(text), ..) => text.clone(),
+            (_, Some(ParamValue::Int(value)), _) => value.to_string(),
+            (_, Some(ParamValue::Bool(value)), _) => value.to_string(),
+            (_, Some(_), _) => return None,
+            (.., Some(default)) => source.written(default.span),
+            (.., None) if param.ty == ParamTy::Ring => "natural".to_owned(),
+            (.., None) => self.topology.as_ref()?.name().to_owned(),
+        };
+        match text.char_indices().nth(LONGEST) {
+            Some((end, _)) => Some(format!("{}…", &text[..end])),
+            None => Some(text),
         }
     }
 
-    /// Returns the parameter values that a proof holds for, such as `root 0..=3` and `slices = 8`: `roots` where the
-    /// collective has a root, and the values of numbers and truth values, as `source` writes them.
-    pub fn held(&self, source: &Source, roots: &[u32]) -> Vec<String> {
-        let params = self.program.params.iter().map(|p| (&*self.program.var(p.var).name, p.ty));
-        let held = params.filter_map(|(name, ty)| {
+    /// Returns the parameter values that `proofs` hold for, such as `root 0..=3`, `slices = 8` and `ring = natural`, as
+    /// `source` writes them. Rings are left out where they are proved in `any_order`.
+    pub fn held(&self, source: &Source, proofs: &[RootsAt], any_order: bool) -> Vec<String> {
+        let params = self.program.params.iter().enumerate();
+        let held = params.filter_map(|(index, param)| {
+            let name = &*self.program.var(param.var).name;
             if name == "root" && self.collective().is_rooted() {
-                return Some(format!("root {}", counted(roots)));
+                return Some(roots::text(proofs));
             }
-            let plain = matches!(ty, ParamTy::Int | ParamTy::Rank | ParamTy::Bool);
-            let value = plain.then(|| self.value_text(name, source)).flatten()?;
-            Some(format!("{name} = {value}"))
+            if any_order && param.ty == ParamTy::Ring {
+                return None;
+            }
+            Some(format!("{name} = {}", self.value_text(index, source)?))
         });
         held.collect()
     }
 
-    /// Returns the algorithm with each of `nranks` ranks as its root, where the collective has a root that is not
-    /// set; else the algorithm unchanged.
-    pub fn for_each_root(&self, nranks: u32) -> Vec<Self> {
+    /// Returns the roots with which the algorithm is to be proved.
+    pub fn roots(&self) -> Roots {
         let free = |(index, _): &(usize, ParamTy)| !self.given.contains_key(index);
         let root = self.param("root").ok().filter(free).filter(|_| self.collective().is_rooted());
-        let Some((index, _)) = root else { return vec![self.clone()] };
-        let at = |root| {
-            let mut with = self.clone();
+        let Some((index, _)) = root else { return Roots::fixed() };
+        Roots::any(match &self.program.params[index].default {
+            Some(Expr { op: Op::Int(own), .. }) => Some(u32::try_from(*own).unwrap_or(0)),
+            Some(_) => None,
+            None => Some(0),
+        })
+    }
+
+    /// Returns the algorithm with a root, if one is to be set.
+    #[must_use]
+    pub fn with_root(&self, root: Option<u32>) -> Self {
+        let mut with = self.clone();
+        if let (Some(root), Ok((index, _))) = (root, self.param("root")) {
             with.given.insert(index, ParamValue::Int(i64::from(root)));
-            with
-        };
-        (0..nranks).map(at).collect()
+        }
+        with
     }
 
     /// Places the run on `topology`: every parameter of type `Topology` takes it unless it is set.

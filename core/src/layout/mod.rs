@@ -7,6 +7,7 @@ pub(crate) mod assembly;
 pub mod builder;
 mod calls;
 mod configured;
+pub mod roots;
 mod runs;
 pub(crate) mod slots;
 pub(crate) mod tables;

@@ -133,10 +133,10 @@ fn what_the_generated_test_proves() {
 
 /// A caller of a rooted collective may name any root: an algorithm that is right for the default root alone is refused.
 #[test]
-fn small_counts_are_proved_for_every_root() {
-    let only = |root: &str| {
-        let text = format!(
-            "algorithm B(root: Rank = 0) -> Broadcast {{
+fn counts_are_proved_for_every_root() {
+    let text = |attributes: &str, param: &str, root: &str| {
+        format!(
+            "{attributes} algorithm B({param}) -> Broadcast {{
                 if rank == root {{
                     copy(local.input, local.output);
                     if {root} {{
@@ -149,15 +149,24 @@ fn small_counts_are_proved_for_every_root() {
                     peer(root).TxDataSignal();
                 }}
             }}"
-        );
-        outcome(&text).errors
+        )
     };
-    assert_eq!(only("root < nranks"), []);
+    let with_default = "root: Rank = 0";
+    assert_eq!(outcome(&text("", with_default, "root < nranks")).errors, []);
     for (root, first) in [("root == 0", 1), ("root < 2", 2)] {
-        let errors = only(root);
-        assert_eq!(codes(&errors), [(Code::WrongResult, Some(first + 1))]);
-        assert!(errors[0].notes.contains(&format!("with root {first}")), "{errors:?}");
+        // However the counts are named, and also where the root has no default.
+        for attributes in ["", "#[verify(nranks = 2..=5)]", "#[verify(nranks = [2, 3])]"] {
+            for param in [with_default, "root: Rank"] {
+                let errors = outcome(&text(attributes, param, root)).errors;
+                assert_eq!(codes(&errors), [(Code::WrongResult, Some(first + 1))], "{attributes}");
+                assert!(errors[0].notes.contains(&format!("with root {first}")), "{errors:?}");
+            }
+        }
     }
+    // And where small counts are refused.
+    let seven = "Broadcast { require nranks == 7, \"seven\";";
+    let seven = text("", with_default, "root == 0").replacen("Broadcast {", seven, 1);
+    assert_eq!(codes(&outcome(&seven).errors), [(Code::WrongResult, Some(7))]);
 }
 
 /// One root may take more steps than another: then a warning names the roots that were proved.
@@ -182,9 +191,18 @@ fn roots_beyond_the_budget_are_named() {
     assert_eq!(
         titles,
         [
-            "proved at expansion for root 0..=1, k = 3 of 3 ranks only: root 2 takes more steps than it may",
-            "proved at expansion for root 0..=1, k = 3 of 4 ranks only: root 2 takes more steps than it may",
+            "proved at expansion for nranks 3 with root 0..=1 alone, k = 3: all roots take more steps than it may",
+            "proved at expansion for nranks 4 with root 0..=1 alone, k = 3: all roots take more steps than it may",
         ]
+    );
+    let asked = text
+        .replace("algorithm B", "#[verify(nranks = [2, 4, 200])] algorithm B")
+        .replace("root == 2", "root == nranks");
+    let Outcome { errors, left } = outcome(&asked);
+    assert_eq!(errors, []);
+    assert_eq!(
+        left[0].title,
+        "proved at expansion for nranks 2, 4, 200 with root 0..=3 at nranks 2, 4 and root 0 alone at nranks 200, k = 3: all roots take more steps than it may"
     );
     let asked = text
         .replace("algorithm B", "#[verify(nranks = [2, 3])] algorithm B")
@@ -192,6 +210,6 @@ fn roots_beyond_the_budget_are_named() {
     let Outcome { left, .. } = outcome(&asked);
     assert_eq!(
         left[0].title,
-        "proved at expansion for nranks 2, root 0, k = 3 only: 3 ranks take more steps than it may"
+        "proved at expansion for nranks 2, root 0..=1, k = 3 only: 3 ranks take more steps than it may"
     );
 }
