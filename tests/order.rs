@@ -9,8 +9,8 @@ use roundelay::library::{
 };
 use roundelay::select::library;
 use roundelay::{
-    Algorithm as _, Collective, Comm, DType, Element, Level, Options, OrderClass, Plan, Promises,
-    ReduceOp,
+    Algorithm as _, Call, Collective, Comm, DType, Element, Level, Options, OrderClass, Plan,
+    Promises, ReduceOp,
 };
 use roundelay_core::check::Frontend;
 use roundelay_core::ids::RankId;
@@ -65,36 +65,40 @@ fn contribution<T: Float>(rank: usize, at: usize) -> T {
     T::rounded((mixed as f32 / 4e6 - 2.0) * [1.0, 37.0, 0.01][(mixed % 3) as usize])
 }
 
-/// The plain fold in the promised order: 0 op (1 op (2 op ...)), in f32, and one rounding.
-fn plain<T: Float>(parts: &[T]) -> T {
+/// The sums whose bits depend on the order and on roundings.
+const SUMS: [ReduceOp; 2] = [ReduceOp::Sum, ReduceOp::Avg];
+
+/// The plain fold in the promised order: 0 op (1 op (2 op ...)), in f32, divided for an average, and one rounding.
+fn plain<T: Float>(parts: &[T], op: ReduceOp) -> T {
     let (last, rest) = parts.split_last().expect("a rank");
-    T::rounded(rest.iter().rev().fold(last.wide(), |sum, part| part.wide() + sum))
+    let sum = rest.iter().rev().fold(last.wide(), |sum, part| part.wide() + sum);
+    T::rounded(if op == ReduceOp::Avg { sum / parts.len() as f32 } else { sum })
 }
 
-fn all_reduced<T: Float>(comm: &Comm, inputs: &[Vec<T>]) -> Vec<Vec<T>> {
+fn all_reduced<T: Float>(comm: &Comm, inputs: &[Vec<T>], op: ReduceOp) -> Vec<Vec<T>> {
     let mut buffers = inputs.to_vec();
     let mut lent: Vec<&mut [T]> = buffers.iter_mut().map(Vec::as_mut_slice).collect();
-    comm.all_reduce(&mut lent, ReduceOp::Sum).expect("a run");
+    comm.all_reduce(&mut lent, op).expect("a run");
     buffers
 }
 
 /// Every rank contributes one number, at every place: the result has the same bits at every place.
-fn one_number_everywhere<T: Float>(nranks: usize, level: Level) {
+fn one_number_everywhere<T: Float>(nranks: usize, level: Level, op: ReduceOp) {
     let comm = Comm::with(nranks as u32, Options::new().level(level)).expect("ranks");
     let comm = comm.in_order(Promises::all());
     for count in (1..20).chain([97, 1000, 10_000]) {
         let parts: Vec<T> = (0..nranks).map(|rank| contribution(rank, 7)).collect();
         let inputs: Vec<Vec<T>> = parts.iter().map(|part| vec![*part; count]).collect();
-        let wanted = plain(&parts).bits();
-        for (rank, output) in all_reduced(&comm, &inputs).iter().enumerate() {
+        let wanted = plain(&parts, op).bits();
+        for (rank, output) in all_reduced(&comm, &inputs, op).iter().enumerate() {
             let other = output.iter().position(|element| element.bits() != wanted);
-            assert_eq!(other, None, "rank {rank} of {nranks}, {count} elements, {level}");
+            assert_eq!(other, None, "rank {rank} of {nranks}, {count} elements, {level} {op}");
         }
         let blocks: Vec<Vec<T>> = parts.iter().map(|part| vec![*part; count * nranks]).collect();
         let given: Vec<&[T]> = blocks.iter().map(Vec::as_slice).collect();
         let mut scattered = vec![vec![T::rounded(0.0); count]; nranks];
         let mut lent: Vec<&mut [T]> = scattered.iter_mut().map(Vec::as_mut_slice).collect();
-        comm.reduce_scatter(&given, &mut lent, ReduceOp::Sum).expect("a run");
+        comm.reduce_scatter(&given, &mut lent, op).expect("a run");
         let same = scattered.iter().flatten().all(|element| element.bits() == wanted);
         assert!(same, "blocks of {nranks} ranks, {count} elements, {level}");
     }
@@ -104,10 +108,11 @@ fn one_number_everywhere<T: Float>(nranks: usize, level: Level) {
 fn an_element_has_one_result_at_every_place_count_and_level() {
     for level in [Level::O0, Level::O1, Level::O2] {
         for nranks in [2, 3, 8, 11, 17] {
-            one_number_everywhere::<bf16>(nranks, level);
+            one_number_everywhere::<bf16>(nranks, level, ReduceOp::Sum);
         }
-        one_number_everywhere::<f16>(5, level);
-        one_number_everywhere::<f32>(9, level);
+        one_number_everywhere::<bf16>(3, level, ReduceOp::Avg);
+        one_number_everywhere::<f16>(5, level, ReduceOp::Avg);
+        one_number_everywhere::<f32>(9, level, ReduceOp::Sum);
     }
 }
 
@@ -115,16 +120,42 @@ fn an_element_has_one_result_at_every_place_count_and_level() {
 #[test]
 fn results_are_those_of_the_plain_fold() {
     const COUNT: usize = 1003;
-    for nranks in [2, 3, 4, 9, 16] {
+    for (nranks, op) in [2, 3, 4, 9, 16].into_iter().flat_map(|n| SUMS.map(|op| (n, op))) {
         let comm = Comm::new(nranks as u32).expect("ranks").in_order(Promises::all());
         let inputs: Vec<Vec<bf16>> =
             (0..nranks).map(|rank| (0..COUNT).map(|at| contribution(rank, at)).collect()).collect();
-        for output in all_reduced(&comm, &inputs) {
+        for output in all_reduced(&comm, &inputs, op) {
             for (at, element) in output.iter().enumerate() {
                 let parts: Vec<bf16> = inputs.iter().map(|input| input[at]).collect();
-                assert_eq!(element.bits(), plain(&parts).bits(), "{at} of {nranks} ranks");
+                assert_eq!(
+                    element.bits(),
+                    plain(&parts, op).bits(),
+                    "{at} of {nranks} ranks, {op}"
+                );
             }
         }
+    }
+}
+
+/// An average lies among its contributions, so it needs no wider type than they do.
+#[test]
+fn an_average_of_large_numbers_is_no_infinity() {
+    let comm = Comm::new(3).expect("ranks").in_order(Promises::all());
+    let average = all_reduced(&comm, &vec![vec![f16::from_f32(60000.0); 5]; 3], ReduceOp::Avg);
+    assert!(average.iter().flatten().all(|x| x.to_f32().to_bits() == 60000_f32.to_bits()));
+    for (dtype, largest) in [(DType::F8E4M3, 0x7e_u8), (DType::F8E5M2, 0x7b)] {
+        let call =
+            Call { collective: Collective::AllReduce, root: 0, count: 5, dtype, op: ReduceOp::Avg };
+        std::thread::scope(|threads| {
+            for rank in 0..3 {
+                let mut rank = comm.rank(rank).expect("one of three");
+                threads.spawn(move || {
+                    let mut bytes = [largest; 5];
+                    rank.call_bytes_in_place(call, &mut bytes).expect("a run");
+                    assert_eq!(bytes, [largest; 5], "{dtype}");
+                });
+            }
+        });
     }
 }
 

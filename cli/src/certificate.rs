@@ -122,6 +122,9 @@ struct OrderFacts {
     in_rank_order: bool,
     /// Roundings of a contribution in a type narrower than f32.
     roundings: u32,
+    /// Whether the last of them is the division of an average, which comes after its sum is rounded.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    average_rounds_again: bool,
     /// Roundings of a contribution in f32 and f64.
     roundings_of_f32: u32,
     /// The largest error of a sum, as a share of the sum of the absolute values.
@@ -131,7 +134,7 @@ struct OrderFacts {
 }
 
 impl OrderFacts {
-    fn new(order: &ReductionOrder) -> Self {
+    fn new(order: &ReductionOrder, proof: &Proof) -> Self {
         let floats = DType::ALL.iter().filter(|dtype| dtype.is_float());
         Self {
             on_all_ranks: order.ranks.into(),
@@ -139,6 +142,7 @@ impl OrderFacts {
             for_all_counts: order.counts.into(),
             in_rank_order: order.in_rank_order,
             roundings: order.roundings,
+            average_rounds_again: proof.scale_outputs,
             roundings_of_f32: order.depth,
             error_bounds: floats.map(|d| (d.name(), order.error_bound(*d))).collect(),
             text: order.to_string(),
@@ -151,8 +155,9 @@ impl OrderFacts {
         [
             self.text.clone(),
             format!(
-                "roundings: {} in narrow floats, {} in f32; error <= {}, {} of sum |x|",
+                "roundings: {} in narrow floats{}, {} in f32; error <= {}, {} of sum |x|",
                 self.roundings,
+                if self.average_rounds_again { " (the last divides an average)" } else { "" },
                 self.roundings_of_f32,
                 bound(DType::Bf16),
                 bound(DType::F32),
@@ -292,8 +297,8 @@ impl Certificate {
         let (collective, nranks) = (schedule.collective, schedule.nranks);
         let scratch = needs.scratch.map_or(f64::INFINITY, |r| r.num() as f64 / r.den() as f64);
         let order = proof.reduction.as_ref().map(|reduction| SameOrder {
-            weakest: OrderFacts::new(&reduction.in_every_mode()),
-            in_place: reduction.in_place.as_ref().map(OrderFacts::new),
+            weakest: OrderFacts::new(&reduction.in_every_mode(), proof),
+            in_place: reduction.in_place.as_ref().map(|order| OrderFacts::new(order, proof)),
             in_both_modes: proof.one_mode.is_some().then(|| reduction.modes.into()),
             witnesses: (reduction.witnesses.iter())
                 .map(|(class, witness)| Witness {

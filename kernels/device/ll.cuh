@@ -87,7 +87,7 @@ ROUNDELAY_DEVICE bool receive(const Launch& launch, Waiter waiter, Slot slot, u6
 }
 
 // Performs this part of a pass of `len` elements: received from `in`, with `local.own` folded into it, divided by
-// `divisor` unless that is 0, to `local.dst` and on to `out`. False: this thread gave up.
+// `divisor` unless that is 0 and rounded, to `local.dst` and on to `out`. False: this thread gave up.
 template <bool RECEIVES, bool OWN, bool DST, bool SENDS>
 ROUNDELAY_SHARED bool pass_lines(const Launch& launch, Waiter waiter, Slot in, Slot out, Local local, u64 len,
                                  i64 divisor) {
@@ -124,10 +124,10 @@ ROUNDELAY_SHARED bool pass_lines(const Launch& launch, Waiter waiter, Slot in, S
                 const LineData received = bits_as<LineData>(data_of(line[u]));
 #pragma unroll
                 for (int r = 0; r < int(LINE_DATA / sizeof(Register)); ++r) {
-                    data[u].at[r] = OWN ? fold(received.at[r], data[u].at[r]) : received.at[r];
+                    data[u].at[r] = OWN ? fold_last(received.at[r], data[u].at[r], divisor) : received.at[r];
                 }
             }
-            if constexpr (AVERAGE) {
+            if constexpr (AVERAGE && !(RECEIVES && OWN)) {
 #pragma unroll
                 for (int r = 0; r < int(LINE_DATA / sizeof(Register)); ++r) {
                     data[u].at[r] = divisor != 0 ? finish(data[u].at[r], divisor) : data[u].at[r];

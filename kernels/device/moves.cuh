@@ -56,7 +56,7 @@ template <class Unit> ROUNDELAY_DEVICE void store_unit(u64 address, Loaded<Unit>
 }
 
 // The result of a move's sources so far. It is rounded after each source; with WIDE, numbers narrower than f32 are f32
-// until the end.
+// until the end. A sum is divided with its last source, by `divisor` unless that is 0, before it is rounded.
 template <int N, bool WIDE> struct Result {
     Registers<N> so_far;
 
@@ -65,6 +65,11 @@ template <int N, bool WIDE> struct Result {
     ROUNDELAY_DEVICE void take(const Registers<N>& src) {
 #pragma unroll
         for (int r = 0; r < N; ++r) so_far.at[r] = fold(src.at[r], so_far.at[r]);
+    }
+
+    ROUNDELAY_DEVICE void take_last(const Registers<N>& src, i64 divisor) {
+#pragma unroll
+        for (int r = 0; r < N; ++r) so_far.at[r] = fold_last(src.at[r], so_far.at[r], divisor);
     }
 
     ROUNDELAY_DEVICE Registers<N> end() const { return so_far; }
@@ -97,6 +102,21 @@ template <int N> struct Result<N, true> {
         }
     }
 
+    ROUNDELAY_DEVICE void take_last(const Registers<N>& src, i64 divisor) {
+        take(src);
+        if constexpr (AVERAGE) {
+            if (divisor == 0) return;
+#pragma unroll
+            for (int r = 0; r < N; ++r) {
+#pragma unroll
+                for (int p = 0; p < PAIRS; ++p) {
+                    Pair& sum = so_far[r][p];
+                    sum = {divided(sum.low, divisor), divided(sum.high, divisor)};
+                }
+            }
+        }
+    }
+
     ROUNDELAY_DEVICE Registers<N> end() const {
         Registers<N> rounded{};
 #pragma unroll
@@ -120,8 +140,9 @@ constexpr bool ROUNDS_ONCE = false;
 #endif
 template <class Unit, int S> using ResultOf = Result<Width<Unit>::REGISTERS, ROUNDS_ONCE && (S > 2)>;
 
-template <int N> ROUNDELAY_DEVICE Registers<N> finished(Registers<N> sum, i64 divisor) {
-    if constexpr (AVERAGE) {
+// The result of a move of `S` sources; a single one is not folded, and is divided here.
+template <int S, int N> ROUNDELAY_DEVICE Registers<N> finished(Registers<N> sum, i64 divisor) {
+    if constexpr (AVERAGE && S == 1) {
 #pragma unroll
         for (int r = 0; r < N; ++r) sum.at[r] = divisor != 0 ? finish(sum.at[r], divisor) : sum.at[r];
     }
@@ -132,8 +153,8 @@ template <class Unit, int S> ROUNDELAY_DEVICE Loaded<Unit> folded(const Loaded<U
     ResultOf<Unit, S> result;
     result.begin(got[0]);
 #pragma unroll
-    for (int s = 1; s < S; ++s) result.take(got[s]);
-    return finished(result.end(), divisor);
+    for (int s = 1; s < S; ++s) s + 1 < S ? result.take(got[s]) : result.take_last(got[s], divisor);
+    return finished<S>(result.end(), divisor);
 }
 
 // ---- vectors that are not aligned to their size -----------------------------------------------------------------
@@ -259,14 +280,18 @@ ROUNDELAY_DEVICE void shifted(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 co
 #pragma unroll
                 for (int s = first; s < S && s < first + B; ++s) {
                     const Loaded<Vector> value = within(got[u][s - first], srcs[s]);
-                    s == 0 ? acc[u].begin(value) : acc[u].take(value);
+                    if (s == 0) {
+                        acc[u].begin(value);
+                    } else {
+                        s + 1 < S ? acc[u].take(value) : acc[u].take_last(value, divisor);
+                    }
                 }
             }
         }
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             if (u32(u * WARP) >= here) continue;
-            const Loaded<Vector> result = finished(acc[u].end(), divisor);
+            const Loaded<Vector> result = finished<S>(acc[u].end(), divisor);
 #pragma unroll
             for (int d = 0; d < D; ++d) store_unit<Vector>(dsts[d] + round.offset + u * Round::APART, result);
         }
@@ -346,7 +371,7 @@ ROUNDELAY_SHARED void stretches(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 
 }
 
 // Moves elements [begin, end) of operands that begin at these addresses:
-// `acc = srcs[0]; for src in srcs[1..] { acc = src op acc }`, rounded (see ResultOf), divided by `divisor` unless that is 0, to all of `dsts`.
+// `acc = srcs[0]; for src in srcs[1..] { acc = src op acc }`, divided by `divisor` unless that is 0, rounded (see ResultOf), to all of `dsts`.
 // Two operands are equal or apart.
 template <int S, int D>
 ROUNDELAY_DEVICE void move(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 begin, u64 end, i64 divisor) {

@@ -296,6 +296,15 @@ struct Finishing {
     template <class T> ROUNDELAY_DEVICE T operator()(T sum, T) const { return divided(sum, divisor); }
 };
 
+// The last fold of a sum, and its division before the sum is rounded.
+struct Averaging {
+    i64 divisor;
+
+    template <class T> ROUNDELAY_DEVICE T operator()(T src, T acc) const {
+        return divided(Op::fold(src, acc), divisor);
+    }
+};
+
 #if ROUNDELAY_FORMAT == 0 && !defined(ROUNDELAY_SHIM)
 // Handles four bytes at once, which takes fewer instructions, and fewer registers than one for each byte.
 constexpr bool SIGNED = Element(-1) < Element(0);
@@ -323,5 +332,13 @@ ROUNDELAY_DEVICE Register fold(Register src, Register acc) {
 }
 
 ROUNDELAY_DEVICE Register finish(Register sum, i64 divisor) { return each(sum, sum, Finishing{divisor}); }
+
+// Folds the last source of a sum; `divisor` is 0, or divides what is complete then.
+ROUNDELAY_DEVICE Register fold_last(Register src, Register acc, i64 divisor) {
+    if constexpr (AVERAGE) {
+        if (divisor != 0) return each(src, acc, Averaging{divisor});
+    }
+    return fold(src, acc);
+}
 
 } // namespace roundelay

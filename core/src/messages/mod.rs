@@ -234,6 +234,7 @@ fn proved(author: &Proved, form: Schedule) -> Result<Proved, Wrong> {
         Some(first) => (first.at, format!("{} [{}]", first.title, first.code)),
         None => (SpanId(0), "it is refused".into()),
     })?;
+    let proved = proved.dividing_as(author.proof());
     let (theirs, ours) = (author.proof(), proved.proof());
     if let Some(finding) = ours.one_mode.as_ref().filter(|_| theirs.one_mode.is_none()) {
         let what = "ranks may no longer choose whether they run in place";

@@ -196,6 +196,7 @@ impl Optimized {
             Some(first) => wrong(format!("{} [{}]", first.title, first.code)),
             None => wrong("it is refused".into()),
         })?;
+        let proved = proved.dividing_as(theirs);
         let ours = proved.proof();
         if ours.one_mode.is_some() && theirs.one_mode.is_none() {
             return Err(wrong("ranks may no longer choose whether they run in place".into()));

@@ -15,6 +15,7 @@ use crate::schedule::OpKind;
 use crate::stages::stage;
 use crate::verify::layout::BufferMode;
 use crate::verify::ranking::fold;
+use crate::verify::result::Completions;
 use crate::verify::{self, Depth, Proof};
 
 /// The proof of a schedule of which one rank stands for all.
@@ -124,6 +125,8 @@ pub(crate) fn proved(of: Representative) -> Result<SymmetricProof, NoProof> {
         .transpose()
         .map_err(|TooMany| outside("its results have too many different orders"))?;
     let (steps, ports) = stage("steps", || steps::ports(&of, &order, modes));
+    let completions = player.states.iter_mut().map(|state| std::mem::take(&mut state.completions));
+    let at_end = reduces && Completions::uniform(completions).is_none();
     let proof = Proof {
         finish: Vec::new(),
         scale_outputs: false,
@@ -135,6 +138,7 @@ pub(crate) fn proved(of: Representative) -> Result<SymmetricProof, NoProof> {
         reduction,
         orders: Arc::default(),
     };
+    let proof = if at_end { proof.divided_at_end() } else { proof };
     let by_block = own.collective.blocks(own.nranks).and_then(|_| blocks(&of, &order));
     if let (Some(at), None) = (own.demands.uneven, &by_block) {
         let why = "a count for each block is demanded, and turns cut units of scratch".to_owned();

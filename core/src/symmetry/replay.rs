@@ -14,6 +14,7 @@ use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 use crate::stages;
 use crate::verify::layout::BufferMode;
 use crate::verify::memory::{CALLER, CellMemory, NOBODY, Past};
+use crate::verify::result::Completions;
 use crate::verify::{Access, Order};
 
 /// The findings kept per mode.
@@ -32,6 +33,7 @@ pub(super) struct ModeState {
     /// The position at which the data of a slot begins, for slots of scratch.
     origins: FxHashMap<(usize, u32), u64>,
     pub(super) findings: Vec<Finding>,
+    pub(super) completions: Completions,
 }
 
 impl ModeState {
@@ -110,6 +112,7 @@ impl<'a> Player<'a> {
                 values: vec![Value::NONE; size as usize],
                 origins: FxHashMap::default(),
                 findings: Vec::new(),
+                completions: Completions::default(),
             }
         });
         Self {
@@ -260,7 +263,8 @@ impl<'a> Player<'a> {
         let exact = dsts.iter().any(|dst| own.is_wide(*dst));
         let mut results = self.folded(mode, at, !exact)?;
         let unrounded = (exact || op.srcs == 1 && own.is_wide(srcs[0])).then(|| results.clone());
-        if unrounded.is_some() && !dsts.iter().all(|dst| own.is_wide(*dst)) {
+        let narrow = !dsts.iter().all(|dst| own.is_wide(*dst));
+        if unrounded.is_some() && narrow {
             for value in &mut results {
                 *value = self.shapes.rounded(*value, at);
             }
@@ -269,6 +273,17 @@ impl<'a> Player<'a> {
             bad |= self.access(mode, at, *dst, Access::Write);
             let values = unrounded.as_ref().filter(|_| own.is_wide(*dst)).unwrap_or(&results);
             self.store(mode, *dst, values, bad);
+        }
+        let rounds = |nth: usize| {
+            op.srcs > 1 || unrounded.as_ref().is_some_and(|all| all[nth] != results[nth])
+        };
+        if own.collective.reduces() && narrow {
+            let complete = |nth: &usize| {
+                let value = results[*nth];
+                rounds(*nth) && value.is_value() && self.shapes.is_complete(value.node)
+            };
+            let done = (0..results.len()).filter(complete).count();
+            self.states[mode].completions.record(at, done, results.len());
         }
         Ok(())
     }

@@ -104,6 +104,15 @@ impl Proved {
         }
     }
 
+    /// Returns the proof with averages divided as the `author`'s, so that they have equal bits: at the end, where the
+    /// author's schedule divides there.
+    pub(crate) fn dividing_as(self, author: &Proof) -> Self {
+        if self.proof.scale_outputs || !author.scale_outputs {
+            return self;
+        }
+        Self { proof: Arc::new(Proof::clone(&self.proof).divided_at_end()), ..self }
+    }
+
     /// Returns the proof for equal counts that this one was made of, and the vector of counts.
     pub fn even(&self) -> Option<&(Self, Counts)> {
         self.even.as_deref()

@@ -36,7 +36,8 @@ pub(crate) fn unmet_by(
         if let Some((most, at)) = demands.roundings
             && order.roundings > most
         {
-            findings.push(reporter.too_many_roundings(most, at, &reduction.rounding_ops));
+            let by = (&*reduction.rounding_ops, proof.scale_outputs);
+            findings.push(reporter.too_many_roundings(most, at, by));
         }
     }
     if let Some(at) = demands.uneven {

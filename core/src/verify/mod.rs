@@ -31,7 +31,7 @@ pub(crate) mod ranking;
 mod reduction;
 mod replay;
 mod report;
-mod result;
+pub(crate) mod result;
 mod signals;
 mod transfers;
 pub(crate) mod values;
@@ -68,11 +68,11 @@ pub use transfers::{Stretch, Transfer, transfers};
 /// together with the schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
-    /// The reducing moves after which every element of the destination is complete, in ascending order: `avg` divides
-    /// there.
+    /// The moves whose results all become complete as they are rounded, in ascending order: `avg` divides there, before
+    /// the rounding.
     pub finish: Vec<OpId>,
     /// Whether completion is not uniform: `avg` then divides each rank's whole output at the end of its main stream
-    /// instead, and `finish` is empty.
+    /// instead, which rounds once more, and `finish` is empty.
     pub scale_outputs: bool,
     /// Whether the in-place form was proved too.
     pub in_place: bool,
@@ -183,8 +183,9 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
     }
     let (steps, ports) = ports::ports(schedule, &order, modes).map_err(too_fine)?;
     let reduces = schedule.collective.reduces() && schedule.nranks > 1;
-    Ok(Proof {
-        scale_outputs: reduces && replay.finish.is_none(),
+    let at_end = reduces && replay.finish.is_none();
+    let proof = Proof {
+        scale_outputs: false,
         finish: replay.finish.unwrap_or_default(),
         in_place,
         one_mode: replay.one_mode.map(|at| Box::new(reporter.one_mode(at))),
@@ -193,7 +194,21 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
         ports,
         reduction: replay.reduction,
         orders: Arc::new(replay.orders),
-    })
+    };
+    Ok(if at_end { proof.divided_at_end() } else { proof })
+}
+
+impl Proof {
+    /// Returns the proof with averages that are divided at the end.
+    pub(crate) fn divided_at_end(self) -> Self {
+        Self {
+            finish: Vec::new(),
+            scale_outputs: true,
+            reduction: self.reduction.map(Reduction::rounded_again),
+            orders: Arc::new(self.orders.divided_at_end()),
+            ..self
+        }
+    }
 }
 
 /// Turns a finding into one that shows only where input and output share memory.

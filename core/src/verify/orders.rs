@@ -42,6 +42,8 @@ pub struct Orders {
     outputs: Vec<Stretches>,
     /// The output of each rank out of place, and then in place where the orders may differ there.
     of: Vec<Vec<usize>>,
+    /// Whether averages are divided at the end, after their sums are rounded.
+    divided_at_end: bool,
 }
 
 impl Orders {
@@ -55,6 +57,11 @@ impl Orders {
         }
         orders.keep(&commuted.folds);
         orders
+    }
+
+    /// Returns the orders with averages that are divided at the end.
+    pub(super) fn divided_at_end(&self) -> Self {
+        Self { divided_at_end: true, ..self.clone() }
     }
 
     /// Returns the number of the output that a rank holds.
@@ -126,9 +133,12 @@ impl Orders {
         most
     }
 
-    /// Returns a rank and the end of a stretch of its output where `other` is reduced in another order, in either mode,
-    /// if there is such a stretch.
+    /// Returns a rank and the end of a stretch of its output where `other` is reduced in another order, in either mode, or
+    /// where an average is divided at the end in one of both, if there is such a stretch.
     pub fn differs(&self, other: &Self) -> Option<(RankId, Rat)> {
+        if self.divided_at_end != other.divided_at_end {
+            return Some((RankId(0), Rat::ZERO));
+        }
         let known: FxHashMap<CommutedFold, u32> =
             self.folds.iter().copied().zip(self.leaves..).collect();
         let mut number: Vec<u32> = (0..self.leaves).collect();

@@ -37,7 +37,8 @@ pub struct ReductionOrder {
     /// Whether each result is the reduction of all ranks' contributions in the order of the ranks, so that an op need
     /// not commute.
     pub in_rank_order: bool,
-    /// The most roundings to a type narrower than f32 that a contribution goes through.
+    /// The most roundings to a type narrower than f32 that a contribution goes through. The division of an average is one
+    /// of them where it comes after the sum is rounded.
     pub roundings: u32,
     /// The most reduces that a contribution goes through: the roundings of f32 and f64.
     pub depth: u32,
@@ -54,7 +55,7 @@ pub struct Reduction {
     pub modes: Sameness,
     /// For each promise that does not hold, two results that show it.
     pub witnesses: Vec<(OrderClass, Witness)>,
-    /// The ops that round a contribution with the most roundings, the first rounding first.
+    /// The ops that round a contribution with the most roundings, the first rounding first. A division at the end is no op.
     pub rounding_ops: Arc<[OpId]>,
 }
 
@@ -173,6 +174,14 @@ impl Reduction {
     /// Returns the order that holds in every mode.
     pub fn in_every_mode(&self) -> ReductionOrder {
         self.in_place.map_or(self.apart, |in_place| in_place.weaker(self.apart))
+    }
+
+    /// Returns the order where averages are rounded once more, because they are divided at the end.
+    pub(super) fn rounded_again(mut self) -> Self {
+        for order in std::iter::once(&mut self.apart).chain(&mut self.in_place) {
+            order.roundings += 1;
+        }
+        self
     }
 
     /// Returns two results that break a promise, if any do.

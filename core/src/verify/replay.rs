@@ -9,6 +9,7 @@ use super::order::Order;
 use super::orders::Orders;
 use super::reduction::Reduction;
 use super::report::{Access, Reporter};
+use super::result::Completions;
 use super::signals::{Flags, Signals};
 use super::values::{Leaf, ValueId, Values};
 use crate::diagnostics::Finding;
@@ -34,10 +35,7 @@ pub(super) struct ModeState {
     pub(super) memory: CellMemory,
     pub(super) origins: SlotOrigins,
     pub(super) findings: Vec<Finding>,
-    /// The reduces that make all of their destination complete.
-    pub(super) finish: Vec<OpId>,
-    /// Whether a reduce makes a part of its destination complete.
-    pub(super) partial: bool,
+    pub(super) completions: Completions,
 }
 
 /// The findings kept per mode; beyond this number, more findings are dropped.
@@ -120,8 +118,7 @@ pub(super) fn replay_with(
             memory,
             origins: SlotOrigins::default(),
             findings: Vec::new(),
-            finish: Vec::new(),
-            partial: false,
+            completions: Completions::default(),
         });
     }
     // A reduce has three operands at least.
@@ -309,7 +306,7 @@ impl Player<'_> {
             cells[..good].copy_from_slice(&values[..good]);
             cells[good..].fill(ValueId::POISON);
         }
-        // A sum is divided where it is rounded: not in wide scratch, but by the copy out of it.
+        // A sum is divided where it is rounded, as f32 before the rounding: not in wide scratch, but by the copy out of it.
         if self.reduces && narrow {
             match &unrounded {
                 Some(before) if op.srcs == 1 => {

@@ -17,17 +17,43 @@ use crate::schedule::Buffer;
 /// The most histories of wrong pieces: each is a replay.
 const HISTORIES: usize = 4;
 
+/// The moves that make sums complete as they round them, in one mode of a replay.
+#[derive(Default)]
+pub(crate) struct Completions {
+    /// The moves that make all of their destination complete.
+    finish: Vec<OpId>,
+    /// Whether a move makes a part of its destination complete.
+    partial: bool,
+}
+
+impl Completions {
+    /// Records a move that makes `complete` of its `all` results complete.
+    pub(crate) fn record(&mut self, at: OpId, complete: usize, all: usize) {
+        if complete > 0 && complete == all {
+            self.finish.push(at);
+        } else if complete > 0 {
+            self.partial = true;
+        }
+    }
+
+    /// Returns the moves that complete their destinations, in ascending order; `None` where a move completes a part of its
+    /// destination, or where the moves depend on the mode.
+    pub(crate) fn uniform(mut modes: impl Iterator<Item = Self>) -> Option<Vec<OpId>> {
+        let Self { mut finish, partial } = modes.next()?;
+        if partial || modes.any(|mode| mode.partial || mode.finish != finish) {
+            return None;
+        }
+        finish.sort_unstable();
+        Some(finish)
+    }
+}
+
 impl Player<'_> {
     /// Records whether the reduce completes its destination: the whole, a part, or nothing.
     pub(super) fn completes(&mut self, mode: usize, at: OpId, results: &[ValueId]) {
         let Self { values, states, .. } = self;
-        let state = &mut states[mode];
         let done = results.iter().filter(|v| v.is_value() && values.is_complete(v.expr)).count();
-        if done > 0 && done == results.len() {
-            state.finish.push(at);
-        } else if done > 0 {
-            state.partial = true;
-        }
+        states[mode].completions.record(at, done, results.len());
     }
 
     /// Compares every output cell with the value that the collective promises.
@@ -54,15 +80,13 @@ impl Player<'_> {
         } else {
             (None, Orders::default())
         };
-        let uniform = states.iter().all(|state| !state.partial)
-            && states.iter().all(|state| state.finish == states[0].finish);
-        let mut finish = std::mem::take(&mut states[0].finish);
-        finish.sort_unstable();
+        let completions = states.iter_mut().map(|state| std::mem::take(&mut state.completions));
+        let finish = Completions::uniform(completions);
         let mut findings = states.into_iter().map(|state| state.findings);
         Replay {
             findings: findings.next().unwrap_or_default(),
             in_place_findings: findings.next().unwrap_or_default(),
-            finish: uniform.then_some(finish),
+            finish,
             reduce_depth,
             reduction,
             orders,

@@ -2,9 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use roundelay_core::check::Frontend;
+use roundelay_core::compile;
 use roundelay_core::ids::OpId;
+use roundelay_core::layout::Configured;
+use roundelay_core::messages::TwoSided;
+use roundelay_core::optimize::{Goal, Level, optimize};
 use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule};
-use roundelay_core::verify::{Proof, verify};
+use roundelay_core::symmetry;
+use roundelay_core::syntax::Source;
+use roundelay_core::verify::{Callers, Proof, Proved, verify};
 
 use crate::proof::programs::{RECURSIVE_DOUBLING, RIGHT, UNEVEN};
 use crate::proof::schedule;
@@ -94,4 +101,43 @@ fn each_output_is_divided_once() {
 fn uneven_completion_divides_at_the_end() {
     let proof = divided_once(UNEVEN, 3);
     assert!(proof.scale_outputs && proof.finish.is_empty());
+    // Two sums, and the division after them.
+    let order = |proof: &Proof| proof.reduction.as_ref().expect("it reduces").in_every_mode();
+    assert_eq!((order(&proof).roundings, order(&proof).depth), (3, 2));
+    let even = divided_once(RIGHT[0].0, 3);
+    assert_eq!(order(&even).roundings, order(&even).depth);
+}
+
+/// A fused move completes all that it writes, and yet an average keeps the bits of the author's schedule.
+#[test]
+fn every_form_divides_where_the_author_s_schedule_does() {
+    let author = Proved::new(schedule(UNEVEN, 3)).expect("it is right");
+    for level in [Level::O1, Level::O2] {
+        for callers in [Callers::Each, Callers::One] {
+            let made = optimize(&author, Goal { level, callers, reassociate: false });
+            let made = made.expect("a schedule");
+            assert!(
+                made.proof.scale_outputs && made.proof.finish.is_empty(),
+                "{level} {callers:?}"
+            );
+            assert_eq!(made.proof.orders.differs(&author.proof().orders), None);
+        }
+    }
+    let form = TwoSided::new(&author).expect("a form");
+    assert!(form.proof().scale_outputs);
+}
+
+/// The proof of one rank for all counts the division as the proof of all ranks does.
+#[test]
+fn one_rank_for_all_counts_the_division() {
+    for (source, scales) in [(UNEVEN, true), (RIGHT[0].0, false)] {
+        let page = Source::from_text("averages.coll", source);
+        let program = compile(&page, Frontend::File).expect("a right page");
+        let algorithm = Configured::new(program.algorithms[0].clone(), &page);
+        let Ok(one) = symmetry::prove(&algorithm, 3) else { panic!("one rank stands for all") };
+        let all = verify(&schedule(source, 3)).expect("it is right");
+        assert_eq!((one.proof.scale_outputs, all.scale_outputs), (scales, scales));
+        let order = |proof: &Proof| proof.reduction.as_ref().expect("it reduces").in_every_mode();
+        assert_eq!(order(&one.proof).roundings, order(&all).roundings);
+    }
 }

@@ -7,16 +7,16 @@ use super::byte::{F8E4M3, F8E5M2};
 #[cfg(target_arch = "x86_64")]
 use super::lanes::f16c::{F16x8, F16x16};
 use super::lanes::{
-    Band, Bf16, Bor, Bxor, ByteExtremum, Combine, Divide, FloatExtremum, HalfExtremum, Land, Lanes,
-    Lor, Lxor, Max, Min, Plain, Prod, Sum,
+    Average, Band, Bf16, Bor, Bxor, ByteExtremum, Combine, FloatExtremum, HalfExtremum, Land,
+    Lanes, Lor, Lxor, Max, Min, Plain, Prod, Sum,
 };
-use super::number::{Number, Whole};
-use super::wide::{Narrow, WideLoops};
+use super::number::{Divide, Number, Whole};
+use super::wide::{Averages, Narrow, WideLoops};
 
 /// Computes `acc[i] = srcs[last][i] op (.. (srcs[0][i] op acc[i]))`, where `acc` overlaps no source.
 type Fold = unsafe fn(acc: *mut u8, srcs: *const *const u8, len: usize);
 /// Computes `acc[i] /= nranks`.
-type Average = unsafe fn(acc: *mut u8, len: usize, nranks: u32);
+type Division = unsafe fn(acc: *mut u8, len: usize, nranks: u32);
 
 /// The most sources of one pass over an accumulator.
 pub(super) const WIDTH: usize = 4;
@@ -28,8 +28,8 @@ pub(super) struct Loops {
     pub(super) fold: [Fold; WIDTH],
     /// Folds whose first source takes the place of `acc`, which is only written; by the number of sources minus two.
     pub(super) join: [Fold; WIDTH],
-    /// The division of `avg`, which folds as `sum` does.
-    pub(super) divide: Average,
+    /// The division of `avg`, which folds as `sum` does: of f32 where the dtype is a narrower float.
+    pub(super) divide: Division,
     /// The loops over f32, for floats narrower than that.
     pub(super) wide: Option<WideLoops>,
 }
@@ -52,13 +52,41 @@ unsafe fn fold<L: Lanes, const N: usize>(acc: &mut [L::Item], srcs: [&[L::Item];
     }
 }
 
+/// The end of a fold: its accumulator becomes an item.
+trait Ending<L: Lanes>: Copy {
+    fn end(self, acc: L::Acc) -> L::Item;
+}
+
+/// The sum as it is.
+#[derive(Clone, Copy)]
+struct Undivided;
+
+impl<L: Lanes> Ending<L> for Undivided {
+    #[inline(always)]
+    fn end(self, acc: L::Acc) -> L::Item {
+        L::end(acc)
+    }
+}
+
+/// The sum divided by a rank count.
+#[derive(Clone, Copy)]
+struct DividedBy(f32);
+
+impl<L: Average> Ending<L> for DividedBy {
+    #[inline(always)]
+    fn end(self, acc: L::Acc) -> L::Item {
+        L::end(L::over(acc, self.0))
+    }
+}
+
 /// # Safety
 /// All slices are of one length.
 #[inline(always)]
-unsafe fn join<L: Lanes, const N: usize>(
+unsafe fn join<L: Lanes, E: Ending<L>, const N: usize>(
     dst: &mut [L::Item],
     first: &[L::Item],
     srcs: [&[L::Item]; N],
+    ending: E,
 ) {
     for (dst, (i, first)) in dst.iter_mut().zip(first.iter().enumerate()) {
         let mut a = L::begin(*first);
@@ -66,7 +94,7 @@ unsafe fn join<L: Lanes, const N: usize>(
             // SAFETY: `i` is an index of `first`, and the caller promises that all slices are of one length.
             a = L::step(*unsafe { src.get_unchecked(i) }, a);
         }
-        *dst = L::end(a);
+        *dst = ending.end(a);
     }
 }
 
@@ -83,9 +111,9 @@ unsafe fn slices<'a, T, const N: usize>(at: *const *const u8, len: usize) -> [&'
 }
 
 #[inline(always)]
-fn divide<D: Divide>(acc: &mut [D::Item], nranks: u32) {
+fn divide<D: Divide>(acc: &mut [D], nranks: u32) {
     for a in acc {
-        *a = D::divide(*a, nranks);
+        *a = a.divide(nranks);
     }
 }
 
@@ -108,7 +136,10 @@ unsafe fn rest<T: Copy>(at: *const u8, len: usize, bytes: usize) -> T {
 macro_rules! instruction_set {
     ($module:ident $(, #[$attribute:meta])?) => {
         mod $module {
-            use super::{Combine, Divide, Lanes, Loops, Narrow, WideLoops, rest, slices};
+            use super::{
+                Average, Averages, Combine, Divide, DividedBy, Ending, Lanes, Loops, Narrow,
+                Undivided, WideLoops, rest, slices,
+            };
             use crate::wide;
             use std::ptr::copy_nonoverlapping;
             use std::slice::{from_raw_parts, from_raw_parts_mut};
@@ -126,7 +157,7 @@ macro_rules! instruction_set {
                     let whole = from_raw_parts_mut(acc.cast::<L::Item>(), items);
                     super::fold::<L, N>(whole, slices(srcs, items));
                     if left > 0 {
-                        last::<L, N>(acc, acc, srcs, items, left);
+                        last::<L, _, N>(acc, acc, (srcs, Undivided), items, left);
                     }
                 }
             }
@@ -137,25 +168,48 @@ macro_rules! instruction_set {
                 srcs: *const *const u8,
                 len: usize,
             ) {
+                // SAFETY: the caller's promise.
+                unsafe { ended::<L, _, N>(dst, srcs, len, Undivided) };
+            }
+
+            $(#[$attribute])?
+            unsafe fn average<L: Average, const N: usize>(
+                dst: *mut u8,
+                srcs: *const *const u8,
+                len: usize,
+                nranks: u32,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { ended::<L, _, N>(dst, srcs, len, DividedBy(nranks as f32)) };
+            }
+
+            $(#[$attribute])?
+            unsafe fn ended<L: Lanes, E: Ending<L>, const N: usize>(
+                dst: *mut u8,
+                srcs: *const *const u8,
+                len: usize,
+                ending: E,
+            ) {
                 let (items, left) = (len / L::ELEMENTS, len % L::ELEMENTS);
                 // SAFETY: the caller gives `len` aligned elements at `dst` and at each of `1 + N`
                 // sources, which `dst` does not overlap.
                 unsafe {
                     let [first] = slices(srcs, items);
                     let whole = from_raw_parts_mut(dst.cast::<L::Item>(), items);
-                    super::join::<L, N>(whole, first, slices(srcs.add(1), items));
+                    super::join::<L, E, N>(whole, first, slices(srcs.add(1), items), ending);
                     if left > 0 {
-                        last::<L, N>(dst, srcs.read(), srcs.add(1), items, left);
+                        let others = (srcs.add(1), ending);
+                        last::<L, E, N>(dst, srcs.read(), others, items, left);
                     }
                 }
             }
 
             /// Computes `dst = src op .. first` on the `left` elements after `items`, fewer than an item has.
             $(#[$attribute])?
-            unsafe fn last<L: Lanes, const N: usize>(
+            unsafe fn last<L: Lanes, E: Ending<L>, const N: usize>(
                 dst: *mut u8,
                 first: *const u8,
-                srcs: *const *const u8,
+                (srcs, ending): (*const *const u8, E),
                 items: usize,
                 left: usize,
             ) {
@@ -166,7 +220,7 @@ macro_rules! instruction_set {
                     for k in 0..N {
                         a = L::step(rest(srcs.add(k).read(), items, bytes), a);
                     }
-                    let item = L::end(a);
+                    let item = ending.end(a);
                     let to = dst.add(items * size_of::<L::Item>());
                     copy_nonoverlapping((&raw const item).cast(), to, bytes);
                 }
@@ -174,17 +228,8 @@ macro_rules! instruction_set {
 
             $(#[$attribute])?
             unsafe fn divide<D: Divide>(acc: *mut u8, len: usize, nranks: u32) {
-                let (items, left) = (len / D::ELEMENTS, len % D::ELEMENTS);
-                let bytes = left * (size_of::<D::Item>() / D::ELEMENTS);
                 // SAFETY: the caller gives `len` aligned elements that no other thread touches.
-                unsafe {
-                    super::divide::<D>(from_raw_parts_mut(acc.cast(), items), nranks);
-                    if left > 0 {
-                        let item = D::divide(rest(acc, items, bytes), nranks);
-                        let to = acc.add(items * size_of::<D::Item>());
-                        copy_nonoverlapping((&raw const item).cast(), to, bytes);
-                    }
-                }
+                unsafe { super::divide::<D>(from_raw_parts_mut(acc.cast(), len), nranks) };
             }
 
             pub(super) fn loops<L: Lanes, D: Divide>() -> Loops {
@@ -239,11 +284,25 @@ macro_rules! instruction_set {
                         join::<L, 6>,
                         join::<L, 7>,
                     ],
+                    average: None,
                     widen: widen::<T>,
                     step: step::<T, O>,
                     step_wide: step_wide::<O>,
                     narrow: narrow::<T>,
                 }
+            }
+
+            pub(super) fn averages<L: Average>() -> Averages {
+                [
+                    average::<L, 0>,
+                    average::<L, 1>,
+                    average::<L, 2>,
+                    average::<L, 3>,
+                    average::<L, 4>,
+                    average::<L, 5>,
+                    average::<L, 6>,
+                    average::<L, 7>,
+                ]
             }
         }
     };
@@ -300,7 +359,10 @@ impl InstructionSet {
 
     fn wide<T: Narrow>(self, op: ReduceOp) -> Option<WideLoops> {
         Some(match op {
-            ReduceOp::Sum | ReduceOp::Avg => self.wide_of::<T, Sum>(),
+            ReduceOp::Sum => self.wide_of::<T, Sum>(),
+            ReduceOp::Avg => {
+                WideLoops { average: Some(self.averages::<T>()), ..self.wide_of::<T, Sum>() }
+            }
             ReduceOp::Prod => self.wide_of::<T, Prod>(),
             ReduceOp::Min => self.wide_of::<T, Min>(),
             ReduceOp::Max => self.wide_of::<T, Max>(),
@@ -318,62 +380,72 @@ impl InstructionSet {
         }
     }
 
-    /// Returns the loops of the CPU's own numbers; `None` for the ops of [`Self::bits`].
-    fn number<T: Number>(self, op: ReduceOp) -> Option<Loops> {
+    fn averages<T: Narrow>(self) -> Averages {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => avx512::averages::<T::Once512<Sum>>(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => avx2::averages::<T::Once256<Sum>>(),
+            Self::Baseline => baseline::averages::<T::Once<Sum>>(),
+        }
+    }
+
+    /// Returns the loops of numbers, whose averages are divided as `D`; `None` for the ops of [`Self::bits`].
+    fn number<T: Number, D: Divide>(self, op: ReduceOp) -> Option<Loops> {
         Some(match op {
-            ReduceOp::Sum | ReduceOp::Avg => self.loops::<Plain<T, Sum>, Plain<T, Sum>>(),
-            ReduceOp::Prod => self.loops::<Plain<T, Prod>, Plain<T, Sum>>(),
-            ReduceOp::Min => self.loops::<Plain<T, Min>, Plain<T, Sum>>(),
-            ReduceOp::Max => self.loops::<Plain<T, Max>, Plain<T, Sum>>(),
+            ReduceOp::Sum | ReduceOp::Avg => self.loops::<Plain<T, Sum>, D>(),
+            ReduceOp::Prod => self.loops::<Plain<T, Prod>, D>(),
+            ReduceOp::Min => self.loops::<Plain<T, Min>, D>(),
+            ReduceOp::Max => self.loops::<Plain<T, Max>, D>(),
             _ => return None,
         })
     }
 
     /// Returns the loops of bitwise and logical ops on integers; `None` for the ops of [`Self::number`].
-    fn bits<T: Whole>(self, op: ReduceOp) -> Option<Loops> {
+    fn bits<T: Whole + Divide>(self, op: ReduceOp) -> Option<Loops> {
         Some(match op {
-            ReduceOp::Band => self.loops::<Plain<T, Band>, Plain<T, Sum>>(),
-            ReduceOp::Bor => self.loops::<Plain<T, Bor>, Plain<T, Sum>>(),
-            ReduceOp::Bxor => self.loops::<Plain<T, Bxor>, Plain<T, Sum>>(),
-            ReduceOp::Land => self.loops::<Plain<T, Land>, Plain<T, Sum>>(),
-            ReduceOp::Lor => self.loops::<Plain<T, Lor>, Plain<T, Sum>>(),
-            ReduceOp::Lxor => self.loops::<Plain<T, Lxor>, Plain<T, Sum>>(),
+            ReduceOp::Band => self.loops::<Plain<T, Band>, T>(),
+            ReduceOp::Bor => self.loops::<Plain<T, Bor>, T>(),
+            ReduceOp::Bxor => self.loops::<Plain<T, Bxor>, T>(),
+            ReduceOp::Land => self.loops::<Plain<T, Land>, T>(),
+            ReduceOp::Lor => self.loops::<Plain<T, Lor>, T>(),
+            ReduceOp::Lxor => self.loops::<Plain<T, Lxor>, T>(),
             _ => return None,
         })
     }
 
-    fn integer<T: Number, U: Whole>(self, op: ReduceOp) -> Option<Loops> {
-        self.number::<T>(op).or_else(|| self.bits::<U>(op))
+    fn integer<T: Divide, U: Whole + Divide>(self, op: ReduceOp) -> Option<Loops> {
+        self.number::<T, T>(op).or_else(|| self.bits::<U>(op))
     }
 
-    fn float<T: Number>(self, op: ReduceOp) -> Option<Loops>
+    fn float<T: Divide>(self, op: ReduceOp) -> Option<Loops>
     where
         FloatExtremum<T, Min>: Lanes,
         FloatExtremum<T, Max>: Lanes,
     {
         match op {
-            ReduceOp::Min => Some(self.loops::<FloatExtremum<T, Min>, Plain<T, Sum>>()),
-            ReduceOp::Max => Some(self.loops::<FloatExtremum<T, Max>, Plain<T, Sum>>()),
-            _ => self.number::<T>(op),
+            ReduceOp::Min => Some(self.loops::<FloatExtremum<T, Min>, T>()),
+            ReduceOp::Max => Some(self.loops::<FloatExtremum<T, Max>, T>()),
+            _ => self.number::<T, T>(op),
         }
     }
 
     /// Returns the loops of an fp8 type whose largest number, or infinity, has the bits `LARGEST`.
     fn fp8<T: Number, const LARGEST: i8>(self, op: ReduceOp) -> Option<Loops> {
         match op {
-            ReduceOp::Min => Some(self.loops::<ByteExtremum<LARGEST, Min>, Plain<T, Sum>>()),
-            ReduceOp::Max => Some(self.loops::<ByteExtremum<LARGEST, Max>, Plain<T, Sum>>()),
-            _ => self.number::<T>(op),
+            ReduceOp::Min => Some(self.loops::<ByteExtremum<LARGEST, Min>, f32>()),
+            ReduceOp::Max => Some(self.loops::<ByteExtremum<LARGEST, Max>, f32>()),
+            _ => self.number::<T, f32>(op),
         }
     }
 
     fn f16<O: Combine<f32> + Combine<f16>>(self) -> Loops {
         match self {
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => avx512::loops::<F16x16<O>, F16x16<Sum>>(),
+            Self::Avx512 => avx512::loops::<F16x16<O>, f32>(),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => avx2::loops::<F16x8<O>, F16x8<Sum>>(),
-            Self::Baseline => baseline::loops::<Plain<f16, O>, Plain<f16, Sum>>(),
+            Self::Avx2 => avx2::loops::<F16x8<O>, f32>(),
+            Self::Baseline => baseline::loops::<Plain<f16, O>, f32>(),
         }
     }
 
@@ -406,12 +478,12 @@ impl InstructionSet {
             (DType::F8E5M2, _) => return self.fp8::<F8E5M2, { F8E5M2::INFINITY as i8 }>(op),
             (DType::F16, ReduceOp::Sum | ReduceOp::Avg) => self.f16::<Sum>(),
             (DType::F16, ReduceOp::Prod) => self.f16::<Prod>(),
-            (DType::F16, ReduceOp::Min) => self.loops::<HalfExtremum<F16, Min>, Plain<f16, Sum>>(),
-            (DType::F16, ReduceOp::Max) => self.loops::<HalfExtremum<F16, Max>, Plain<f16, Sum>>(),
-            (DType::Bf16, ReduceOp::Sum | ReduceOp::Avg) => self.loops::<Bf16<Sum>, Bf16<Sum>>(),
-            (DType::Bf16, ReduceOp::Prod) => self.loops::<Bf16<Prod>, Bf16<Sum>>(),
-            (DType::Bf16, ReduceOp::Min) => self.loops::<HalfExtremum<BF16, Min>, Bf16<Sum>>(),
-            (DType::Bf16, ReduceOp::Max) => self.loops::<HalfExtremum<BF16, Max>, Bf16<Sum>>(),
+            (DType::F16, ReduceOp::Min) => self.loops::<HalfExtremum<F16, Min>, f32>(),
+            (DType::F16, ReduceOp::Max) => self.loops::<HalfExtremum<F16, Max>, f32>(),
+            (DType::Bf16, ReduceOp::Sum | ReduceOp::Avg) => self.loops::<Bf16<Sum>, f32>(),
+            (DType::Bf16, ReduceOp::Prod) => self.loops::<Bf16<Prod>, f32>(),
+            (DType::Bf16, ReduceOp::Min) => self.loops::<HalfExtremum<BF16, Min>, f32>(),
+            (DType::Bf16, ReduceOp::Max) => self.loops::<HalfExtremum<BF16, Max>, f32>(),
             (DType::F16 | DType::Bf16, _) => return None,
         })
     }

@@ -22,12 +22,10 @@ pub(super) trait Lanes {
     fn end(acc: Self::Acc) -> Self::Item;
 }
 
-/// The division by which `avg` completes a sum, for one dtype.
-pub(super) trait Divide {
-    type Item: Copy;
-    const ELEMENTS: usize;
-
-    fn divide(item: Self::Item, nranks: u32) -> Self::Item;
+/// Steps whose accumulator is f32 to its end, so that an average is divided before it is rounded.
+pub(super) trait Average: Lanes {
+    /// Divides by a rank count.
+    fn over(acc: Self::Acc, nranks: f32) -> Self::Acc;
 }
 
 /// A reduce op as a type, so that each op has compiled loops of its own.
@@ -71,16 +69,6 @@ impl<T: Number, O: Combine<T>> Lanes for Plain<T, O> {
     #[inline(always)]
     fn end(acc: T) -> T {
         acc
-    }
-}
-
-impl<T: Number> Divide for Plain<T, Sum> {
-    type Item = T;
-    const ELEMENTS: usize = 1;
-
-    #[inline(always)]
-    fn divide(item: T, nranks: u32) -> T {
-        item.divide(nranks)
     }
 }
 
@@ -264,15 +252,10 @@ impl<O: Combine<f32>> Lanes for Bf16Once<O> {
     }
 }
 
-impl Divide for Bf16<Sum> {
-    type Item = Bf16Pair;
-    const ELEMENTS: usize = 2;
-
+impl<O: Combine<f32>> Average for Bf16Once<O> {
     #[inline(always)]
-    fn divide(item: Bf16Pair, nranks: u32) -> Bf16Pair {
-        let (low, high) = Self::begin(item);
-        let n = nranks as f32;
-        Self::end((round_to_bf16(low / n), round_to_bf16(high / n)))
+    fn over(acc: (f32, f32), nranks: f32) -> (f32, f32) {
+        (acc.0 / nranks, acc.1 / nranks)
     }
 }
 
@@ -287,7 +270,7 @@ pub(super) mod f16c {
     use std::marker::PhantomData;
     use std::mem::transmute;
 
-    use super::{Combine, Divide, Lanes, Number, Sum};
+    use super::{Average, Combine, Lanes};
 
     macro_rules! vectors {
         ($name:ident, $once:ident, $elements:literal, $bits:ty, $floats:ty, $widen:ident, $narrow:ident, |$v:ident| $quiet:expr) => {
@@ -363,17 +346,14 @@ pub(super) mod f16c {
                 }
             }
 
-            impl Divide for $name<Sum> {
-                type Item = [u16; $elements];
-                const ELEMENTS: usize = $elements;
-
+            impl<O: Combine<f32>> Average for $once<O> {
                 #[inline(always)]
-                fn divide(item: [u16; $elements], nranks: u32) -> [u16; $elements] {
-                    let mut item = Self::array(Self::begin(item));
-                    for i in 0..$elements {
-                        item[i] = item[i].divide(nranks);
+                fn over(acc: $floats, nranks: f32) -> $floats {
+                    let mut quotients = $name::<O>::array(acc);
+                    for quotient in &mut quotients {
+                        *quotient /= nranks;
                     }
-                    Self::end(Self::vector(item))
+                    $name::<O>::vector(quotients)
                 }
             }
         };

@@ -85,9 +85,9 @@ impl Kernel {
         if self.loops.wide.is_some() { size_of::<f32>() / self.size } else { 1 }
     }
 
-    /// Computes `acc = srcs[0]; for s in srcs[1..] { acc = s op acc }`, rounds as `form` says, divides by `divide` if
-    /// given, rounding again, and writes to all of `dsts`. A wide destination gets the sum before it is rounded and
-    /// divided. Streaming stores are complete when it returns.
+    /// Computes `acc = srcs[0]; for s in srcs[1..] { acc = s op acc }`, divides by `divide` if given, rounds as `form` says,
+    /// and writes to all of `dsts`. The division comes before the last rounding. A wide destination gets the sum before it
+    /// is divided and rounded. Streaming stores are complete when it returns.
     ///
     /// # Safety
     /// Every pointer is aligned and valid for `len` elements of the kernel's dtype, or of f32 where `form` says that the
@@ -104,7 +104,9 @@ impl Kernel {
         stores: Stores,
     ) {
         if let Some(loops) = &self.loops.wide
-            && (form.wide_srcs | form.wide_dsts != 0 || srcs.len() > 2 && !form.chain)
+            && (form.wide_srcs | form.wide_dsts != 0
+                || divide.is_some()
+                || srcs.len() > 2 && !form.chain)
         {
             // SAFETY: the caller's promise.
             unsafe { self.run_wide(loops, srcs, dsts, len, form, divide, stores) };
@@ -153,7 +155,7 @@ impl Kernel {
         fence(stores);
     }
 
-    /// The moves that round once, or have wide operands.
+    /// The moves that round once, divide, or have wide operands.
     ///
     /// # Safety
     /// The promises of [`Kernel::run`].
@@ -168,11 +170,12 @@ impl Kernel {
         divide: Option<u32>,
         stores: Stores,
     ) {
-        let mut narrow = Tile([MaybeUninit::uninit(); TILE]);
+        let mut tiles = [const { Tile([MaybeUninit::uninit(); TILE]) }; 2];
         let mut wide = WideTile([MaybeUninit::uninit(); WIDE]);
-        let (narrow, wide) =
-            (narrow.0.as_mut_ptr().cast::<u8>(), wide.0.as_mut_ptr().cast::<f32>());
-        let in_registers = form.wide_srcs | form.wide_dsts == 0 && !form.chain;
+        let [narrow, chained] = tiles.each_mut().map(|tile| tile.0.as_mut_ptr().cast::<u8>());
+        let wide = wide.0.as_mut_ptr().cast::<f32>();
+        let all_narrow = form.wide_srcs | form.wide_dsts == 0;
+        let average = loops.average.zip(divide).filter(|_| all_narrow);
         let is_wide = |mask: u8, nth: usize| mask >> nth & 1 == 1;
         let rounds = (0..dsts.len()).any(|nth| !is_wide(form.wide_dsts, nth));
         let mut start = 0;
@@ -185,9 +188,17 @@ impl Kernel {
                     let size = if is_wide(form.wide_srcs, nth) { 4 } else { self.size };
                     srcs[nth].add(start * size)
                 };
-                if in_registers {
-                    let mut from = [std::ptr::null(); MAX_SOURCES];
-                    (0..srcs.len()).for_each(|nth| from[nth] = at(nth));
+                let mut from = [std::ptr::null(); MAX_SOURCES];
+                (0..srcs.len()).for_each(|nth| from[nth] = at(nth));
+                if let Some((average, nranks)) = average {
+                    let mut sources = srcs.len();
+                    if form.chain && sources > 2 {
+                        // The sum of all sources but the last is rounded after each source.
+                        self.fold_tile(&srcs[..sources - 1], start * self.size, chained, now);
+                        (from[0], from[1], sources) = (chained, from[sources - 1], 2);
+                    }
+                    (average[sources - 1])(narrow, from.as_ptr(), now, nranks);
+                } else if all_narrow && !form.chain && divide.is_none() {
                     (loops.once[srcs.len() - 3])(narrow, from.as_ptr(), now);
                 } else {
                     for nth in 0..srcs.len() {
@@ -202,19 +213,20 @@ impl Kernel {
                             (loops.widen)(wide, narrow, now);
                         }
                     }
+                    let exact = dsts.iter().enumerate();
+                    for (_, dst) in exact.filter(|(nth, _)| is_wide(form.wide_dsts, *nth)) {
+                        copy_nonoverlapping(wide.cast(), dst.add(start * 4), now * 4);
+                    }
+                    if let Some(nranks) = divide.filter(|_| rounds) {
+                        (self.loops.divide)(wide.cast(), now, nranks);
+                    }
                     if rounds {
                         (loops.narrow)(narrow, wide, now);
                     }
                 }
-                if let Some(nranks) = divide.filter(|_| rounds) {
-                    (self.loops.divide)(narrow, now, nranks);
-                }
-                for (nth, dst) in dsts.iter().enumerate() {
-                    if is_wide(form.wide_dsts, nth) {
-                        copy_nonoverlapping(wide.cast(), dst.add(start * 4), now * 4);
-                    } else {
-                        copy_unfenced(dst.add(start * self.size), narrow, now * self.size, stores);
-                    }
+                let rounded = dsts.iter().enumerate();
+                for (_, dst) in rounded.filter(|(nth, _)| !is_wide(form.wide_dsts, *nth)) {
+                    copy_unfenced(dst.add(start * self.size), narrow, now * self.size, stores);
                 }
             }
             start += now;

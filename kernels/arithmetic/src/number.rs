@@ -5,12 +5,16 @@ use half::{bf16, f16};
 use super::byte::{F8E4M3, F8E5M2, e4m3_to_f32, e5m2_to_f32, f32_to_e4m3, f32_to_e5m2};
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 
-/// The arithmetic of a reduction on two elements, and of `avg` on a complete one.
+/// The arithmetic of a reduction on two elements.
 pub(super) trait Number: Copy {
     fn sum(self, other: Self) -> Self;
     fn prod(self, other: Self) -> Self;
     fn min(self, other: Self) -> Self;
     fn max(self, other: Self) -> Self;
+}
+
+/// The arithmetic of `avg` on a complete sum. Floats narrower than f32 are divided as f32, before they are rounded.
+pub(super) trait Divide: Number {
     /// Division by a rank count; integers truncate toward zero.
     fn divide(self, nranks: u32) -> Self;
 }
@@ -44,6 +48,9 @@ macro_rules! integers {
             fn max(self, other: Self) -> Self {
                 Ord::max(self, other)
             }
+        }
+
+        impl Divide for $t {
             #[inline(always)]
             fn divide(self, nranks: u32) -> Self {
                 let ($x, $n) = (self, nranks);
@@ -123,6 +130,9 @@ macro_rules! floats {
                 let ordered = if self == other { equal } else { more };
                 if self.is_nan() | other.is_nan() { self + other } else { ordered }
             }
+        }
+
+        impl Divide for $t {
             #[inline(always)]
             fn divide(self, nranks: u32) -> Self {
                 self / nranks as Self
@@ -153,10 +163,6 @@ macro_rules! narrow {
             fn max(self, other: Self) -> Self {
                 let (a, b) = ($widen(self.to_bits()), $widen(other.to_bits()));
                 Self::from_bits($narrow(Number::max(a, b)))
-            }
-            #[inline(always)]
-            fn divide(self, nranks: u32) -> Self {
-                Self::from_bits($narrow($widen(self.to_bits()).divide(nranks)))
             }
         }
     )*};

@@ -4,7 +4,7 @@ use ::half::{bf16, f16};
 
 use super::byte::{F8E4M3, F8E5M2};
 use super::kernels::InstructionSet;
-use super::number::Number;
+use super::number::{Divide, Number};
 use super::wide::Narrow;
 use super::*;
 use fastrand::Rng as Random;
@@ -73,6 +73,41 @@ fn halves_round_after_each_step_of_a_chain_and_else_once() {
     }
 }
 
+/// Three contributions at the end of the range, whose sum is beyond it: as f32 it is not, and in a chain the sum of the
+/// first two is rounded.
+#[test]
+fn an_average_is_divided_before_it_is_rounded() {
+    let of = |dtype: DType, bits: u64, form: MoveForm, wide_sum: Option<f32>| {
+        let kernel = Kernel::new(dtype, ReduceOp::Avg).expect("numbers have averages");
+        let mut part = [0_u64];
+        write(dtype, bits, &mut bytes_of(&mut part)[..dtype.size()]);
+        let (mut sum, mut made) = (wide_sum, [0_u64]);
+        let at = part.as_ptr().cast::<u8>();
+        let srcs = match &mut sum {
+            Some(sum) => vec![(&raw const *sum).cast::<u8>()],
+            None => vec![at; 3],
+        };
+        // SAFETY: the operands have an element each, and the destination is apart.
+        unsafe { kernel.run(&srcs, &[made.as_mut_ptr().cast()], 1, form, Some(3), Stores::Cached) };
+        read(dtype, &bytes_of(&mut made)[..dtype.size()])
+    };
+    let (once, chain) = (MoveForm::default(), MoveForm::CHAIN);
+    let copied = MoveForm { wide_srcs: 1, ..once };
+    let f16 = |x: f32| u64::from(f16::from_f32(x).to_bits());
+    assert_eq!(of(DType::F16, f16(60000.0), once, None), f16(60000.0));
+    assert_eq!(of(DType::F16, f16(60000.0), copied, Some(180_000.0)), f16(60000.0));
+    assert_eq!(of(DType::F16, f16(60000.0), chain, None), f16(f32::INFINITY));
+    assert_eq!(of(DType::F8E4M3, 0x7e, once, None), 0x7e, "448");
+    // The sum of two saturates, and (448 + 448) / 3 is near 298.7.
+    assert_eq!(of(DType::F8E4M3, 0x7e, chain, None), 0x79, "288");
+    assert_eq!(of(DType::F8E5M2, 0x7b, once, None), 0x7b, "57344");
+}
+
+fn bytes_of(words: &mut [u64; 1]) -> &mut [u8] {
+    // SAFETY: a word has eight bytes, and any bits are a value.
+    unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), 8) }
+}
+
 const STORES: [Stores; 2] = [Stores::Cached, Stores::Streaming];
 
 fn below(random: &mut Random, n: usize) -> usize {
@@ -129,9 +164,9 @@ fn read(dtype: DType, from: &[u8]) -> u64 {
     }
 }
 
-/// Computes the result of one element by the definition.
+/// Computes the result of one element by the definition, of a type that is not a narrow float.
 fn defined(dtype: DType, op: ReduceOp, values: &[u64], divide: Option<u32>) -> u64 {
-    fn of<T: Number>(op: ReduceOp, values: impl Iterator<Item = T>, divide: Option<u32>) -> T {
+    fn of<T: Divide>(op: ReduceOp, values: impl Iterator<Item = T>, divide: Option<u32>) -> T {
         let folded = values.reduce(|acc, src| match op {
             ReduceOp::Sum | ReduceOp::Avg => src.sum(acc),
             ReduceOp::Prod => src.prod(acc),
@@ -162,16 +197,9 @@ fn defined(dtype: DType, op: ReduceOp, values: &[u64], divide: Option<u32>) -> u
         DType::U32 => of(op, values.map(|x| x as u32), divide) as u64,
         DType::I64 => of(op, values.map(|x| x as i64), divide) as u64,
         DType::U64 => of(op, values, divide),
-        DType::F16 => of(op, values.map(|x| f16::from_bits(x as u16)), divide).to_bits() as u64,
-        DType::Bf16 => of(op, values.map(|x| bf16::from_bits(x as u16)), divide).to_bits() as u64,
         DType::F32 => of(op, values.map(|x| f32::from_bits(x as u32)), divide).to_bits() as u64,
         DType::F64 => of(op, values.map(f64::from_bits), divide).to_bits(),
-        DType::F8E4M3 => {
-            of(op, values.map(|x| F8E4M3::from_bits(x as u8)), divide).to_bits() as u64
-        }
-        DType::F8E5M2 => {
-            of(op, values.map(|x| F8E5M2::from_bits(x as u8)), divide).to_bits() as u64
-        }
+        _ => panic!("{dtype} is a narrow float"),
     }
 }
 
@@ -201,7 +229,7 @@ fn converted(dtype: DType) -> Option<(ToWide, ToNarrow)> {
 }
 
 /// Computes one element by the definition of a move, with its wide sources as bits of f32: the result before it is
-/// rounded, and after.
+/// divided and rounded, and after.
 fn defined_wide(
     (dtype, op): (DType, ReduceOp),
     form: MoveForm,
@@ -225,8 +253,7 @@ fn defined_wide(
             _ => Number::max(value(nth), acc),
         };
     }
-    let rounded = narrow(acc);
-    (acc, divide.map_or(rounded, |nranks| defined(dtype, op, &[rounded], Some(nranks))))
+    (acc, narrow(divide.map_or(acc, |nranks| acc.divide(nranks))))
 }
 
 /// Compares bits; two quiet NaNs are equal, and in 16 or 8 bits only canonical ones (of either sign), unless merely
@@ -478,7 +505,9 @@ fn every_half_meets_every_exponent() {
                         kernel.run(&srcs, &dsts, all.len(), form, divide, Stores::Cached);
                     }
                     for (&x, &got) in all.iter().zip(&out) {
-                        let want = defined(dtype, op, &[x as u64, other as u64], divide);
+                        let values = [x as u64, other as u64];
+                        let form = MoveForm::default();
+                        let (_, want) = defined_wide((dtype, op), form, &values, divide);
                         assert!(
                             same(dtype, got as u64, want, false),
                             "{set:?} {dtype} {op} of {x:x} and {other:x}: {got:x}, not {want:x}"

@@ -10,16 +10,16 @@ use super::byte::{F8E4M3, F8E5M2, e4m3_to_f32, e5m2_to_f32, f32_to_e4m3, f32_to_
 use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 #[cfg(target_arch = "x86_64")]
 use super::lanes::f16c::{F16x8Once, F16x16Once};
-use super::lanes::{Bf16Once, Combine, Lanes};
+use super::lanes::{Average, Bf16Once, Combine, Lanes};
 
 /// A float narrower than f32.
 pub(super) trait Narrow: Copy {
     /// The steps of folds that round once, on any machine.
-    type Once<O: Combine<f32>>: Lanes;
+    type Once<O: Combine<f32>>: Average;
     /// The same by vectors of 256 bits.
-    type Once256<O: Combine<f32>>: Lanes;
+    type Once256<O: Combine<f32>>: Average;
     /// The same by vectors of 512 bits.
-    type Once512<O: Combine<f32>>: Lanes;
+    type Once512<O: Combine<f32>>: Average;
 
     /// Converts exactly.
     fn widen(self) -> f32;
@@ -84,8 +84,19 @@ impl<T: Narrow, O: Combine<f32>> Lanes for Once<T, O> {
     }
 }
 
+impl<T: Narrow, O: Combine<f32>> Average for Once<T, O> {
+    #[inline(always)]
+    fn over(acc: f32, nranks: f32) -> f32 {
+        acc / nranks
+    }
+}
+
 /// The most sources of a fold that rounds once in one pass.
 pub(super) const SOURCES: usize = 8;
+
+/// Folds that divide by a rank count and then round, as the folds of [`WideLoops::once`] round; by the number of sources
+/// minus one.
+pub(super) type Averages = [unsafe fn(*mut u8, *const *const u8, usize, u32); SOURCES];
 
 /// The loops for one narrow type and op. Lengths are in elements, and no operand overlaps a destination.
 #[derive(Clone, Copy)]
@@ -93,6 +104,8 @@ pub(super) struct WideLoops {
     /// Folds that round once, whose first source takes the place of the destination; by the number of sources minus
     /// three.
     pub(super) once: [unsafe fn(*mut u8, *const *const u8, usize); SOURCES - 2],
+    /// The averages, where the op is `avg`.
+    pub(super) average: Option<Averages>,
     /// Converts narrow floats to f32.
     pub(super) widen: unsafe fn(*mut f32, *const u8, usize),
     /// Folds narrow floats into f32.

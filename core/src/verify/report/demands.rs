@@ -75,25 +75,33 @@ impl Reporter<'_> {
         if place.0 > 0 { (place, true) } else { (at, false) }
     }
 
+    /// Reports the ops that round, and whether the division of an average rounds after them.
     pub(in crate::verify) fn too_many_roundings(
         &self,
         most: u32,
         at: SpanId,
-        rounding: &[OpId],
+        (rounding, divided_at_end): (&[OpId], bool),
     ) -> Finding {
-        let n = rounding.len();
+        let n = rounding.len() + usize::from(divided_at_end);
         let times = |n: usize| if n == 1 { "once".to_owned() } else { format!("{n} times") };
         let title = format!(
             "a result is rounded {} to f16, bf16 or fp8, and {} is allowed",
             times(n),
             if most == 0 { "no rounding".to_owned() } else { times(most as usize) }
         );
-        let op = rounding[(most as usize).min(n - 1)];
+        let op = rounding[(most as usize).min(rounding.len() - 1)];
         let lines: Vec<_> = rounding.iter().map(|op| self.place(*op)).collect();
         let (place, label) = self.demanded(at, op);
         let mut finding = Finding::new(Code::TooManyRoundings, place, title)
             .label(if label { "one rounding too many" } else { "demanded here" })
-            .note(table("each of these rounds", &lines))
+            .note(table("each of these rounds", &lines));
+        if divided_at_end {
+            finding = finding.note(
+                "an average is divided at the end, which rounds it again: a `reduce` completes a part of what it writes, \
+                 or another part in place",
+            );
+        }
+        finding = finding
             .help("let one `reduce` take all sources, `reduce([a, b, c], dst)`, or keep partial sums in `scratch sums: like output as f32;`");
         if label && at.0 > 0 {
             finding.others.push((at, "demands it".to_owned()));

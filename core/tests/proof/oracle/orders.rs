@@ -195,7 +195,7 @@ pub(crate) fn unlike(schedule: &Schedule, proof: &Proof) -> Option<String> {
                 all.counts = all.counts.max(forest.compare(*own.get_or_insert(tree), tree));
                 modes_agree = modes_agree.max(forest.compare(apart, tree));
                 let (roundings, depth) = forest.roundings(tree);
-                all.roundings = all.roundings.max(roundings);
+                all.roundings = all.roundings.max(roundings + scaled);
                 all.depth = all.depth.max(depth);
                 let mut leaves = Vec::new();
                 forest.leaves(tree, &mut leaves);
