@@ -105,6 +105,25 @@ impl Error {
     }
 }
 
+impl Error {
+    /// Whether an error of this code is about the arguments of a call, which is not made.
+    #[doc(hidden)]
+    pub fn is_of_arguments(code: Code) -> bool {
+        matches!(
+            code,
+            Code::WrongBufferCount
+                | Code::WrongBufferLength
+                | Code::WrongDType
+                | Code::MisalignedBuffer
+                | Code::BadOption
+                | Code::NoInPlace
+                | Code::NoSuchRank
+                | Code::BadCounts
+                | Code::NoSuchOp
+        )
+    }
+}
+
 impl fmt::Display for Unproved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is not proved for nranks = {}", self.algorithm, self.nranks)?;

@@ -281,8 +281,15 @@ int roundelay_free(void *memory);
 int roundelay_abort(roundelay_world_t world, const char *why);
 
 /*
- * Leaves a world, when the calls of this process are done that are under way. A rank that leaves while others still
- * need it is a failure of theirs.
+ * Tells the other ranks that this rank does not make its next call, for a reason in words: the call is void for all, they
+ * get the reason from theirs at once (E0414), and all go on. A call whose arguments are refused does it by itself.
+ */
+int roundelay_refuse(roundelay_world_t world, const char *why);
+
+/*
+ * Leaves a world, when the calls of this process are done that are under way, and the other ranks are done with the last
+ * one; it waits for that for half of the deadline at most. A rank that leaves while others still need it is a failure of
+ * theirs. E0414: a call was void from which this rank had returned; the world is left all the same.
  */
 int roundelay_finalize(roundelay_world_t world);
 

@@ -9,6 +9,7 @@ use crate::buffers;
 use crate::codes;
 use crate::requests::{self, Ended};
 use crate::status::{Outcome, null};
+use crate::worlds;
 
 /// The blocks of a buffer as C has them: an address, and an array each of counts and of places, or no places where the
 /// blocks are packed.
@@ -84,6 +85,18 @@ impl PlacedBlocks {
     /// The arrays of counts and places have as many elements as the collective has blocks.
     pub(crate) unsafe fn new(
         world: &World,
+        codes: (c_int, c_int, c_int, u32),
+        input: GivenBlocks,
+        output: GivenBlocks,
+    ) -> Outcome<Self> {
+        // SAFETY: the caller's promise.
+        worlds::placed(world, unsafe { Self::checked(world, codes, input, output) })
+    }
+
+    /// # Safety
+    /// As for [`Self::new`].
+    unsafe fn checked(
+        world: &World,
         (collective, dtype, op, root): (c_int, c_int, c_int, u32),
         input: GivenBlocks,
         output: GivenBlocks,
@@ -121,7 +134,10 @@ impl PlacedBlocks {
         // SAFETY: the caller's promise.
         unsafe {
             match world.blocks_plan(self.call)? {
-                Some(plan) => Ok(self.at.run(&plan)?),
+                Some(plan) => {
+                    let made = self.at.run(&plan);
+                    made.map_err(|error| world.told(error.into()))
+                }
                 None => self.at.packed(|blocks, input, output| {
                     world.rank().call_blocks_bytes(self.call, blocks, input, output)
                 }),

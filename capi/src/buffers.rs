@@ -12,6 +12,7 @@ use roundelay_core::collective::Alias;
 use crate::codes::{Called, dtype};
 use crate::requests;
 use crate::status::{Outcome, bad, null};
+use crate::worlds;
 
 /// Bytes of a caller, which a call has until it is done.
 struct Bytes {
@@ -72,6 +73,10 @@ impl PlacedCall {
         input: *const u8,
         output: *mut u8,
     ) -> Outcome<Self> {
+        worlds::placed(world, Self::checked(world, called, input, output))
+    }
+
+    fn checked(world: &World, called: Called, input: *const u8, output: *mut u8) -> Outcome<Self> {
         let call = called.call()?;
         let (nranks, rank, root) = (world.nranks(), RankId(world.rank().id()), RankId(call.root));
         let unit = call.count.checked_mul(call.dtype.size() as u64);

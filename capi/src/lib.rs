@@ -456,6 +456,19 @@ pub unsafe extern "C" fn roundelay_abort(world: u64, why: *const c_char) -> c_in
     })
 }
 
+/// Tells the other ranks that this rank does not make its next call.
+///
+/// # Safety
+/// `why` ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_refuse(world: u64, why: *const c_char) -> c_int {
+    guarded(|| {
+        // SAFETY: the caller's promise.
+        let why = unsafe { buffers::text(why, "why") }?;
+        worlds::with(world, |world| Ok(world.refuse(why)?))
+    })
+}
+
 /// Leaves a world.
 #[unsafe(no_mangle)]
 pub extern "C" fn roundelay_finalize(world: u64) -> c_int {

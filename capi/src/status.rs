@@ -23,6 +23,11 @@ impl CallError {
     pub(crate) fn new(code: Code, message: String) -> Self {
         Self { code, message }
     }
+
+    /// Returns the text, if the error is about the arguments of a call, which is not made.
+    pub(crate) fn of_arguments(&self) -> Option<&str> {
+        roundelay::Error::is_of_arguments(self.code).then_some(&*self.message)
+    }
 }
 
 impl From<roundelay::Error> for CallError {

@@ -395,3 +395,32 @@ fn a_panic_is_an_error() {
     assert_eq!(guarded(|| panic!("by {}", "two")), 410);
     assert!(error().contains("by two"), "{}", error());
 }
+
+/// Input and output of one rank overlap, and the other rank hears of it from its call.
+#[test]
+fn a_refused_call_is_told_to_the_other_rank() {
+    let id = unique_id();
+    let rank = |rank: u32| {
+        let world = joined(id, (2, rank), 0);
+        let mut data = [1_f32; 10];
+        let at = data.as_mut_ptr();
+        let output = if rank == 0 { at.wrapping_add(1) } else { at };
+        let told = (call(world, ALL_REDUCE, at, output, 5), error());
+        let again = call(world, ALL_REDUCE, at, at, 10);
+        // SAFETY: a text of C.
+        let refused = unsafe { roundelay_refuse(world, c"no time".as_ptr()) };
+        (told, again, refused, roundelay_barrier(world), roundelay_finalize(world))
+    };
+    let [own, other] = std::thread::scope(|threads| {
+        [0, 1].map(|of| threads.spawn(move || rank(of))).map(|one| one.join().expect("no panic"))
+    });
+    assert!(own.0.0 == 406 && own.0.1.contains("input and output of AllReduce overlap"), "{own:?}");
+    assert!(
+        other.0.0 == 414 && other.0.1.starts_with("rank 0 refused to make call 1"),
+        "{other:?}"
+    );
+    assert!(other.0.1.contains("input and output of AllReduce overlap"), "{other:?}");
+    for (_, again, refused, barrier, left) in [own, other] {
+        assert_eq!([again, refused, barrier, left], [0; 4]);
+    }
+}

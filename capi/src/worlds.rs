@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use roundelay::{Check, Level, NotPromises, Promises, UniqueId, World};
+use roundelay_core::diagnostics::Code;
 use roundelay_core::layout::Configured;
 use roundelay_kernels::shared_memory::at_site;
 
@@ -137,6 +138,15 @@ pub(crate) fn calling<R>(handle: u64, then: impl FnOnce(&World) -> Outcome<R>) -
     with(handle, |world| at_site(world.caller_site(), || then(world)))
 }
 
+/// Returns a call that was placed in memory, or tells the other ranks that this rank does not make it.
+pub(crate) fn placed<P>(world: &World, call: Outcome<P>) -> Outcome<P> {
+    call.map_err(|error| match error.of_arguments().map(|why| world.refuse(why)) {
+        // It comes in place of this call.
+        Some(Err(late)) if late.code() == Code::CallsDiffer => late.into(),
+        _ => error,
+    })
+}
+
 /// Uses an algorithm from now on, after the calls that other threads have begun.
 pub(crate) fn use_algorithm(
     handle: u64,
@@ -186,6 +196,5 @@ pub(crate) fn shrink(handle: u64) -> Outcome<u64> {
 pub(crate) fn leave(handle: u64) -> Outcome<()> {
     let seat = WORLDS.take(handle)?;
     let world = seat.0.write().unwrap_or_else(PoisonError::into_inner).take();
-    drop(world);
-    Ok(())
+    Ok(world.map_or(Ok(()), World::leave)?)
 }

@@ -193,7 +193,8 @@ pub enum Error {
     },
 }
 
-/// The details of [`Error::CallsDiffer`] (E0414): ranks made different calls where all should make the same.
+/// The details of [`Error::CallsDiffer`] (E0414): ranks made different calls where all should make the same, or a rank
+/// refused to make one.
 ///
 /// The call is void: it moved nothing. Every rank gets this error once, with the same two ranks and calls, and the
 /// communicator works as before.
@@ -205,6 +206,8 @@ pub struct Differ {
     pub ranks: [RankId; 2],
     /// The call of each of the two, in words.
     pub calls: [String; 2],
+    /// The reason in words, where a rank refused to make the call: both ranks are this one, and there are no calls.
+    pub reason: Option<String>,
     /// Set where the rank that gets this error had left the call before other ranks found that they differ: it is told
     /// in place of its next call, which is then not made.
     pub late: Option<RankId>,
@@ -412,12 +415,18 @@ impl Error {
 
 impl fmt::Display for Differ {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { number, ranks: [first, second], calls: [mine, theirs], late } = self;
+        let Self { number, ranks: [first, second], calls: [mine, theirs], reason, late } = self;
         let number = if *number == 0 { "a call".to_owned() } else { format!("call {number}") };
-        write!(
-            f,
-            "{number} is {mine} on rank {first} and {theirs} on rank {second}; all ranks must make the same calls in the same order, so this one is void for all"
-        )?;
+        match reason {
+            Some(reason) => write!(
+                f,
+                "rank {first} refused to make {number}, so it is void for all; its reason: {reason}"
+            )?,
+            None => write!(
+                f,
+                "{number} is {mine} on rank {first} and {theirs} on rank {second}; all ranks must make the same calls in the same order, so this one is void for all"
+            )?,
+        }
         if let Some(rank) = late {
             write!(
                 f,

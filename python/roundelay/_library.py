@@ -115,6 +115,7 @@ _ARGUMENTS: dict[str, list[object]] = {
     "alloc": [c_uint64, c_uint64, POINTER(c_void_p)],
     "free": [c_void_p],
     "abort": [c_uint64, c_char_p],
+    "refuse": [c_uint64, c_char_p],
     "finalize": [c_uint64],
     "run": [
         c_char_p,
@@ -567,8 +568,14 @@ class World:
         """Ends all calls of all ranks: they and all later ones fail."""
         _checked(_library.roundelay_abort(self._handle, None if why is None else why.encode()))
 
+    def refuse(self, why: str) -> None:
+        """Tells the other ranks that this rank does not make its next call: it is void for all, and they raise the
+        reason at once (E0414). A call whose arguments are refused does it by itself."""
+        _checked(_library.roundelay_refuse(self._handle, why.encode()))
+
     def close(self) -> None:
-        """Leaves the world, when the calls are done that are under way. Its memory goes with it."""
+        """Leaves the world, when the calls are done that are under way, and the other ranks are done with the last one:
+        it raises the error of a call that was void, of which this rank was not told. Its memory goes with it."""
         handle, self._handle = self._handle, 0
         if handle:
             _checked(_library.roundelay_finalize(handle))
@@ -585,7 +592,8 @@ class World:
 
     def __del__(self) -> None:
         if self._is_open():
-            _library.roundelay_finalize(self._handle)
+            # Python writes an error of a finalizer to the standard error.
+            _checked(_library.roundelay_finalize(self._handle))
 
 
 def run(

@@ -116,13 +116,16 @@ impl Rank<'_> {
         output: &mut [T],
     ) -> Result<(), Error> {
         let nranks = self.nranks();
-        let call = Call { collective, root, count: 0, dtype: T::DTYPE, op }.of(nranks)?;
-        let packed = |counts: &[usize]| Block::packed(counts.iter().map(|count| *count as u64));
-        let (inputs, outputs) = (packed(inputs), packed(outputs));
-        self.check("input", input.len(), &inputs, u64::eq)?;
-        self.check("output", output.len(), &outputs, u64::eq)?;
-        let root = RankId(call.root);
-        let blocks = RankBlocks::new(collective, root, self.id, nranks, inputs, outputs)?;
+        let checked = || {
+            let call = Call { collective, root, count: 0, dtype: T::DTYPE, op }.of(nranks)?;
+            let packed = |counts: &[usize]| Block::packed(counts.iter().map(|count| *count as u64));
+            let (inputs, outputs) = (packed(inputs), packed(outputs));
+            self.check("input", input.len(), &inputs, u64::eq)?;
+            self.check("output", output.len(), &outputs, u64::eq)?;
+            let root = RankId(call.root);
+            Ok((call, RankBlocks::new(collective, root, self.id, nranks, inputs, outputs)?))
+        };
+        let (call, blocks) = checked().map_err(|error| self.home.refused(error))?;
         self.call_blocks(call, &blocks, input, output)
     }
 
@@ -169,7 +172,7 @@ impl Rank<'_> {
     ) -> Result<(), Error> {
         let (given, expected) = (T::DTYPE, call.dtype);
         if given != expected {
-            return Err(EngineError::WrongDType { given, expected }.into());
+            return Err(self.home.refused(EngineError::WrongDType { given, expected }.into()));
         }
         self.call_blocks_bytes(call, blocks, bytes_of(input), bytes_of_mut(output))
     }
@@ -178,6 +181,18 @@ impl Rank<'_> {
     /// call's type. [Errors](crate::Comm#errors-of-calls): those of [`Self::call_blocks`]; E0404 for bytes that are not
     /// aligned for the type.
     pub fn call_blocks_bytes(
+        &mut self,
+        call: Call,
+        blocks: &RankBlocks,
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<(), Error> {
+        let home = self.home;
+        let made = self.blocks_made(call, blocks, input, output);
+        made.map_err(|error| home.refused(error))
+    }
+
+    fn blocks_made(
         &mut self,
         call: Call,
         blocks: &RankBlocks,
@@ -269,7 +284,7 @@ impl Rank<'_> {
         };
         let differ = |ranks: [u32; 2], calls: [String; 2]| {
             let ranks = ranks.map(RankId);
-            let differ = Differ { number: 0, ranks, calls, late: None };
+            let differ = Differ { number: 0, ranks, calls, reason: None, late: None };
             Error::from(EngineError::CallsDiffer(Box::new(differ)))
         };
         if let Some(other) = rows.iter().position(|row| row[0] != rows[0][0]) {

@@ -56,7 +56,8 @@ use crate::{Algorithm, Collective, Element, Error, Options, Plan, ReduceOp};
 ///
 /// # Errors of calls
 ///
-/// Buffers are checked before data moves, and a call that is refused for its buffers is no call of that rank: E0401
+/// Buffers are checked before data moves, and a call that is refused for its buffers is no call of a rank that is a
+/// thread; other ranks of a [`World`](crate::World) are told of it (E0414), and it counts as a call there: E0401
 /// (not one buffer for each rank), E0402 (a wrong length), E0411 (a root that is no rank), E0412 (a second thread calls
 /// for a rank). The first call of a shape may also fail with the errors of making its plan: E02xx and E03xx for a wrong
 /// algorithm, E0211 for an algorithm with another root, E0407 for buffers that are too large, E0408 for an algorithm

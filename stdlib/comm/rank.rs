@@ -9,7 +9,7 @@ use roundelay_kernels::shared_memory::BlocksPlan;
 
 use super::call::{Call, Shape};
 use super::collectives::collectives;
-use crate::{Collective, Element, Error, ReduceOp};
+use crate::{Collective, Element, EngineError, Error, ReduceOp};
 
 /// One rank, for the thread that calls for it: [`Comm::rank`](crate::Comm::rank) makes it for ranks that are threads of
 /// this process, and [`World::rank`](crate::World::rank) for ranks that are processes. Both have the same calls.
@@ -39,6 +39,12 @@ pub(crate) trait Home: fmt::Debug + Sync {
 
     /// Returns the plan that serves every vector of counts, if the engine has one: else a plan is made for each vector.
     fn plan_of_blocks(&self, call: Call) -> Result<Option<Arc<BlocksPlan>>, Error>;
+
+    /// Returns the error of a call; an error for which a rank does not make a call is told to the other ranks, where they
+    /// can be told.
+    fn refused(&self, error: Error) -> Error {
+        error
+    }
 }
 
 /// A method of a row of the table.
@@ -95,8 +101,8 @@ impl<'c> Rank<'c> {
         op: ReduceOp,
         buffer: &mut [T],
     ) -> Result<(), Error> {
-        let call = Call::new::<T>(self.nranks(), called, buffer.len(), op)?;
-        Ok(self.plan(call)?.run_in_place(buffer)?)
+        let call = Call::new::<T>(self.nranks(), called, buffer.len(), op);
+        self.made(call, |plan| plan.run_in_place(buffer))
     }
 
     fn apart<T: Element>(
@@ -107,8 +113,19 @@ impl<'c> Rank<'c> {
         output: &mut [T],
     ) -> Result<(), Error> {
         let lens = [input.len(), output.len()];
-        let call = Call::apart::<T>(self.nranks(), called, lens, op)?;
-        Ok(self.plan(call)?.run(input, output)?)
+        let call = Call::apart::<T>(self.nranks(), called, lens, op);
+        self.made(call, |plan| plan.run(input, output))
+    }
+
+    /// Makes a call by `run`, or has its home tell the other ranks that this rank cannot make it.
+    fn made(
+        &mut self,
+        call: Result<Call, Error>,
+        run: impl FnOnce(&AnyRankPlan) -> Result<(), EngineError>,
+    ) -> Result<(), Error> {
+        let home = self.home;
+        let made = call.and_then(|call| Ok(run(self.plan(call)?)?));
+        made.map_err(|error| home.refused(error))
     }
 
     /// Makes a call that is a value, on bytes: the lengths of `input` and `output` are those that [`Collective`] lists,
@@ -127,8 +144,7 @@ impl<'c> Rank<'c> {
     /// # Ok::<(), roundelay::Error>(())
     /// ```
     pub fn call_bytes(&mut self, call: Call, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
-        let call = call.of(self.nranks())?;
-        Ok(self.plan(call)?.run_bytes(input, output)?)
+        self.made(call.of(self.nranks()), |plan| plan.run_bytes(input, output))
     }
 
     /// Makes a call that is a value, in place, on bytes: `buffer` holds the rank's input before and its output after,
@@ -136,8 +152,7 @@ impl<'c> Rank<'c> {
     /// input, as in `AllGather`, it is block r of rank r. [Errors](crate::Comm#errors-of-calls): E0408 where there is
     /// no form in place; the errors of [`Self::call_bytes`].
     pub fn call_bytes_in_place(&mut self, call: Call, buffer: &mut [u8]) -> Result<(), Error> {
-        let call = call.of(self.nranks())?;
-        Ok(self.plan(call)?.run_bytes_in_place(buffer)?)
+        self.made(call.of(self.nranks()), |plan| plan.run_bytes_in_place(buffer))
     }
 
     /// Returns when all ranks have called it. It is an `AllReduce` of one byte. [Errors](crate::Comm#errors-of-calls):

@@ -8,6 +8,7 @@ mod nonblocking;
 mod over;
 mod parts;
 mod progress;
+mod refusals;
 
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -47,7 +48,8 @@ use crate::{Algorithm, Element, Error};
 ///
 /// # Errors of calls
 ///
-/// The errors of [`Comm`](Comm#errors-of-calls), and E0428 where the process of another rank ended for which a call
+/// The errors of [`Comm`](Comm#errors-of-calls); a call whose arguments a rank refuses is void for all ranks, and the
+/// others get its reason (E0414). E0428 where the process of another rank ended for which a call
 /// waits: all survivors get the same error, which says which rank it was, how it ended and where it stood. After it, as
 /// after a deadline (E0405), each later call fails at once with the first cause. Outputs of a call that failed are
 /// undefined; inputs that are apart from the outputs do not change. E0433 where the options of the world, or the
@@ -455,5 +457,9 @@ impl Home for World {
 
     fn plan_of_blocks(&self, call: Call) -> Result<Option<Arc<BlocksPlan>>, Error> {
         self.blocks_plan(call)
+    }
+
+    fn refused(&self, error: Error) -> Error {
+        self.told(error)
     }
 }

@@ -8,6 +8,7 @@ use roundelay_kernels::{AnyRankPlan, Error as EngineError, bytes_of, bytes_of_mu
 
 use super::World;
 use super::progress::{Pending, Queue};
+use super::refusals::refused;
 use crate::comm::call::Call;
 use crate::comm::collectives::collectives;
 use crate::{Collective, Element, Error, ReduceOp};
@@ -44,8 +45,11 @@ impl World {
     ) -> Pending<R> {
         let plan = call.and_then(|call| self.plan(call.into()));
         match queue.and_then(|queue| Ok((queue, plan?))) {
-            Ok((queue, plan)) => queue.call(move || run(&plan)),
-            Err(error) => Pending::failed(&self.turns, error),
+            Ok((queue, plan)) => {
+                let engine = self.hosts.is_none().then(|| self.engine.clone());
+                queue.call(move || run(&plan).map_err(|error| refused(engine.as_deref(), error)))
+            }
+            Err(error) => Pending::failed(&self.turns, self.told(error)),
         }
     }
 
@@ -107,19 +111,23 @@ impl World {
     {
         let (given, expected) = (T::DTYPE, call.dtype);
         if given != expected {
-            let error = EngineError::WrongDType { given, expected };
-            return Pending::failed(&self.turns, error.into());
+            let error = self.told(EngineError::WrongDType { given, expected }.into());
+            return Pending::failed(&self.turns, error);
         }
         match queue.and_then(|queue| Ok((queue, self.blocks_plan(call)?))) {
-            Ok((queue, Some(plan))) => queue.call(move || {
-                plan.run_bytes(&blocks, bytes_of(&input), bytes_of_mut(&mut output))?;
-                Ok((input, output))
-            }),
+            Ok((queue, Some(plan))) => {
+                let engine = self.engine.clone();
+                queue.call(move || {
+                    let made = plan.run_bytes(&blocks, bytes_of(&input), bytes_of_mut(&mut output));
+                    made.map_err(|error| refused(Some(&engine), error.into()))?;
+                    Ok((input, output))
+                })
+            }
             Ok((_, None)) => match self.rank().call_blocks(call, &blocks, &input, &mut output) {
                 Ok(()) => Pending::done(&self.turns, (input, output)),
                 Err(error) => Pending::failed(&self.turns, error),
             },
-            Err(error) => Pending::failed(&self.turns, error),
+            Err(error) => Pending::failed(&self.turns, self.told(error)),
         }
     }
 

@@ -357,3 +357,42 @@ fn every_survivor_is_told_the_same() {
     assert!(wrong.is_empty(), "{} of {happened} are wrong: {wrong:#?}", wrong.len());
     assert!(happened > 10, "{happened} faults happened");
 }
+
+/// A root that returns from a call that turns out to be void, and makes no further call, is told at its end: the error is on
+/// its standard error, and its exit code is 1, unless it asked by `leave`.
+#[test]
+fn a_root_that_returned_from_a_void_call_does_not_end_well() {
+    let test = "failures::a_root_that_returned_from_a_void_call_does_not_end_well";
+    if let Some(how) = case() {
+        let world = World::from_env_with(Options::new().deadline(DEADLINE)).expect("a world");
+        let mut rank = world.rank();
+        let mut data = vec![u64::from(rank.id()) + 1; 1000];
+        rank.barrier().expect("a right call");
+        if rank.id() != 1 {
+            std::thread::sleep(Duration::from_millis(100));
+            let error = rank.all_reduce(&mut data, ReduceOp::Sum).expect_err("the calls differ");
+            say(&format!("void {error}"));
+            end();
+        }
+        rank.broadcast(&mut data, 1).expect("it waits for nobody");
+        say("returned");
+        if how == "leaves" {
+            say(&format!("void {}", world.leave().expect_err("the call was void")));
+        } else {
+            drop(world);
+        }
+        end();
+    }
+    for (how, code) in [("leaves", 0), ("drops", 1)] {
+        let told = run(test, 3, how, |_, _| {});
+        for (rank, of) in told.iter().enumerate() {
+            let right = if rank == 1 { code } else { 0 };
+            assert_eq!(of.status.code(), Some(right), "{how} {rank}: {of:#?}");
+            let report = "roundelay: rank 1 returned from a call that was void: call 2 is ";
+            assert_eq!(of.all.contains(report), rank == 1 && how == "drops", "{how}: {of:#?}");
+            let void = line(of, "void ");
+            assert_eq!(void.is_some(), rank != 1 || how == "leaves", "{how} {rank}: {of:#?}");
+            assert!(void.is_none_or(|text| text.contains("Broadcast of 1000 u64")), "{of:#?}");
+        }
+    }
+}

@@ -39,7 +39,7 @@ pub(super) const CHOICES: usize = 512;
 /// The most bytes of the text about a failure.
 pub(super) const TEXT: usize = 4 << 10;
 /// Bytes of a record of a refused call.
-pub(super) const RECORD: usize = 256;
+pub(super) const RECORD: usize = 512;
 /// The number of calls of a rank that have a record at once, for processes that look from outside.
 pub(super) const CALLS: u64 = 64;
 /// The number of algorithms of which the arena holds a name.
@@ -389,6 +389,16 @@ impl Arena {
             word[..bytes.len()].copy_from_slice(bytes);
             self.word(at + 8 * nth).store(u64::from_le_bytes(word), Ordering::Relaxed);
         }
+    }
+
+    /// Writes the beginning of a text, of at most `most` bytes, and returns its length.
+    pub(super) fn store_beginning(&self, at: usize, text: &str, most: usize) -> usize {
+        let mut len = text.len().min(most);
+        while !text.is_char_boundary(len) {
+            len -= 1;
+        }
+        self.store_text(at, &text.as_bytes()[..len]);
+        len
     }
 
     /// Returns a text of `len` bytes, which another rank may have written or not.

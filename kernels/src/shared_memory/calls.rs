@@ -5,27 +5,18 @@
 
 use std::cell::Cell;
 use std::sync::MutexGuard;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use roundelay_core::collective::Collective;
-use roundelay_core::counts::{RankBlocks, block_name};
+use roundelay_core::counts::RankBlocks;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Schedule;
 
 use super::arena::WINDOW;
-use super::failure;
 use super::shared_state::{CallHeader, CallPosition, MOST_TILES};
-use super::watch::{self, LOOK, Watch};
+use super::watch::{self, Watch};
 use super::world::{LocalState, World};
 use crate::Error;
-use crate::error::Differ;
-use crate::sync::{AtomicU64, Ordering, fence};
-
-/// The place of the number of refused calls, in the arena's first page.
-const REFUSED: usize = 192;
-/// States of the record of a refused call, in the low two bits of its first word; the call's number is above them.
-const WRITING: u64 = 1;
-const WRITTEN: u64 = 2;
+use crate::sync::{Ordering, fence};
 
 /// A call under way.
 pub(crate) struct ActiveCall<'w> {
@@ -57,7 +48,7 @@ impl World {
         let mut local = self.enter()?;
         let number = local.number + 1;
         // Checked first, as a refused call may be the reason why the world ended.
-        if self.refused().load(Ordering::Acquire) != local.heard {
+        if self.hears_of_more(&local) {
             self.hear(&mut local, number)?;
         }
         self.intact()?;
@@ -77,83 +68,6 @@ impl World {
         };
         active.fault();
         active.make_room()
-    }
-
-    fn refused(&self) -> &AtomicU64 {
-        self.shared.arena.word(REFUSED)
-    }
-
-    fn void(&self, number: u64, word: usize) -> &AtomicU64 {
-        self.shared.arena.word(self.shared.arena.layout.void(number) + 8 * word)
-    }
-
-    /// Whether call `number` was refused.
-    fn is_void(&self, number: u64) -> bool {
-        self.void(number, 0).load(Ordering::Relaxed) >> 2 == number
-    }
-
-    /// Whether call `number` ends early.
-    pub(super) fn ends(&self, number: u64) -> bool {
-        failure::has_failed(&self.shared.arena) || self.is_void(number)
-    }
-
-    /// Fails if an earlier call was refused after this rank had left it.
-    fn hear(&self, local: &mut LocalState, number: u64) -> Result<(), Error> {
-        let heard = self.refused().load(Ordering::Acquire);
-        // A rank that finds a difference is in one of the two calls, so a refused call is at most so far back.
-        let first = number.saturating_sub(2 * WINDOW).max(1);
-        for before in first..number {
-            if self.is_void(before) && !local.told.contains(&before) {
-                local.told.push(before);
-                local.told.retain(|told| *told >= first);
-                let mut differ = self.differ(before);
-                differ.late = Some(self.named(self.rank));
-                return Err(Error::CallsDiffer(Box::new(differ)));
-            }
-        }
-        local.heard = heard;
-        Ok(())
-    }
-
-    /// Returns the error of an earlier refused call, if this rank has not returned it yet.
-    pub(crate) fn refusal(&self) -> Option<Error> {
-        let mut local = self.enter().ok()?;
-        let number = local.number + 1;
-        self.hear(&mut local, number).err()
-    }
-
-    /// Returns the record of a refused call.
-    fn differ(&self, number: u64) -> Differ {
-        let since = Instant::now();
-        while self.void(number, 0).load(Ordering::Acquire) != number << 2 | WRITTEN {
-            // The rank that writes the record may have ended.
-            if since.elapsed() > LOOK {
-                break;
-            }
-            std::thread::yield_now();
-        }
-        let word = |at: usize| self.void(number, at).load(Ordering::Relaxed);
-        let known = |rank: u64| (rank as usize).min(self.shared.nranks() - 1);
-        let ranks = [word(1), word(2)].map(|rank| self.named(known(rank)));
-        let headers =
-            [[word(3), word(4), word(5)], [word(6), word(7), word(8)]].map(CallHeader::of_words);
-        let calls = [0, 1].map(|at: usize| {
-            let name = headers[at].name().unwrap_or_else(|| "no call that there is".to_owned());
-            let [identity, other] = [headers[at].identity, headers[1 - at].identity];
-            let same = headers[1 - at].name().is_some_and(|other| other == name);
-            // The calls have one name, and different schedules or counts.
-            if same && identity != other {
-                format!("{name} by schedule {identity:016x}")
-            } else if let Some(block) = word(9).checked_sub(1).filter(|_| headers[at].has_blocks())
-            {
-                let of = headers[at].collective().unwrap_or(Collective::AllGather);
-                let block = block_name(of, self.nranks(), block);
-                format!("{name} with {} elements in {block}", word(10 + at))
-            } else {
-                name
-            }
-        });
-        Differ { number, ranks, calls, late: None }
     }
 }
 
@@ -294,34 +208,15 @@ impl ActiveCall<'_> {
         world.intact()
     }
 
-    /// Makes the call void for all ranks and returns the error. The first rank that finds the difference writes the
-    /// record.
+    /// Makes the call void for all ranks and returns the error.
     fn refuse(&self, other: usize, theirs: &CallHeader) -> Error {
-        let (world, number) = (self.world, self.number);
+        let world = self.world;
         let (block, counts) = match self.counts_differ(other, theirs) {
             Some((block, counts)) => (block + 1, counts),
             None => (0, [0; 2]),
         };
-        let mut found = [(world.rank, self.header, counts[0]), (other, *theirs, counts[1])];
-        found.sort_by_key(|(rank, ..)| *rank);
-        let state = world.void(number, 0);
-        let before = state.load(Ordering::Relaxed);
-        let writing = number << 2 | WRITING;
-        let first = before >> 2 != number
-            && state.compare_exchange(before, writing, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-        if first {
-            let ranks = found.map(|(rank, ..)| rank as u64);
-            let words = found.map(|(_, header, _)| header.words());
-            let words = ranks.into_iter().chain(words.into_iter().flatten());
-            let counts = found.map(|(.., count)| count);
-            for (at, word) in (1..).zip(words.chain([block]).chain(counts)) {
-                world.void(number, at).store(word, Ordering::Relaxed);
-            }
-            state.store(number << 2 | WRITTEN, Ordering::Release);
-            world.refused().fetch_add(1, Ordering::Release);
-            world.shared.wake_all();
-        }
-        Error::CallsDiffer(Box::new(world.differ(number)))
+        let found = [(world.rank, self.header, counts[0]), (other, *theirs, counts[1])];
+        world.make_void(self.number, found, (block, ""))
     }
 
     /// Returns the root of the call's collective.

@@ -43,11 +43,7 @@ pub(super) fn write(arena: &Arena, cause: &Cause) -> bool {
         Cause::Ended(Ended { rank, pid, number, what }) => (1, *rank, *pid, *number, what),
         Cause::Gave { by, why } => (2, *by, 0, 0, why),
     };
-    let mut len = text.len().min(TEXT);
-    while !text.is_char_boundary(len) {
-        len -= 1;
-    }
-    arena.store_text(PAGE, &text.as_bytes()[..len]);
+    let len = arena.store_beginning(PAGE, text, TEXT);
     let words = [kind, u64::from(rank.0), u64::from(pid), number, len as u64];
     for (at, word) in words.into_iter().enumerate() {
         arena.word(ABOUT + 8 * at).store(word, Ordering::Relaxed);

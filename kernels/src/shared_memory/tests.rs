@@ -14,6 +14,7 @@ mod checks;
 mod ids;
 mod observed;
 mod reach;
+mod refusals;
 mod rubbish;
 mod ways;
 

@@ -106,6 +106,14 @@ impl World {
         match *self {}
     }
 
+    pub fn refuse(&self, _: &str) -> Result<(), Error> {
+        match *self {}
+    }
+
+    pub fn farewell(&self) -> Result<(), Error> {
+        match *self {}
+    }
+
     pub fn abort(&self, _: &str) -> Result<(), Error> {
         match *self {}
     }

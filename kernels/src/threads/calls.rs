@@ -363,7 +363,8 @@ impl Calls {
         let mut found = found.map(|(rank, shape)| (rank, record.shapes.name(shape)));
         found.sort_by_key(|(rank, _)| *rank);
         let [(first, mine), (second, theirs)] = found;
-        let differ = Differ { number, ranks: [first, second], calls: [mine, theirs], late: None };
+        let (ranks, calls) = ([first, second], [mine, theirs]);
+        let differ = Differ { number, ranks, calls, reason: None, late: None };
         record.refuse(Refusal::new(differ.clone(), self.nranks(), rank));
         self.end.0.void[slot(number)].store(number, Ordering::Relaxed);
         self.end.0.refused.fetch_add(1, Ordering::Release);
@@ -439,5 +440,16 @@ impl Calls {
             after,
             circle: None,
         }))
+    }
+}
+
+impl Drop for Calls {
+    /// Reports the void calls from which a rank had returned, if that rank made no call after them.
+    fn drop(&mut self) {
+        for (rank, differ) in lock(&self.record).untold() {
+            eprintln!(
+                "roundelay: rank {rank} returned from a call that was void: {differ} [E0414]"
+            );
+        }
     }
 }

@@ -89,6 +89,14 @@ impl Record {
         Some(differ)
     }
 
+    /// Returns the refusals of which ranks were not told, each with such a rank.
+    pub(super) fn untold(&self) -> impl Iterator<Item = (RankId, &Differ)> {
+        self.refusals.iter().flat_map(|refusal| {
+            let untold = (0..).map(RankId).zip(&refusal.told).filter(|(_, told)| !**told);
+            untold.map(|(rank, _)| (rank, &refusal.differ))
+        })
+    }
+
     /// Whether there is a refusal that `rank` was not told of.
     pub(super) fn keeps_for(&self, rank: RankId) -> bool {
         self.refusals.iter().any(|refusal| !refusal.told[rank.index()])

@@ -16,6 +16,8 @@ from typing import Any, Optional, TypeVar, cast
 import torch
 from torch._C._distributed_c10d import Backend, ProcessGroup, Store
 
+from roundelay._library import Error
+
 from . import _direct
 from . import _parts as parts
 from ._elements import MAX, U8
@@ -26,14 +28,20 @@ from ._monitored import monitored_barrier
 from ._parts import Part, one
 from ._work import Collective, Done, Finisher, Message, Pending, Several
 
+_VOID = "E0414"
+"""The code of a call that is void for all ranks."""
+
 _UNSET = timedelta(0)
 """A timeout in torch's options that is below this value means no timeout."""
+
+_OF_ARGUMENTS = (TypeError, ValueError, NotImplementedError)
+"""The errors of a call that is not made, because of its arguments."""
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-def _names(call: str) -> Callable[[_Method], _Method]:
-    """Has errors name the call and the rank."""
+def _names(call: str, collective: bool = True) -> Callable[[_Method], _Method]:
+    """Has errors name the call and the rank. The other ranks hear of a collective that this rank cannot make."""
 
     def of(method: _Method) -> _Method:
         @functools.wraps(method)
@@ -41,7 +49,8 @@ def _names(call: str) -> Callable[[_Method], _Method]:
             try:
                 return method(self, *args)
             except Exception as error:
-                raise self.named(call, error) from error.__cause__
+                late = self._refused(error) if collective and isinstance(error, _OF_ARGUMENTS) else None
+                raise self.named(call, late or error) from error.__cause__
 
         return cast(_Method, made)
 
@@ -94,6 +103,14 @@ class Group(Backend):
         """The error, with the call and the rank in the message."""
         group = f" of the group of ranks {self._members}" if self._members else ""
         return named(error, call, f"rank {self._rank}{group}")
+
+    def _refused(self, error: Exception) -> Optional[Exception]:
+        """Tells the other ranks why this rank makes no call: the error of an earlier void call, if there is one."""
+        try:
+            self.world.refuse(str(error))
+        except Error as late:
+            return late if late.code == _VOID else None
+        return None
 
     # How a call is made.
 
@@ -300,17 +317,17 @@ class Group(Backend):
 
     # Messages.
 
-    @_names("send")
+    @_names("send", collective=False)
     def send(self, tensors: list[torch.Tensor], to: int, tag: int) -> Message:
         """Sends a tensor to a rank."""
         return self._mail.send(one(tensors), to, tag)
 
-    @_names("recv")
+    @_names("recv", collective=False)
     def recv(self, tensors: list[torch.Tensor], source: int, tag: int) -> Message:
         """Receives a tensor from a rank."""
         return self._mail.recv(one(tensors), source, tag)
 
-    @_names("recv")
+    @_names("recv", collective=False)
     def recv_anysource(self, tensors: list[torch.Tensor], tag: int) -> Message:
         """Refuses to receive from any source."""
         raise NotImplementedError("a message of any rank cannot be received: give src=, the rank that sends it")
@@ -323,7 +340,7 @@ class Group(Backend):
         part = Part(parts.ALL_REDUCE, self._come, self._come, 1, U8, MAX)
         return self._make("barrier", opts, part, [])
 
-    @_names("monitored_barrier")
+    @_names("monitored_barrier", collective=False)
     def monitored_barrier(self, opts: Any, wait_all_ranks: bool = False) -> None:
         """A barrier whose error names the ranks that did not come."""
         timeout = self._timeout if opts.timeout < _UNSET else opts.timeout
@@ -339,7 +356,7 @@ class Group(Backend):
         """The number of collectives that were called."""
         return self._calls.value
 
-    @_names("set_timeout")
+    @_names("set_timeout", collective=False)
     def set_timeout(self, timeout: timedelta) -> None:
         """Refuses a deadline that differs from the deadline of the group."""
         if timeout != self._timeout:
@@ -357,7 +374,7 @@ class Group(Backend):
         self._closed = True
         _direct.leave(self._direct or [])
 
-    @_names("destroy_process_group")
+    @_names("destroy_process_group", collective=False)
     def shutdown(self) -> None:
         """Waits for the calls under way and leaves the group."""
         if self._closed:

@@ -62,6 +62,36 @@ def inputs(rank: int, nranks: int) -> list[str]:
     return texts
 
 
+def overlap(rank: int, nranks: int) -> list[str]:
+    """Errors that one rank finds alone: the others hear of them from the same call, with the reason."""
+    texts = []
+    whole = torch.zeros(2 * nranks)
+    own = whole[:2] if rank else torch.zeros(2)
+    calls: list[Callable[[], Any]] = [
+        lambda: dist.all_gather_into_tensor(whole, own) if rank == 1 else dist.all_gather_into_tensor(whole, torch.ones(2)),
+        lambda: dist.all_reduce(torch.ones(4, dtype=torch.int16 if rank == 1 else torch.int32)),
+        lambda: dist.all_gather([torch.ones(3 if rank == 1 else 4) for _ in range(nranks)], torch.ones(4)),
+        lambda: dist.all_reduce(torch.ones(4, dtype=torch.int16 if rank == 1 else torch.int32), async_op=True).wait(),
+    ]
+    for call in calls:
+        begun = time.monotonic()
+        texts.append(said(call, RuntimeError, ValueError, TypeError))
+        assert time.monotonic() - begun < 5
+        ones = torch.ones(4)
+        dist.all_reduce(ones)
+        assert (ones == nranks).all()
+    return texts
+
+
+def test_overlap() -> None:
+    answers = fine(run(3, overlap))
+    for rank, texts in enumerate(answers):
+        reasons = ["overlap", "int16", "all_gather", "int16"]
+        for text, reason in zip(texts, reasons):
+            assert reason in text, text
+            assert (rank == 1) != ("rank 1 refused to make call" in text and "void for all" in text), text
+
+
 def test_inputs() -> None:
     answers = fine(run(2, inputs))
     for rank, texts in enumerate(answers):
