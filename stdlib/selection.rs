@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::sync::OnceLock;
 
 use roundelay_core::diagnostics::near::nearest;
+use roundelay_core::foreign;
 use roundelay_core::layout::Configured;
 use roundelay_core::syntax::bounded;
 
@@ -66,6 +67,11 @@ impl Selection {
     /// # Errors
     /// Every line that makes no sense.
     pub fn parse(text: &str) -> Result<Self, Vec<Wrong>> {
+        if let Some(found) = foreign::recognize(text) {
+            let line = text.lines().position(|line| !line.trim_start().starts_with('#'));
+            let what = format!("the file is {}, and no selection; {FORM}", found.what);
+            return Err(vec![Wrong { line: line.unwrap_or(0) + 1, what }]);
+        }
         let (mut entries, mut wrong) = (Vec::new(), Vec::new());
         for (line, content) in (1..).zip(text.lines()) {
             let content = content.split_once('#').map_or(content, |(content, _)| content).trim();

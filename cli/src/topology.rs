@@ -1,5 +1,4 @@
-//! The way from `--topology` to a graph: from a text in the language, from a topology file of NCCL's, or from a list of
-//! links.
+//! The way from `--topology` to a graph: from a text in the language, or from a file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,20 +7,22 @@ use roundelay_core::check;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
-use roundelay_core::topology::links;
-use roundelay_core::topology::nccl::{self, Assumption, System};
+use roundelay_core::topology::files::{self, TopologyFile};
+use roundelay_core::topology::nccl::{Assumption, System};
 
 use crate::flags::TopologyFlags;
 use crate::report::Failure;
-use crate::streams;
+use crate::streams::{self, say};
 
 /// The largest size in bytes of a topology file.
 const LARGEST: u64 = 64 << 20;
 
-/// A topology, and the machine if it came from a file.
+/// A topology, and the machine if it came from a file about one.
 pub(crate) struct Given {
     pub(crate) topology: Arc<Topology>,
     pub(crate) system: Option<System>,
+    /// Sentences about a file that describes no machine.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Returns the topology that the flags name, if they name one.
@@ -42,38 +43,36 @@ fn bytes(path: &str) -> Result<Vec<u8>, Failure> {
 }
 
 /// Reads the topology of a text, or of a file: of a path that ends in `.xml`, or that is no text of a topology and
-/// exists.
+/// exists. The assumptions about a file that has few facts are said.
 pub(crate) fn read(text: &str, assume: Option<&str>) -> Result<Given, Failure> {
+    let (given, is_sketch) = quietly(text, assume)?;
+    for assumption in given.system.iter().flat_map(|system| &system.assumptions) {
+        if is_sketch {
+            say(format!("note: {text}: assumed: {assumption}"));
+        }
+    }
+    Ok(given)
+}
+
+/// Reads the topology of a text, or of a file, and returns whether it is of a file that has few facts.
+pub(crate) fn quietly(text: &str, assume: Option<&str>) -> Result<(Given, bool), Failure> {
     let assumption = assume.map(Assumption::parse).transpose()?;
     let xml = Path::new(text).extension().is_some_and(|e| e.eq_ignore_ascii_case("xml"));
     let is_file = xml || !text.contains('(') && Path::new(text).exists();
     if is_file {
-        let bytes = bytes(text)?;
-        let begin = bytes.trim_ascii_start();
-        if !xml && !begin.starts_with(b"<") && !begin.starts_with(b"\xEF\xBB\xBF") {
-            if assume.is_some() {
-                return Err(no_file());
-            }
-            let list = String::from_utf8_lossy(&bytes);
-            let topology = Arc::new(links::read(text, &list)?);
-            return Ok(Given { topology, system: None });
-        }
-        let system = nccl::read(text, &bytes, assumption)?;
-        let topology = Arc::new(system.topology.clone());
-        return Ok(Given { topology, system: Some(system) });
+        let read = files::read(text, &bytes(text)?, xml, assumption)?;
+        let TopologyFile { topology, system, notes, is_sketch } = read;
+        return Ok((Given { topology: Arc::new(topology), system, notes }, is_sketch));
     }
     if assume.is_some() {
-        return Err(no_file());
+        return Err(files::needs_none().into());
     }
     let source = Source::from_text("<topology>", text);
     match check::topology::read(&source) {
-        Ok(topology) => Ok(Given { topology: Arc::new(topology), system: None }),
+        Ok(topology) => {
+            let (topology, notes) = (Arc::new(topology), Vec::new());
+            Ok((Given { topology, system: None, notes }, false))
+        }
         Err(errors) => Err(Failure::Value(errors, Box::new(source))),
     }
-}
-
-/// Returns the failure of an assumption about a topology that does not need it.
-fn no_file() -> Failure {
-    let title = "--assume completes a topology file of NCCL's, and this is none";
-    Failure::usage(Code::BadFlag, title)
 }

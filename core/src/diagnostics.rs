@@ -163,6 +163,7 @@ codes! {
     E0607 NotATopology "XML that is not an NCCL topology, or contradicts itself",
     E0608 PartialTopology "an NCCL topology without GPUs",
     E0609 CannotWrite "a topology that NCCL cannot read",
+    E0610 ForeignFile "a file of another program in place of a topology",
 
     // Executors.
     E0701 BadSetting "an executor's setting that is unknown, missing, or of the wrong kind",

@@ -42,6 +42,7 @@ pub mod cost;
 pub mod counts;
 pub mod diagnostics;
 pub mod dtype;
+pub mod foreign;
 pub mod ids;
 pub mod lints;
 pub mod rational;

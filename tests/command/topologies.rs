@@ -190,3 +190,64 @@ fn simulated_data_takes_the_path_that_is_shown() {
         assert!(share <= 1.0 + 1e-9, "{file}: {share}");
     }
 }
+
+/// Files of other programs: links for ns-3 and the table of `nvidia-smi` for every `--topology`, and files that are no
+/// topology.
+#[test]
+fn files_of_other_programs() {
+    let ns3 =
+        TempFile::new("ns3.txt", b"3 1 2\n2\n0 2 200Gbps 0.005ms 0\n1 2 200Gbps 0.005ms 0.1\n");
+    let call = roundelay(&["topo", ns3.path()]).ends(0);
+    assert!(call.out.contains("rank 0   -> switch 2 (NET 25 GB/s 5us)"), "{}", call.out);
+    assert!(
+        call.out.contains("note: links lose packets, which no time takes into account (1)\n"),
+        "{}",
+        call.out
+    );
+    assert!(call.out.contains("by the rules of NCCL 2.31: type and GB/s"), "{}", call.out);
+    let json = roundelay(&["topo", ns3.path(), "--format", "json"]).ends(0).json();
+    assert_eq!(json["rules"], "NCCL 2.31");
+    let smi = "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\nGPU0\tX\tNV12\t0-15\t0\nGPU1\tNV12\tX\t0-15\t0\n";
+    let smi = TempFile::new("smi.txt", smi.as_bytes());
+    let call = roundelay(&["topo", smi.path()]).ends(0);
+    assert!(call.out.contains("assumed: NV# are # NVLinks of 20GB/s"), "{}", call.out);
+    assert!(call.err.is_empty(), "{}", call.err);
+    for file in [&ns3, &smi] {
+        for command in [
+            &["simulate", "RingAllReduce", "--bytes", "1M"][..],
+            &["check", "RingAllReduce"],
+            &["select", "AllReduce", "--bytes", "1M"],
+            &["list", "AllReduce", "--why"],
+            &["synthesize", "AllGather"],
+        ] {
+            let call = roundelay(&[command, &["--topology", file.path()]].concat()).ends(0);
+            let said = call.err.contains("assumed: NV# are # NVLinks of 20GB/s");
+            assert_eq!(said, file.path() == smi.path(), "{command:?}: {}", call.err);
+        }
+    }
+    let tuner = "allreduce,0,65536,tree,ll,2,1,8,-1,-1\n";
+    topo("tuner.csv", tuner.as_bytes()).refused(2, "E0610");
+    let call = super::call::with_input(&["select", "-"], tuner.as_bytes()).ends(1);
+    assert!(
+        call.out.contains("-:1: the file is a table of choices for NCCL's tuner"),
+        "{}",
+        call.out
+    );
+    let trees = TempFile::new("trees.xml", b"<Algo nchunkspernode=\"1\"/>");
+    for command in ["check", "topo"] {
+        let call = roundelay(&[command, trees.path()]);
+        assert!(call.err.contains("trees that ForestColl computed"), "{command}: {}", call.err);
+    }
+    // The constants of GPUs, with the time of a hop as people write it.
+    let gpu = |rank: u32| {
+        format!(
+            r#"<pci busid="0000:0{rank}:00.0" class="0x12"><gpu sm="94" gcn="gfx942" rank="{rank}"/></pci>"#
+        )
+    };
+    let xml = format!(r#"<system version="2"><cpu numaid="0">{}{}</cpu></system>"#, gpu(0), gpu(1));
+    let machine = TempFile::new("mi300.xml", xml.as_bytes());
+    let call = ["simulate", "RingAllReduce", "--bytes", "256M", "--topology", machine.path()];
+    let call = roundelay(&call).ends(0);
+    assert!(call.out.contains("5.7 us a hop") && !call.out.contains("5.69"), "{}", call.out);
+    assert!(call.out.contains("5300 GB/s"), "{}", call.out);
+}

@@ -4,6 +4,7 @@ use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
+use roundelay_core::topology::nccl;
 use roundelay_core::topology::paths::{self, Path};
 use roundelay_core::topology::search::disjoint::{self, DisjointBy};
 use roundelay_core::topology::search::hamilton::How;
@@ -33,6 +34,8 @@ pub(super) struct Description {
     pub(super) assumptions: Vec<String>,
     /// Unusual properties of the machine of a file.
     pub(super) notes: Vec<String>,
+    /// The version of NCCL by whose rules paths have their types, and links of a file their bandwidths.
+    pub(super) rules: &'static str,
     /// The rank of the job that each rank of a file is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) job_ranks: Option<Vec<u32>>,
@@ -175,7 +178,8 @@ impl Description {
             nranks: topology.nranks(),
             relative: topology.is_relative(),
             assumptions: system.map_or(Vec::new(), |s| s.assumptions.clone()),
-            notes: system.map_or(Vec::new(), |s| s.notes.clone()),
+            notes: system.map_or(&given.notes, |s| &s.notes).clone(),
+            rules: nccl::RULES,
             job_ranks: system.map(|s| s.ranks.clone()),
             nodes: topology.nodes().iter().map(node).collect(),
             links: topology.links().iter().map(link).collect(),

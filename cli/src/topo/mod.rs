@@ -25,15 +25,15 @@ pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
     // The picture is a document of its own.
     let document = flags.format != TopoFormat::Human;
     output::reserve(&[("--svg", flags.svg.as_deref())], document)?;
-    let given = match topology::read(&flags.topology, flags.assume.as_deref()) {
-        Ok(given) => given,
+    let given = match topology::quietly(&flags.topology, flags.assume.as_deref()) {
+        Ok((given, _)) => given,
         Err(failure) if flags.format == TopoFormat::Json => {
             print_json(&serde_json::json!({ "ok": false, "diagnostics": wrong(&failure) }));
             return Err(Failure::Program);
         }
         Err(failure) => return Err(failure),
     };
-    let Given { topology, system } = &given;
+    let Given { topology, system, .. } = &given;
     if flags.root >= topology.nranks() {
         let title = format!("--root {}: the topology has {} ranks", flags.root, topology.nranks());
         return Err(Failure::usage(Code::BadFlag, title));

@@ -259,13 +259,14 @@ fn paths(described: &Description, text: &mut String) {
             let what = format!("{} {} {unit}", path.kind, short(path.bandwidth / scale));
             *kinds.entry((what, path.hops)).or_default() += 1;
         }
-        text.push_str("\npaths between ranks, by NCCL's rules\n");
+        let _ = writeln!(text, "\npaths between ranks, by the rules of {}", described.rules);
         for ((what, hops), pairs) in kinds {
             let _ = writeln!(text, "  {what}, {}: {pairs} pairs", count(hops, "hop"));
         }
         return;
     }
-    let _ = writeln!(text, "\npaths from row to column, by NCCL's rules: type and {unit}");
+    let rules = described.rules;
+    let _ = writeln!(text, "\npaths from row to column, by the rules of {rules}: type and {unit}");
     let mut rows = vec![vec![String::new()]];
     rows[0].extend((0..n).map(|r| r.to_string()));
     for from in 0..n {

@@ -3,33 +3,51 @@
 
 use super::Costs;
 use crate::topology::paths::{self, PathType};
-use crate::topology::{Gpus, Topology};
+use crate::topology::{GpuModel, Topology};
 
-/// A generation of GPUs: the lowest compute capability, the bandwidth of its memory in GB/s, and the product with
-/// that bandwidth.
+/// A generation of GPUs: its number, the bandwidth of its memory in GB/s, and the product with that bandwidth.
 type Memory = (u32, u64, &'static str);
 
-/// By compute capability, the newest first. Each is the peak bandwidth in the maker's data sheet of the product.
-const CUDA: [Memory; 8] = [
+/// By compute capability. Each is the peak bandwidth in the maker's data sheet of the product.
+const CUDA: [Memory; 11] = [
+    (121, 273, "GB10"),
     (120, 1792, "RTX PRO 6000 Blackwell"),
+    (103, 8000, "B300"),
     (100, 8000, "B200"),
     (90, 3350, "H100 SXM"),
     (89, 864, "L40S"),
     (86, 600, "A10"),
     (80, 1555, "A100 40GB"),
     (75, 320, "T4"),
-    (0, 900, "V100"),
+    (70, 900, "V100"),
+    (60, 732, "P100"),
 ];
-/// One die of AMD's MI250X.
-const AMD: Memory = (0, 1638, "MI250X, one die");
+/// By the number of AMD's model.
+const AMD: [Memory; 4] = [
+    (0x908, 1229, "MI100"),
+    (0x90a, 1638, "MI250X, one die"),
+    (0x942, 5300, "MI300X"),
+    (0x950, 8000, "MI350X"),
+];
 
-/// Returns the seconds of a hop of a ring with NCCL's Simple protocol, by its model of time, and the name of the
+/// Returns the name of the model, and the bandwidth of its memory in GB/s with the product where it is known.
+fn memory(model: GpuModel) -> (String, Option<(u64, &'static str)>) {
+    let (name, number, known) = match model {
+        GpuModel::Cuda(sm) => (format!("GPUs of sm {sm}"), Some(sm), &CUDA[..]),
+        GpuModel::Amd(Some(model)) => (format!("GPUs of gfx{model:x}"), Some(model), &AMD[..]),
+        GpuModel::Amd(None) => ("AMD's GPUs of unknown model".to_owned(), None, &AMD[..]),
+    };
+    let found = known.iter().find(|(of, ..)| Some(*of) == number);
+    (name, found.map(|(_, gigabytes, product)| (*gigabytes, *product)))
+}
+
+/// Returns the nanoseconds of a hop of a ring with NCCL's Simple protocol, by its model of time, and the name of the
 /// link.
-const fn hop(kind: PathType) -> (f64, &'static str) {
+const fn hop(kind: PathType) -> (u32, &'static str) {
     match kind {
-        PathType::Loc | PathType::Nvl | PathType::Nvb | PathType::C2c => (3.4e-6, "NVLink"),
-        PathType::Net | PathType::Pxn | PathType::Dis => (14e-6, "the network"),
-        _ => (5.7e-6, "PCI"),
+        PathType::Loc | PathType::Nvl | PathType::Nvb | PathType::C2c => (3400, "NVLink"),
+        PathType::Net | PathType::Pxn | PathType::Dis => (14_000, "the network"),
+        _ => (5700, "PCI"),
     }
 }
 
@@ -48,13 +66,8 @@ impl Costs {
     /// # Ok::<(), roundelay_core::topology::Problem>(())
     /// ```
     pub fn of_gpus(topology: &Topology, nranks: u32) -> Option<Self> {
-        let (memory, name) = match topology.gpus()? {
-            Gpus::Cuda(sm) => {
-                let known = CUDA.into_iter().find(|(least, ..)| *least <= sm);
-                (known.unwrap_or(CUDA[CUDA.len() - 1]), format!("GPUs of sm {sm}"))
-            }
-            Gpus::Amd => (AMD, "AMD's GPUs".to_owned()),
-        };
+        let gpus = topology.gpus()?;
+        let (name, known) = memory(gpus.model);
         let ranks = || topology.ranks().take(nranks as usize);
         let kinds = ranks().flat_map(|rank| {
             let paths = paths::to_ranks(topology, rank.into());
@@ -62,19 +75,29 @@ impl Costs {
         });
         let (latency, link) = hop(kinds.max()?);
         let capacity = topology.links().iter().map(|link| link.capacity).max()?;
-        let (_, gigabytes, product) = memory;
+        let shared = match gpus.parts {
+            0 | 1 => String::new(),
+            parts => format!(" for {parts} ranks"),
+        };
+        let of_memory = match known {
+            Some((gigabytes, product)) => {
+                format!("memory of {gigabytes} GB/s{shared} (data sheet of {product})")
+            }
+            None => "memory of unknown bandwidth, so that copies take no time".to_owned(),
+        };
+        // Each byte is read and written.
+        let copy = |(gigabytes, _)| gigabytes as f64 * 1e9 / 2.0 / f64::from(gpus.parts.max(1));
         Some(Self {
             name: format!(
-                "assumed of {name} over {link}: {} us a hop (NCCL's model, protocol Simple), memory of {gigabytes} GB/s \
-                 (data sheet of {product}), reductions hidden behind the links",
-                latency * 1e6
+                "assumed of {name} over {link}: {} us a hop (NCCL's model, protocol Simple), {of_memory}, reductions \
+                 hidden behind the links",
+                f64::from(latency) / 1e3
             ),
-            latency,
+            latency: f64::from(latency) / 1e9,
             message: 0.0,
             bandwidth: capacity.num() as f64 / capacity.den() as f64,
             reduce: f64::INFINITY,
-            // Each byte is read and written.
-            copy: gigabytes as f64 * 1e9 / 2.0,
+            copy: known.map_or(f64::INFINITY, copy),
             cores: None,
         })
     }

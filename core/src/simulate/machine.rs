@@ -93,7 +93,7 @@ impl Machine {
             bandwidth: costs.bandwidth,
             latency,
             reduce: Some(costs.reduce).filter(|rate| rate.is_finite()),
-            copy: Some(costs.copy),
+            copy: Some(costs.copy).filter(|rate| rate.is_finite()),
             piece: costs.message,
             ..Self::new(topology)
         })

@@ -1,5 +1,6 @@
 //! A topology that is being built: nodes and links as they are found, checked once when all are there.
 
+use super::reach::groups;
 use super::{Link, LinkKind, Node, NodeId, NodeKind, Problem, Topology, Vendor};
 use crate::diagnostics::Code;
 use crate::ids::RankId;
@@ -8,7 +9,7 @@ use crate::rational::Rat;
 /// A bandwidth that no link exceeds: 10^15 bytes a second.
 const FASTEST: u64 = 1_000_000_000_000_000;
 /// The longest latency: an hour, in nanoseconds.
-const SLOWEST: u64 = 3_600_000_000_000;
+pub(super) const SLOWEST: u64 = 3_600_000_000_000;
 /// The largest common denominator of capacities.
 const FINEST: u64 = 1 << 32;
 /// The number of names listed before the rest is only counted.
@@ -64,6 +65,11 @@ impl Draft {
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(Node { name: name.into(), kind, group, vendor: None });
         id
+    }
+
+    /// Returns the kind of a node.
+    pub(super) fn kind(&self, node: NodeId) -> NodeKind {
+        self.nodes[node.index()].kind
     }
 
     /// Sets the maker of a CPU.
@@ -206,41 +212,18 @@ impl Topology {
 
     /// Returns the sets of ranks that reach each other, in order of their smallest rank.
     pub fn components(&self) -> Vec<Vec<RankId>> {
-        let forward = |node: NodeId| self.out(node).iter().map(|l| l.to).collect::<Vec<_>>();
-        let mut into = vec![Vec::new(); self.nodes().len()];
-        for link in self.links() {
-            into[link.to.index()].push(link.from);
-        }
-        let backward = |node: NodeId| into[node.index()].clone();
-        let mut part = vec![None; self.nranks() as usize];
-        let mut parts = Vec::new();
+        let groups = groups(self, |_| true);
+        let mut position = vec![None; groups.len()];
+        let mut parts: Vec<Vec<RankId>> = Vec::new();
         for rank in self.ranks() {
-            if part[rank.index()].is_some() {
-                continue;
-            }
-            let (to, from) = (self.flood(rank, forward), self.flood(rank, backward));
-            let both = |r: &RankId| to[r.index()] && from[r.index()];
-            let members: Vec<RankId> = self.ranks().filter(both).collect();
-            for member in &members {
-                part[member.index()] = Some(parts.len());
-            }
-            parts.push(members);
+            let Some(group) = groups[rank.index()] else { continue };
+            let at = *position[group as usize].get_or_insert_with(|| {
+                parts.push(Vec::new());
+                parts.len() - 1
+            });
+            parts[at].push(rank);
         }
         parts
-    }
-
-    fn flood(&self, rank: RankId, next: impl Fn(NodeId) -> Vec<NodeId>) -> Vec<bool> {
-        let mut seen = vec![false; self.nodes().len()];
-        seen[rank.index()] = true;
-        let mut open = vec![NodeId::from(rank)];
-        while let Some(node) = open.pop() {
-            for to in next(node) {
-                if !std::mem::replace(&mut seen[to.index()], true) {
-                    open.push(to);
-                }
-            }
-        }
-        seen
     }
 }
 

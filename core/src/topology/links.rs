@@ -104,7 +104,7 @@ pub fn read(name: &str, text: &str) -> Result<Topology, Problem> {
 }
 
 /// Reads a number with decimals.
-fn number(text: &str) -> Option<Rat> {
+pub(super) fn number(text: &str) -> Option<Rat> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     if whole.is_empty() || !digits(whole) || !digits(decimals) || decimals.len() > 9 {

@@ -5,10 +5,13 @@
 
 pub mod bounds;
 pub mod draft;
+mod file;
+pub mod files;
 pub mod flow;
 mod islands;
 pub mod links;
 pub mod nccl;
+mod ns3;
 pub mod packing;
 pub mod paths;
 mod reach;
@@ -114,13 +117,22 @@ pub struct Link {
     pub latency: u64,
 }
 
-/// The maker and model of the GPUs of a machine.
+/// The GPUs of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Gpus {
-    /// NVIDIA's, of at least this compute capability: 90 for Hopper.
+pub struct Gpus {
+    /// Their maker and model.
+    pub model: GpuModel,
+    /// The most ranks that are parts of one GPU, and share its memory.
+    pub parts: u32,
+}
+
+/// The maker and model of GPUs, the lowest one where they differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GpuModel {
+    /// NVIDIA's, of this compute capability: 90 for Hopper.
     Cuda(u32),
-    /// AMD's.
-    Amd,
+    /// AMD's, of this number where it is known: 0x942 for `gfx942`.
+    Amd(Option<u32>),
 }
 
 /// The machine that an algorithm runs on: a graph of ranks, switches and directed links, in which every rank reaches

@@ -16,7 +16,7 @@ pub(super) struct Reach {
 
 impl Reach {
     pub(super) fn new(topology: &Topology) -> Self {
-        let groups = groups(topology);
+        let groups = groups(topology, |node| !topology.is_rank(node));
         let count = groups.iter().flatten().max().map_or(0, |last| *last as usize + 1);
         let mut members = vec![Vec::new(); count];
         for (node, group) in groups.iter().enumerate() {
@@ -53,16 +53,16 @@ impl Reach {
     }
 }
 
-/// Returns the group of each switch, numbered so that a group leads only to itself and to smaller numbers (Tarjan's
-/// strongly connected components, without recursion). Ranks have none.
-fn groups(topology: &Topology) -> Vec<Option<u32>> {
+/// Returns the group of each wanted node, whose members reach each other through wanted nodes, numbered so that a group
+/// leads only to itself and to smaller numbers (Tarjan's strongly connected components, without recursion).
+pub(super) fn groups(topology: &Topology, wanted: impl Fn(NodeId) -> bool) -> Vec<Option<u32>> {
     let nodes = topology.nodes().len();
     let (mut index, mut low) = (vec![u32::MAX; nodes], vec![u32::MAX; nodes]);
     let mut group = vec![None; nodes];
     let (mut next, mut groups) = (0, 0);
     let mut open = Vec::new();
     let mut path: Vec<(NodeId, usize)> = Vec::new();
-    for start in (topology.nranks()..nodes as u32).map(NodeId) {
+    for start in (0..nodes as u32).map(NodeId).filter(|node| wanted(*node)) {
         if index[start.index()] != u32::MAX {
             continue;
         }
@@ -77,7 +77,7 @@ fn groups(topology: &Topology) -> Vec<Option<u32>> {
             let onward = topology.out(node)[at..]
                 .iter()
                 .enumerate()
-                .find(|(_, link)| !topology.is_rank(link.to) && index[link.to.index()] == u32::MAX);
+                .find(|(_, link)| wanted(link.to) && index[link.to.index()] == u32::MAX);
             if let Some((skipped, link)) = onward {
                 path.push((node, at + skipped + 1));
                 path.push((link.to, 0));
@@ -85,7 +85,7 @@ fn groups(topology: &Topology) -> Vec<Option<u32>> {
             }
             for link in topology.out(node) {
                 let to = link.to.index();
-                if !topology.is_rank(link.to) && group[to].is_none() {
+                if wanted(link.to) && group[to].is_none() {
                     low[here] = low[here].min(low[to]);
                 }
             }

@@ -4,6 +4,8 @@ mod bad;
 mod dumps;
 mod files;
 mod fuzz;
+mod generations;
+mod matrix;
 mod partial;
 mod routes;
 mod rules;

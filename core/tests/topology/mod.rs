@@ -1,5 +1,6 @@
 //! Topologies: the layout of the constructors, their text form, and the faults of bad ones.
 
+mod files;
 mod shapes;
 mod text;
 

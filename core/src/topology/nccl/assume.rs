@@ -2,10 +2,11 @@
 //! told.
 
 use super::joined::{Device, Links};
-use super::places;
-use super::xml::{Element, File};
+use super::xml::{Element, integer};
+use super::{places, speeds};
 use crate::diagnostics::Code;
 use crate::topology::Problem;
+use crate::topology::file::File;
 
 /// The GPUs that a file leaves out, or the links of GPUs for which it lists none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,12 +89,23 @@ impl Assumption {
         let links = links.filter(|links| *links != Links::Switch(0)).unwrap_or(Links::None);
         Ok(Self { model, links })
     }
+
+    /// Returns the CUDA capability of GPUs of which nothing else is unknown.
+    pub(super) fn capability(self) -> Result<u32, Problem> {
+        match (self.model, self.links) {
+            (Some(Model::Sm(sm)), Links::None) => Ok(sm),
+            _ => {
+                let title = "the table says how the GPUs are joined, and that they are NVIDIA's";
+                Err(Problem::new(Code::PartialTopology, title)
+                    .help("assume their model alone: `--assume sm=90`"))
+            }
+        }
+    }
 }
 
 /// Whether `name` is a model of AMD's: three or four digits of base 16.
 fn is_gfx(name: &str) -> bool {
-    let digits = name.strip_prefix("gfx").unwrap_or_default();
-    (3..=4).contains(&digits.len()) && digits.chars().all(|c| c.is_ascii_hexdigit())
+    name.starts_with("gfx") && speeds::gfx(name).is_some()
 }
 
 /// The assumptions that were made, and notes, in sentences.
@@ -224,7 +236,7 @@ fn without_links(root: &Element) -> Option<String> {
 /// Returns the lowest CUDA capability of the GPUs.
 fn lowest(root: &Element) -> Option<u32> {
     let own = (root.tag == "gpu" && root.get("gcn").is_none()).then(|| root.get("sm"));
-    let own = own.flatten().and_then(|sm| sm.parse().ok());
+    let own = own.flatten().and_then(integer).and_then(|sm| u32::try_from(sm).ok());
     root.children.iter().map(lowest).chain([own]).flatten().min()
 }
 
@@ -232,7 +244,8 @@ fn lowest(root: &Element) -> Option<u32> {
 fn has_cables(device: &Element) -> bool {
     let target = |cable: &Element| cable.get("target").map(places::bus);
     let own = device.get("busid").map(places::bus);
-    let listed = |e: &&Element| e.is_cable() && e.get("count") != Some("0") && target(e) != own;
+    let none = |e: &Element| e.get("count").and_then(integer) == Some(0);
+    let listed = |e: &&Element| e.is_cable() && !none(e) && target(e) != own;
     device.all("gpu").flat_map(|gpu| &gpu.children).any(|e| listed(&e))
 }
 

@@ -3,7 +3,7 @@
 use super::graph::{GraphGpu, GraphReader};
 use super::xml::Element;
 use super::{places, speeds};
-use crate::topology::{LinkKind, NodeId, NodeKind, Problem};
+use crate::topology::{GpuModel, Gpus, LinkKind, NodeId, NodeKind, Problem};
 
 /// The most `NVLinks` between two devices.
 pub(super) const NVLINKS: i64 = 1024;
@@ -13,6 +13,10 @@ pub(super) const NVLINKS: i64 = 1024;
 pub(super) struct Cables {
     /// The lowest CUDA capability.
     pub(super) sm: Option<u32>,
+    /// The lowest number of a model of AMD's GPUs that is known.
+    gfx: Option<u32>,
+    /// The most GPUs that are parts of one device.
+    parts: u64,
     /// The node that stands for all `NVSwitches`.
     switch: Option<NodeId>,
     /// The numbers of `NVLinks` or xGMI links that each GPU lists, by rank.
@@ -22,6 +26,12 @@ pub(super) struct Cables {
 impl Cables {
     pub(super) fn has_switch(&self) -> bool {
         self.switch.is_some()
+    }
+
+    /// Returns what decides on the memory of the GPUs.
+    pub(super) fn gpus(&self) -> Gpus {
+        let model = self.sm.map_or(GpuModel::Amd(self.gfx), GpuModel::Cuda);
+        Gpus { model, parts: self.parts as u32 }
     }
 }
 
@@ -33,6 +43,10 @@ impl GraphReader<'_> {
         for gpu in &gpus {
             let gcn = gpu.element.get("gcn");
             let sm = self.file.number(gpu.element, "sm", 0..=100_000)?;
+            found.parts = found.parts.max(gpu.parts);
+            if let Some(model) = gcn.and_then(speeds::gfx) {
+                found.gfx = Some(found.gfx.map_or(model, |lowest| lowest.min(model)));
+            }
             let amd = gcn.is_some() || gpu.element.all("xgmi").next().is_some();
             if !amd {
                 let sm = sm.ok_or_else(|| self.file.lacks(gpu.element, "sm"))? as u32;

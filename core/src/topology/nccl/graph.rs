@@ -6,16 +6,19 @@
 use std::collections::BTreeMap;
 
 use super::assume::Completed;
-use super::xml::{Element, File};
+use super::xml::{Element, integer};
 use super::{Cpu, System, notes, places, ranks, speeds};
 use crate::rational::Rat;
 use crate::topology::draft::Draft;
+use crate::topology::file::{File, shown};
 use crate::topology::{Link, LinkKind, NodeId, NodeKind, Problem, Vendor};
 
 /// The most CPUs of a host: each is linked to all others.
 const CPUS: usize = 256;
 /// The most nodes of a system.
 const NODES: usize = 1 << 12;
+/// The unknown speeds of PCI links that are named.
+const WORDS: usize = 4;
 /// The longest latency of a network port: an hour, in microseconds.
 const SLOWEST: f64 = 3.6e9;
 
@@ -61,9 +64,11 @@ pub(super) fn system(
     let assumptions = [completed.assumptions, guessed.sentences()].concat();
     let link = if cables.sm.is_some() { "NVLink" } else { "xGMI link" };
     let unlike = notes::unlike(&cables.counts, link, &ranks);
-    let notes = [completed.notes, unlike.into_iter().collect()].concat();
+    let notes = [completed.notes, guessed.unknown_words(), unlike.into_iter().collect()].concat();
+    let mut topology = draft.build()?;
+    topology.gpus = Some(cables.gpus());
     Ok(System {
-        topology: draft.build()?,
+        topology,
         sm: cables.sm,
         nvswitch: cables.has_switch(),
         cpus,
@@ -78,7 +83,10 @@ pub(super) fn system(
 #[derive(Default)]
 pub(super) struct Guessed {
     pci: usize,
+    /// The speeds of PCI links that NCCL has no word for, with the number of devices.
+    words: BTreeMap<String, usize>,
     cpus: usize,
+    families: usize,
     pub(super) xgmi: usize,
     network: usize,
 }
@@ -93,9 +101,24 @@ impl Guessed {
         };
         say(self.pci, "PCI links of unknown speed are 8 GT/s per lane");
         say(self.cpus, "CPUs of unknown make reach others at 6 GB/s");
+        say(self.families, "CPUs of unknown family reach others as the oldest of their make");
         say(self.xgmi, "xGMI links of unknown GPUs are 24 GB/s");
         say(self.network, "Network ports of unknown speed are 10 Gb/s");
         sentences
+    }
+
+    /// Returns a note about speeds of PCI links that NCCL does not know.
+    fn unknown_words(&self) -> Vec<String> {
+        let note = |(word, count): (&String, &usize)| {
+            let devices =
+                if *count == 1 { "a PCI device" } else { &format!("{count} PCI devices") };
+            format!(
+                "NCCL does not know the link speed \"{}\" of {devices}, and takes 8 GT/s per lane; \
+                it knows such as \"32 GT/s\" and \"32.0 GT/s PCIe\"",
+                shown(word)
+            )
+        };
+        self.words.iter().take(WORDS).map(note).collect()
     }
 }
 
@@ -181,14 +204,14 @@ impl<'a> GraphReader<'a> {
                 self.hosts.push(host);
             }
         }
-        let mut cpus: Vec<Vec<(&'a Element, NodeId)>> = vec![Vec::new(); self.hosts.len()];
+        let mut cpus: Vec<Vec<(&'a Element, i64, NodeId)>> = vec![Vec::new(); self.hosts.len()];
         for (group, cpu) in root.all("cpu").enumerate() {
             let numaid = self.file.number(cpu, "numaid", -1..=1 << 16)?;
             let numaid = numaid.ok_or_else(|| self.file.lacks(cpu, "numaid"))?;
             let host = places::host(cpu);
             let host = self.hosts.iter().position(|other| *other == host).unwrap_or(0);
             let others = &mut cpus[host];
-            if others.iter().any(|(other, _)| other.get("numaid") == cpu.get("numaid")) {
+            if others.iter().any(|(_, other, _)| *other == numaid) {
                 return Err(self.file.wrong(cpu, format!("two CPUs of numaid {numaid}")));
             }
             if others.len() >= CPUS {
@@ -204,14 +227,15 @@ impl<'a> GraphReader<'a> {
                     _ => {}
                 }
             }
-            cpus[host].push((cpu, node));
+            cpus[host].push((cpu, numaid, node));
             self.below(cpu, Attachment { parent: node, cpu: node, group, host })?;
         }
         for host in &cpus {
-            for (cpu, from) in host.iter().filter(|_| host.len() > 1) {
-                let known = speeds::between_cpus(cpu);
+            for (cpu, _, from) in host.iter().filter(|_| host.len() > 1) {
+                let known = speeds::between_cpus(self.file, cpu)?;
                 self.guessed.cpus += usize::from(known.is_none());
-                for (_, to) in host.iter().filter(|(_, to)| to != from) {
+                self.guessed.families += usize::from(known.is_some() && speeds::lacks_family(cpu));
+                for (_, _, to) in host.iter().filter(|(_, _, to)| to != from) {
                     self.link(*from, *to, LinkKind::Sys, known.unwrap_or(speeds::CPUS), 0);
                 }
             }
@@ -239,7 +263,8 @@ impl<'a> GraphReader<'a> {
         let file = self.file;
         let busid = file.text(element, "busid")?.to_lowercase();
         let width = file.number(element, "link_width", 0..=64)?.unwrap_or(0) as u64;
-        let (speed, known) = speeds::pci(element.get("link_speed"), width);
+        let word = element.raw("link_speed");
+        let (speed, known) = speeds::pci(word, width);
         let bridge = element.all("pci").next().is_some();
         let nodes = if let Some(gpu) = element.all("gpu").next() {
             if bridge {
@@ -262,6 +287,9 @@ impl<'a> GraphReader<'a> {
             vec![node]
         };
         self.guessed.pci += usize::from(!known);
+        if let Some(word) = word.filter(|word| !known && !word.trim().is_empty()) {
+            *self.guessed.words.entry(word.to_owned()).or_default() += 1;
+        }
         match self.devices.insert((places::bus(&busid), place.host), nodes) {
             None => Ok(()),
             Some(_) => {
@@ -396,8 +424,8 @@ fn fused(element: &Element) -> Vec<&Element> {
 }
 
 /// Returns the PCI generation of a Broadcom switch of this level.
-fn broadcom(element: &Element, level: u64) -> Option<u8> {
-    let id = |name| u64::from_str_radix(element.get(name)?.strip_prefix("0x")?, 16).ok();
+fn broadcom(element: &Element, level: i64) -> Option<u8> {
+    let id = |name| element.get(name).and_then(integer);
     let vendors = [id("vendor")?, id("device")?, id("subsystem_vendor")?];
     match (vendors, id("subsystem_device")? >> 12) {
         ([0x1000, 0xc010, 0x1000], 0xa) => Some(4),

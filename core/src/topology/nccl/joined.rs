@@ -95,7 +95,8 @@ impl Links {
     }
 }
 
-fn link(tag: &'static str, to: &Device, count: u32) -> Element {
+/// Returns the element of `count` links to a device.
+pub(super) fn link(tag: &'static str, to: &Device, count: u32) -> Element {
     let count = count.to_string();
     Element::new(tag, &[("target", &to.busid), ("count", &count), ("tclass", &to.class)])
 }

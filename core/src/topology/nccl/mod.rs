@@ -5,18 +5,24 @@
 
 mod assume;
 mod cables;
+mod devices;
 mod graph;
 mod joined;
+mod matrix;
 mod notes;
+mod partitions;
 mod places;
 mod ranks;
 mod speeds;
 mod write;
 mod xml;
 
-use super::{Gpus, Problem, Topology};
+use super::file::File;
+use super::{Problem, Topology};
 
 pub use assume::Assumption;
+pub(super) use matrix::{begins as is_matrix, read as read_matrix};
+pub use speeds::RULES;
 pub use write::write;
 
 /// A machine as a topology file of NCCL describes it.
@@ -55,12 +61,11 @@ pub struct Cpu {
 /// E0606 for XML that cannot be read, E0607 for XML that is no topology of NCCL's, E0608 for a file without GPUs and
 /// without an assumption.
 pub fn read(name: &str, bytes: &[u8], assume: Option<Assumption>) -> Result<System, Problem> {
-    let file = xml::File::new(name, bytes)?;
+    let file = File::new(name, bytes)?;
     let mut root = file.parse()?;
-    let completed = assume::complete(file, &mut root, assume)?;
-    let mut system = graph::system(name, file, root, completed)?;
-    system.topology.gpus = Some(system.sm.map_or(Gpus::Amd, Gpus::Cuda));
-    Ok(system)
+    let mut completed = assume::complete(file, &mut root, assume)?;
+    completed.notes.extend(partitions::join(&mut root));
+    graph::system(name, file, root, completed)
 }
 
 impl System {

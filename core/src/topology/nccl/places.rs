@@ -10,6 +10,13 @@ pub(super) fn bus(text: &str) -> String {
     id.unwrap_or(text)
 }
 
+/// Returns the device of a bus id, and the number of its PCI function; `None` where the text has none.
+pub(super) fn function(text: &str) -> Option<(String, u32)> {
+    let (device, function) = text.rsplit_once('.')?;
+    let number = function.parse().ok().filter(|_| function.len() == 1)?;
+    device.contains(':').then(|| (bus(device), number))
+}
+
 /// Normalizes the hash of a CPU's host; that of a host without one is 0, as for NCCL.
 pub(super) fn host(cpu: &Element) -> String {
     let hash = cpu.get("host_hash").unwrap_or_default().to_ascii_lowercase();

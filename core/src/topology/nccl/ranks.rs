@@ -1,8 +1,9 @@
 //! The rank of each GPU: a file has the ranks of a whole job, of which its machine may hold a part.
 
 use super::places;
-use super::xml::{Element, File};
+use super::xml::Element;
 use crate::topology::Problem;
+use crate::topology::file::File;
 
 /// The most GPUs of a system.
 pub(super) const GPUS: usize = 1024;
@@ -98,8 +99,7 @@ fn write(element: &mut Element, ranks: &mut std::slice::Iter<u32>) {
         if child.tag != "gpu" {
             write(child, ranks);
         } else if let Some(rank) = ranks.next() {
-            child.attributes.retain(|(name, _)| *name != "rank");
-            child.attributes.push(("rank", rank.to_string()));
+            child.set("rank", rank.to_string());
         }
     }
 }

@@ -1,6 +1,11 @@
 //! The speeds of links that NCCL and RCCL assume: bytes a second, all exact.
 
 use super::xml::Element;
+use crate::topology::Problem;
+use crate::topology::file::File;
+
+/// The version of NCCL whose speeds and rules these are.
+pub const RULES: &str = "NCCL 2.31";
 
 /// The most megabytes a second of a chip-to-chip link; also the most megabits of a network port.
 pub(super) const MEGA: i64 = 1_000_000_000;
@@ -32,44 +37,76 @@ pub(super) fn xgmi(gcn: &str) -> Option<u64> {
     }
 }
 
+/// Returns the number of a model of AMD's, such as 0x942; RCCL writes `gfx942:sramecc+`, and in older files 910 for
+/// `gfx90a`.
+pub(super) fn gfx(gcn: &str) -> Option<u32> {
+    let digits = gcn.strip_prefix("gfx").unwrap_or(gcn).split(':').next().unwrap_or_default();
+    let number = u32::from_str_radix(digits, 16).ok();
+    let number = number.filter(|_| (3..=4).contains(&digits.len()) && !digits.starts_with('+'));
+    number.map(|model| if model == 0x910 { 0x90a } else { model })
+}
+
 /// The speed of an xGMI link of an unknown GPU.
 pub(super) const XGMI: u64 = 24_000_000_000;
 
-/// Returns the speed of a PCI link of `width` lanes, 0 for 16, and whether its rate was known.
+/// The speeds of PCI links as NCCL compares them, from their start, and a lane of each in units of 100 Mb/s.
+const PCI: [(&str, u64); 11] = [
+    ("2.5 GT/s", 15),
+    ("5 GT/s", 30),
+    ("8 GT/s", 60),
+    ("16 GT/s", 120),
+    ("32 GT/s", 240),
+    ("2.5 GT/s PCIe", 15),
+    ("5.0 GT/s PCIe", 30),
+    ("8.0 GT/s PCIe", 60),
+    ("16.0 GT/s PCIe", 120),
+    ("32.0 GT/s PCIe", 240),
+    ("64.0 GT/s PCIe", 480),
+];
+
+/// Returns the speed of a PCI link of `width` lanes, 0 for 16, and whether NCCL knows the word for its rate.
 pub(super) fn pci(speed: Option<&str>, width: u64) -> (u64, bool) {
-    let rate = speed.and_then(|speed| {
-        let (rate, _) = speed.split_once("GT/s")?;
-        match rate.trim().trim_end_matches(".0") {
-            "2.5" => Some(15),
-            "5" => Some(30),
-            "8" => Some(60),
-            "16" => Some(120),
-            "32" => Some(240),
-            "64" => Some(480),
-            _ => None,
-        }
-    });
+    let begins = |speed: &str| PCI.into_iter().find(|(word, _)| speed.starts_with(word));
+    let rate = speed.and_then(begins).map(|(_, rate)| rate);
     let width = if width == 0 { 16 } else { width };
     (rate.unwrap_or(60) * width * (1_000_000_000 / 80), rate.is_some())
 }
 
-/// Returns the speed from one CPU to another; `None` where the CPU is not known.
-pub(super) fn between_cpus(cpu: &Element) -> Option<u64> {
-    let number = |name: &str| cpu.get(name).and_then(|text| text.parse::<i64>().ok());
-    let gigabytes = match (cpu.get("arch")?, cpu.get("vendor")) {
-        ("arm64", _) => 6,
-        ("ppc64", _) => 32,
-        ("x86_64", Some("AuthenticAMD")) => 16,
-        ("x86_64", Some("GenuineIntel")) => match number("modelid").unwrap_or(0) {
-            _ if number("familyid") != Some(6) => 6,
-            0xcf.. => 40,
+/// Whether the speed from one CPU to another depends on a family that the CPU does not tell.
+pub(super) fn lacks_family(cpu: &Element) -> bool {
+    cpu.get("arch") == Some("x86_64")
+        && cpu.get("vendor").is_some()
+        && cpu.get("familyid").is_none()
+}
+
+/// Returns the speed from one CPU to another; `None` where the CPU is not known. Files of NCCL up to 2.30 write the
+/// families of AMD as 143, 175 and 191.
+pub(super) fn between_cpus(file: File, cpu: &Element) -> Result<Option<u64>, Problem> {
+    let number = |name| file.number(cpu, name, 0..=i64::from(i32::MAX));
+    let (family, model) = (number("familyid")?, number("modelid")?.unwrap_or(0));
+    let gigabytes = match (cpu.get("arch"), cpu.get("vendor")) {
+        (Some("arm64"), _) => 6,
+        (Some("ppc64"), _) => 32,
+        (Some("x86_64"), Some("AuthenticAMD")) => match family {
+            Some(26 | 191) => 32,
+            Some(25 | 175) => 24,
+            _ => 16,
+        },
+        (Some("x86_64"), Some("GenuineIntel")) => match model {
+            _ if family != Some(6) => 6,
+            // Granite Rapids and Sierra Forest are newer than their numbers.
+            0xcf.. | 0xad..=0xaf => 40,
             0x8f.. => 22,
             0x55.. => 10,
             _ => 6,
         },
-        _ => return None,
+        (Some("x86_64"), Some("CentaurHauls" | "Shanghai")) => match (family, model) {
+            (Some(7), 0x5b) => 9,
+            _ => 6,
+        },
+        _ => return Ok(None),
     };
-    Some(gigabytes * 1_000_000_000)
+    Ok(Some(gigabytes * 1_000_000_000))
 }
 
 /// The speed between unknown CPUs.

@@ -8,7 +8,9 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
 use crate::diagnostics::Code;
+use crate::foreign;
 use crate::topology::Problem;
+use crate::topology::file::{File, shown};
 
 /// The most nested elements.
 const DEPTH: usize = 64;
@@ -80,8 +82,18 @@ impl Element {
 
     /// Returns the value of an attribute, if it has one that is not empty.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
-        let found = self.attributes.iter().find(|(n, _)| *n == name);
-        found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+        self.raw(name).map(str::trim).filter(|value| !value.is_empty())
+    }
+
+    /// Returns the value of an attribute with its blanks, as it stands in the file.
+    pub(super) fn raw(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(n, _)| *n == name).map(|(_, value)| &**value)
+    }
+
+    /// Sets the value of an attribute that may be there.
+    pub(super) fn set(&mut self, name: &'static str, value: String) {
+        self.attributes.retain(|(n, _)| *n != name);
+        self.attributes.push((name, value));
     }
 
     pub(super) fn all<'a>(&'a self, tag: &'a str) -> impl Iterator<Item = &'a Self> {
@@ -99,34 +111,7 @@ impl Element {
     }
 }
 
-/// A file that is being read, for messages.
-#[derive(Clone, Copy)]
-pub(super) struct File<'a> {
-    name: &'a str,
-    text: &'a str,
-}
-
 impl<'a> File<'a> {
-    pub(super) fn new(name: &'a str, bytes: &'a [u8]) -> Result<Self, Problem> {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(Self { name, text: text.strip_prefix('\u{feff}').unwrap_or(text) }),
-            Err(error) => {
-                let good = &bytes[..error.valid_up_to()];
-                let file = Self { name, text: std::str::from_utf8(good).unwrap_or_default() };
-                let title = "the file is not UTF-8 text";
-                Err(file.problem(Code::UnreadableXml, file.text.len(), title))
-            }
-        }
-    }
-
-    fn problem(&self, code: Code, at: usize, title: impl Into<String>) -> Problem {
-        let before = &self.text.as_bytes()[..at.min(self.text.len())];
-        let line = before.split(|byte| *byte == b'\n').count();
-        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
-        let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
-        Problem::new(code, title).note(format!("line {line}, column {column} of {}", self.name))
-    }
-
     fn unreadable(&self, at: usize, title: impl Into<String>) -> Problem {
         self.problem(Code::UnreadableXml, at, title)
     }
@@ -144,11 +129,17 @@ impl<'a> File<'a> {
         range: std::ops::RangeInclusive<i64>,
     ) -> Result<Option<i64>, Problem> {
         let Some(text) = element.get(name) else { return Ok(None) };
-        let value = text.parse().ok().filter(|value| range.contains(value));
+        let value = integer(text).filter(|value| range.contains(value));
         value.map(Some).ok_or_else(|| {
-            let (tag, text) = (element.tag, shown(text));
-            let title = format!("`{name}=\"{text}\"` of a <{tag}> is no number that makes sense");
-            self.wrong(element, title).note(format!("it is {}..={}", range.start(), range.end()))
+            let (tag, shown) = (element.tag, shown(text));
+            let title = format!("`{name}=\"{shown}\"` of a <{tag}> is no number that makes sense");
+            let range = format!("it is {}..={}", range.start(), range.end());
+            let problem = self.wrong(element, title).note(range);
+            let decimal = text.trim_start_matches(['-', '+']);
+            match decimal.starts_with('0') && decimal.bytes().all(|b| b.is_ascii_digit()) {
+                true => problem.note("NCCL reads a number that begins with 0 as octal"),
+                false => problem,
+            }
         })
     }
 
@@ -223,16 +214,25 @@ impl<'a> File<'a> {
             return Err(self.unreadable(at, "a second element after the first"));
         }
         let name = start.name();
-        let title = match name.as_ref() {
-            "system" => return Ok(()),
-            "graphs" | "graph" => "the file is an NCCL graph: channels that were found, not the \
-                topology they were found on"
-                .to_owned(),
-            other => format!("the file begins with <{}>, not with <system>", shown(other)),
+        let name = name.as_ref();
+        if name == "system" {
+            return Ok(());
+        }
+        let problem = match foreign::of_root(name) {
+            Some(found) => {
+                let title = format!("the file is {}", found.what);
+                let problem = self.problem(Code::NotATopology, at, title);
+                match found.taker {
+                    Some(command) => problem.note(format!("`{command}` takes it")),
+                    None => problem,
+                }
+            }
+            None => {
+                let title = format!("the file begins with <{}>, not with <system>", shown(name));
+                self.problem(Code::NotATopology, at, title)
+            }
         };
-        Err(self
-            .problem(Code::NotATopology, at, title)
-            .help("NCCL writes the topology to the file that NCCL_TOPO_DUMP_FILE names"))
+        Err(problem.help("NCCL writes the topology to the file that NCCL_TOPO_DUMP_FILE names"))
     }
 
     fn element(
@@ -269,6 +269,21 @@ impl<'a> File<'a> {
     }
 }
 
+/// Reads an integer as C's `strtol` reads one of base 0: `0x1f` is of base 16, `017` of base 8. A text that goes on
+/// behind the digits is none.
+pub(super) fn integer(text: &str) -> Option<i64> {
+    let negative = text.starts_with('-');
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (digits, base) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None if digits.starts_with('0') => (digits, 8),
+        None => (digits, 10),
+    };
+    // A second sign would be read as a sign.
+    let value = i64::from_str_radix(digits, base).ok().filter(|_| !digits.starts_with(['-', '+']));
+    value.map(|value| if negative { -value } else { value })
+}
+
 fn close(
     element: Option<Element>,
     open: &mut [(String, Option<Element>)],
@@ -282,10 +297,4 @@ fn close(
         }
         None => *root = element,
     }
-}
-
-/// Returns a text for a message: no longer than a line, without control characters.
-fn shown(text: &str) -> String {
-    let clean = |c: char| if c.is_control() { '?' } else { c };
-    text.chars().take(40).map(clean).collect()
 }

@@ -12,6 +12,7 @@ use quick_xml::events::{BytesStart, Event};
 use super::report::{TextReport, shown};
 use super::runtime::{ATTRIBUTES, WORD};
 use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::foreign;
 
 /// The most bytes of a file.
 const BYTES: usize = 1 << 28;
@@ -140,7 +141,7 @@ struct Stopped {
     code: Code,
     at: Range<usize>,
     title: String,
-    help: Option<&'static str>,
+    help: Option<String>,
 }
 
 fn stopped<T>(code: Code, at: Range<usize>, title: impl Into<String>) -> Result<T, Box<Stopped>> {
@@ -199,7 +200,7 @@ impl<'t> Parser<'t, '_> {
         let end = self.text.len()..self.text.len();
         if !self.open.is_empty() {
             let title = "the file ends inside of an element";
-            let help = Some("is it cut off?");
+            let help = Some("is it cut off?".to_owned());
             let problem = Stopped { code: Code::UnreadableXml, at: end, title: title.into(), help };
             return Err(Box::new(problem));
         }
@@ -258,11 +259,11 @@ impl<'t> Parser<'t, '_> {
             return stopped(Code::UnreadableXml, at, "a second element after the first");
         }
         let title = format!("the file begins with <{}>, not with <algo>", shown(name));
-        let help = match name {
-            "system" => Some("this is a topology of NCCL: `roundelay topo` describes it"),
-            "graphs" | "graph" => Some("this is a graph that NCCL searched, and no program"),
-            _ => Some("a program for MSCCL is one <algo>"),
-        };
+        let known = foreign::of_root(name).map(|found| match found.taker {
+            Some(command) => format!("the file is {}: `{command}` takes it", found.what),
+            None => format!("the file is {}, and no program", found.what),
+        });
+        let help = known.or_else(|| Some("a program for MSCCL is one <algo>".to_owned()));
         Err(Box::new(Stopped { code: Code::RefusedByRuntime, at, title, help }))
     }
 
