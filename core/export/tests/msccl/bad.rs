@@ -165,3 +165,45 @@ fn limits_of_runtimes() {
     assert_eq!(Runtime::ALL.map(taken), [false, false, true]);
     assert_eq!(codes(&verdict(&silent)), []);
 }
+
+/// Each runtime reads names of collectives of its own; a name that one of them does not read is refused for that one.
+#[test]
+fn names_of_collectives() {
+    let told = |name: &str, runtime| {
+        let changed = ring(3, 1, 1, "LL").replacen("\"allreduce\"", &format!("\"{name}\""), 1);
+        let text = msccl::read("test.xml", changed.as_bytes(), runtime);
+        assert!(text.program.is_some(), "{name}: the blocks are read nevertheless");
+        let help = text.errors.first().and_then(|error| error.help.clone());
+        (text.errors.len(), text.warnings.len(), help.unwrap_or_default())
+    };
+    let mut differ = Vec::new();
+    for (name, [rccl, azure, microsoft], warnings) in [
+        ("allreduce", [true, true, true], 0),
+        ("allgather", [true, true, true], 0),
+        ("alltoall", [true, true, true], 0),
+        ("reducescatter", [true, true, false], 1),
+        ("reduce_scatter", [false, false, true], 1),
+        ("broadcast", [true, true, true], 1),
+        ("reduce", [true, true, true], 1),
+        ("gather", [true, true, false], 2),
+        ("scatter", [true, true, false], 2),
+        ("alltoallv", [true, true, false], 2),
+        ("send", [true, true, false], 2),
+        ("recv", [true, true, false], 2),
+        ("custom", [false, false, true], 2),
+        ("AllReduce", [false; 3], 0),
+    ] {
+        let taken = Runtime::ALL.map(|runtime| told(name, Some(runtime)).0 == 0);
+        let any = told(name, None);
+        if taken != [rccl, azure, microsoft]
+            || any.0 != usize::from(taken == [false; 3])
+            || any.1 != warnings
+        {
+            differ.push(format!("{name}: {taken:?} {any:?}"));
+        }
+    }
+    assert!(differ.is_empty(), "{differ:#?}");
+    assert_eq!(told("reduce_scatter", Some(Runtime::Rccl)).2, "write `reducescatter`");
+    assert_eq!(told("reducescatter", Some(Runtime::Microsoft)).2, "write `reduce_scatter`");
+    assert_eq!(told("allreduces", None).2, "write `allreduce`");
+}

@@ -9,6 +9,7 @@ mod bytes;
 mod export;
 mod layout;
 mod links;
+mod names;
 mod parse;
 mod program;
 mod reader;

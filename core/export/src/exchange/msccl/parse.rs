@@ -2,6 +2,7 @@
 //! error; a text that it passes over is a warning.
 
 use super::Program;
+use super::names::{self, Promise};
 use super::program::{Block, Gpu, Header};
 use super::reader::MscclReader;
 use super::report::shown;
@@ -118,7 +119,7 @@ impl<'t> MscclReader<'t, '_> {
                     let these = Runtime::ALL.into_iter().filter(|runtime| runtime.wants_sizes());
                     let these: Vec<_> = these.collect();
                     let title = format!("an <algo> without `{name}`");
-                    self.refused_by(&these, "sizes", element.at.clone(), title);
+                    self.refused_by(&these, "sizes", element.at.clone(), title, |all| all);
                 }
                 Some(text) => *value = Some(self.in_range(name, text, 0..=i64::MAX)?),
             }
@@ -126,35 +127,44 @@ impl<'t> MscclReader<'t, '_> {
         Some(values)
     }
 
-    /// Returns the collective that a name promises. The runtimes know more names than they compare results of.
+    /// Returns the collective that a name promises. The runtimes know more names than they compare results of. A name
+    /// that the runtime refuses does not prevent reading the blocks.
     fn collective(&mut self, name: &'t str) -> Option<Collective> {
-        match name {
-            "allreduce" => return Some(Collective::AllReduce),
-            "allgather" => return Some(Collective::AllGather),
-            "reducescatter" => return Some(Collective::ReduceScatter),
-            "alltoall" => return Some(Collective::AllToAll),
-            "broadcast" | "reduce" | "gather" | "scatter" | "alltoallv" | "send" | "recv" => {
-                let title = format!("what `{name}` must have at its end is not compared");
-                let why = match name {
-                    "alltoallv" | "send" | "recv" => "the call alone says what goes where",
-                    _ => "the call alone says which rank is the root",
-                };
-                let at = xml::range(self.text, name);
-                self.report.warn("contract", at, title, |all| all.note(why));
-                return None;
-            }
-            _ => {}
+        let (at, row, refusing) =
+            (xml::range(self.text, name), names::collective(name), names::refusing(name));
+        if let Some((Promise::Open(why), _)) = row {
+            let title = format!("what `{name}` must have at its end is not compared");
+            self.report.warn("contract", at.clone(), title, |all| all.note(*why));
         }
-        let title = format!("no collective of the runtime is called `{}`", shown(name));
-        let meant = (name == "reduce_scatter").then_some("write `reducescatter`");
-        let at = xml::range(self.text, name);
-        self.report.error(Code::RefusedByRuntime, at, title, |all| match meant {
-            Some(meant) => all.help(meant),
-            None => all,
-        });
-        // The blocks can be read nevertheless.
-        self.report.was_mild();
-        meant.map(|_| Collective::ReduceScatter)
+        let instead = |runtime| row.and_then(|row| names::read_by(row, runtime));
+        match (row, self.runtime) {
+            (Some(_), None) => {
+                let title = format!("a program for `{name}`");
+                let others =
+                    refusing.iter().find_map(|runtime| Some((runtime, instead(*runtime)?)));
+                self.refused_by(&refusing, "collective", at, title, |all| match others {
+                    Some((runtime, word)) => {
+                        all.note(format!("{} reads `{word}` instead", runtime.name()))
+                    }
+                    None => all,
+                });
+            }
+            (Some(_), Some(runtime)) if !refusing.contains(&runtime) => {}
+            (_, runtime) => {
+                let whose = runtime.map_or("the runtimes", Runtime::name);
+                let title = format!("no collective of {whose} is called `{}`", shown(name));
+                let meant = runtime.and_then(instead).or_else(|| names::meant(name, runtime));
+                self.report.error(Code::RefusedByRuntime, at, title, |all| match meant {
+                    Some(meant) => all.help(format!("write `{meant}`")),
+                    None => all,
+                });
+                self.report.was_mild();
+            }
+        }
+        match row?.0 {
+            Promise::Of(collective) => Some(collective),
+            Promise::Open(_) => None,
+        }
     }
 
     fn gpu(&mut self, header: &Header, rank: u32, raw: &xml::GpuElement<'t>) -> Option<Gpu> {
@@ -169,7 +179,8 @@ impl<'t> MscclReader<'t, '_> {
         blocks.resize_with(raw.tbs.len(), || None);
         let these = Runtime::ALL.into_iter().filter(|r| raw.tbs.len() > r.blocks() as usize);
         let title = format!("rank {rank} has {} blocks", raw.tbs.len());
-        self.refused_by(&these.collect::<Vec<_>>(), "blocks", raw.element.at.clone(), title);
+        let these: Vec<_> = these.collect();
+        self.refused_by(&these, "blocks", raw.element.at.clone(), title, |all| all);
         self.nodes(rank, raw);
         for tb in &raw.tbs {
             let Some(id) = self.number(&tb.element, "id", 0..=i64::from(i32::MAX)) else {
@@ -204,7 +215,7 @@ impl<'t> MscclReader<'t, '_> {
         let over = |runtime: &Runtime| runtime.nodes().is_some_and(|most| nodes > most as usize);
         let these: Vec<_> = Runtime::ALL.into_iter().filter(over).collect();
         let title = format!("rank {rank} has {nodes} blocks and steps");
-        self.refused_by(&these, "nodes", raw.element.at.clone(), title);
+        self.refused_by(&these, "nodes", raw.element.at.clone(), title, |all| all);
     }
 
     fn block(

@@ -74,13 +74,15 @@ impl<'t> MscclReader<'t, '_> {
         Some(self.number(element, name, i64::from(i32::MIN)..=i64::from(i32::MAX))? != 0)
     }
 
-    /// Adds an error if the program is for one of `these` runtimes, or if all runtimes refuse it; otherwise a warning.
+    /// Adds an error if the program is for one of `these` runtimes, or if all runtimes refuse it; otherwise a warning, to which
+    /// `more` adds notes.
     pub(super) fn refused_by(
         &mut self,
         these: &[Runtime],
         about: &str,
         at: std::ops::Range<usize>,
         title: String,
+        more: impl FnOnce(Diagnostic) -> Diagnostic,
     ) {
         let all = these.len() == Runtime::ALL.len();
         if these.is_empty() {
@@ -93,7 +95,7 @@ impl<'t> MscclReader<'t, '_> {
             let names = names.join(" and ");
             let refuses = if these.len() == 1 { "refuses" } else { "refuse" };
             self.report.warn(about, at, title, |all: Diagnostic| {
-                all.note(format!("{names} {refuses} such a program"))
+                more(all.note(format!("{names} {refuses} such a program")))
             });
         }
     }

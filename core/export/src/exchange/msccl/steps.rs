@@ -302,7 +302,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         let these: Vec<_> = these.collect();
         let (gpu, block) = self.name;
         let title = format!("tb {block} of gpu {gpu} has {most} steps");
-        self.reader.refused_by(&these, "steps", tb.element.at.clone(), title);
+        self.reader.refused_by(&these, "steps", tb.element.at.clone(), title, |all| all);
     }
 }
 

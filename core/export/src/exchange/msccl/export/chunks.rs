@@ -61,7 +61,7 @@ impl Grid {
     pub(super) fn new(form: &TwoSided, options: Options) -> Result<Self, Box<Finding>> {
         let schedule = form.schedule();
         let (collective, nranks) = (schedule.collective, schedule.nranks);
-        let coll = name(collective)?;
+        let coll = name(collective, options.runtime)?;
         let whole = collective.max_units(nranks);
         let most = CHUNKS / whole / u64::from(options.instances.max(1));
         let mut unit = schedule.multiple;

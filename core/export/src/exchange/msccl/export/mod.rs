@@ -14,7 +14,7 @@ mod write;
 
 use std::sync::Arc;
 
-use super::{Connections, MscclVerdict, Protocol, Runtime, read};
+use super::{Connections, MscclVerdict, Protocol, Runtime, names, read};
 use crate::exchange::first_of_many;
 use crate::rounds_late;
 use blocks::{Ends, Plan};
@@ -83,7 +83,7 @@ pub fn fits<A: Algorithm + ?Sized>(
     options: Options,
 ) -> Result<(), Vec<Finding>> {
     let Some(own) = first_of_many(algorithm, nranks) else { return Ok(()) };
-    name(own.collective)
+    name(own.collective, options.runtime)
         .and_then(|_| limits::of_rank(&join(&own), RankId(0), options))
         .map_err(|why| vec![*why])
 }
@@ -160,18 +160,12 @@ fn proved(
 /// The bytes of a call that stand for any size in a runtime that has no number for it: a tebibyte.
 const LARGEST: u64 = 1 << 40;
 
-/// Returns the runtime's name of a collective.
-fn name(collective: Collective) -> Result<&'static str, Box<Finding>> {
-    Ok(match collective {
-        Collective::AllReduce => "allreduce",
-        Collective::AllGather => "allgather",
-        Collective::ReduceScatter => "reducescatter",
-        Collective::AllToAll => "alltoall",
-        Collective::Broadcast | Collective::Reduce | Collective::Scatter | Collective::Gather => {
-            let title = format!("{collective} has a root, and programs for MSCCL have none");
-            let why = "the runtime takes a program by collective, ranks and size, so this one would run for other roots";
-            return Err(Box::new(Finding { notes: vec![why.to_owned()], ..*unfit(title) }));
-        }
+/// Returns the name that the runtime reads for a collective.
+fn name(collective: Collective, runtime: Runtime) -> Result<&'static str, Box<Finding>> {
+    names::written(collective, runtime).ok_or_else(|| {
+        let title = format!("{collective} has a root, and programs for MSCCL have none");
+        let why = "the runtime takes a program by collective, ranks and size, so this one would run for other roots";
+        Box::new(Finding { notes: vec![why.to_owned()], ..*unfit(title) })
     })
 }
 
