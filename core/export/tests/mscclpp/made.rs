@@ -55,22 +55,35 @@ pub(super) fn semaphore(name: &str, id: usize) -> Json {
     json!({"name": name, "semaphore_ids": [id]})
 }
 
-/// Returns a plan of two ranks with one or two blocks each, which reduce to all; each rank has channels to the other,
-/// and a peer's scratch, input and output as buffers 0, 1 and 2.
+/// A signal, a wait or a flush over a port.
+pub(super) fn port(name: &str, ids: &[usize]) -> Json {
+    json!({"name": name, "channel_ids": ids, "channel_type": "port"})
+}
+
+/// A put over ports.
+pub(super) fn sent(name: &str, srcs: &[Json], dsts: &[Json], ids: &[usize]) -> Json {
+    json!({"name": name, "src_buff": srcs, "dst_buff": dsts, "channel_ids": ids, "channel_type": "port"})
+}
+
+/// Returns a plan of two ranks with one or two blocks each, which reduce to all; each rank has two channels to the other
+/// over memory and two over ports, and a peer's scratch, input and output as buffers 0, 1 and 2.
 pub(super) fn plan(head: &Json, blocks: impl Fn(usize) -> Vec<Vec<Json>>) -> Json {
     let gpu = |rank: usize| {
         let peer = 1 - rank;
-        let refs = json!([{"access_channel_type": "memory", "remote_buffer_ids": [0, 1, 2]}]);
-        let own = json!([{"channel_type": "memory", "channel_ids": [0, 1]}]);
+        let refs = ["memory", "port"]
+            .map(|way| json!({"access_channel_type": way, "remote_buffer_ids": [0, 1, 2]}));
+        let own = ["memory", "port"].map(|way| json!({"channel_type": way, "channel_ids": [0, 1]}));
         let block = |(id, ops): (usize, Vec<Json>)| json!({"id": id, "ops": ops, "channels": own, "remote_buffer_refs": refs});
-        let remote = |letter: &str| json!({"rank": peer, "type": letter, "access_channel_types": ["memory"]});
+        let channels = ["memory", "port"]
+            .map(|way| json!({"channel_type": way, "connected_to": [peer, peer]}));
+        let remote = |letter: &str| json!({"rank": peer, "type": letter, "access_channel_types": ["memory", "port"]});
         json!({
             "id": rank,
             "input_chunks": 2,
             "output_chunks": 2,
             "scratch_chunks": 4,
             "threadblocks": blocks(rank).into_iter().enumerate().map(block).collect::<Vec<_>>(),
-            "channels": [{"channel_type": "memory", "connected_to": [peer, peer]}],
+            "channels": channels,
             "remote_buffers": [remote("s"), remote("i"), remote("o")],
             "semaphores": [{"init_value": 0}, {"init_value": 1}],
         })
@@ -175,6 +188,108 @@ pub(super) fn shared() -> Json {
     })
 }
 
+/// Each rank sends a chunk over a port, adds up the one that comes, and sends the sum; the second put is told by a signal
+/// of its own.
+pub(super) fn port_sums() -> Json {
+    plan(&json!({}), |rank| {
+        let peer = 1 - rank;
+        vec![vec![
+            port("signal", &[0]),
+            port("wait", &[0]),
+            nop(),
+            sent("pws", &[chunk("i", peer)], &[far(0, 0)], &[0]),
+            port("wait", &[0]),
+            nop(),
+            data("re", &[chunk("i", rank), chunk("s", 0)], &[chunk("i", rank)]),
+            nop(),
+            sent("put", &[chunk("i", rank)], &[far(1, rank)], &[0]),
+            port("signal", &[0]),
+            port("wait", &[0]),
+            nop(),
+        ]]
+    })
+}
+
+/// Each rank sends both chunks in one op, over a channel each, and says that it has read those that came.
+pub(super) fn port_pairs() -> Json {
+    plan(&json!({}), |_| {
+        let both = |letter: &str| [chunk(letter, 0), chunk(letter, 1)];
+        let [own, come] = [both("i"), both("s")];
+        let reduce = |at: usize| data("re", &[own[at].clone(), come[at].clone()], &own[at..=at]);
+        vec![vec![
+            signal("signal", 0),
+            signal("wait", 0),
+            nop(),
+            sent("pws", &own, &[far(0, 0), far(0, 1)], &[0, 1]),
+            port("wait", &[0, 1]),
+            nop(),
+            data("copy", &come[..1], &[chunk("s", 2)]),
+            data("copy", &come[1..], &[chunk("s", 3)]),
+            nop(),
+            port("signal", &[0, 1]),
+            port("wait", &[0, 1]),
+            nop(),
+            reduce(0),
+            reduce(1),
+        ]]
+    })
+}
+
+/// As before, with both puts merged on one channel: two threads enter them.
+pub(super) fn port_merged() -> Json {
+    let mut plan = port_pairs();
+    for gpu in 0..2 {
+        let ops = plan["gpus"][gpu]["threadblocks"][0]["ops"].as_array_mut().expect("a list");
+        ops[3]["channel_ids"] = json!([0, 0]);
+        ops[4]["channel_ids"] = json!([0]);
+        ops.insert(5, port("wait", &[0]));
+    }
+    plan
+}
+
+/// A put that is flushed, whose source is written again before the peer answers.
+pub(super) fn port_flush() -> Json {
+    plan(&json!({"inplace": false}), |rank| {
+        let peer = 1 - rank;
+        vec![vec![
+            data("copy", &[chunk("i", 0)], &[chunk("s", 0)]),
+            signal("signal", 0),
+            signal("wait", 0),
+            nop(),
+            sent("pwsf", &[chunk("s", 0)], &[far(0, 1)], &[0]),
+            nop(),
+            data("copy", &[chunk("i", 1)], &[chunk("s", 0)]),
+            nop(),
+            sent("pwsf", &[chunk("s", 0)], &[far(0, 2)], &[1]),
+            port("wait", &[0, 1]),
+            nop(),
+            data("re", &[chunk("i", rank), chunk("s", 1 + rank)], &[chunk("o", rank)]),
+            data("re", &[chunk("i", peer), chunk("s", 1 + peer)], &[chunk("o", peer)]),
+            nop(),
+            signal("signal", 1),
+            signal("wait", 1),
+        ]]
+    })
+}
+
+/// Packets go over ports as they lie in scratch: one block waits for them, and another has made them.
+pub(super) fn port_packets() -> Json {
+    let head = json!({"protocol": "LL", "use_double_scratch_buffer": true});
+    plan(&head, |_| {
+        let reduce =
+            |at, from| data("repkt", &[chunk("i", at), chunk("s", from)], &[chunk("i", at)]);
+        let made = vec![
+            data("cpkt", &[chunk("i", 0)], &[chunk("s", 0)]),
+            data("cpkt", &[chunk("i", 1)], &[chunk("s", 1)]),
+            nop(),
+            sent("ppkt", &[chunk("s", 0)], &[far(0, 2)], &[0]),
+            reduce(0, 2),
+        ];
+        let waits = vec![sent("rppkt", &[chunk("s", 1)], &[far(0, 3)], &[1]), reduce(1, 3)];
+        vec![made, waits]
+    })
+}
+
 /// Returns all plans, by name.
 pub(super) fn all() -> Vec<(String, Json)> {
     let parse = |text: &str| serde_json::from_str(text).expect("it is JSON");
@@ -185,6 +300,11 @@ pub(super) fn all() -> Vec<(String, Json)> {
         ("barrier".to_owned(), barrier()),
         ("pipeline".to_owned(), pipeline()),
         ("shared".to_owned(), shared()),
+        ("port sums".to_owned(), port_sums()),
+        ("port pairs".to_owned(), port_pairs()),
+        ("port merged".to_owned(), port_merged()),
+        ("port flush".to_owned(), port_flush()),
+        ("port packets".to_owned(), port_packets()),
     ];
     for (file, name, nranks, in_place) in [
         ("ring.coll", "RingAllReduce", 2, true),

@@ -5,6 +5,8 @@ mod fuzz;
 mod made;
 mod model;
 mod mutants;
+mod ports;
+mod proxies;
 mod refusals;
 mod rules;
 mod run;

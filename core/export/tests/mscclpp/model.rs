@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 /// The outcome of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,7 +18,7 @@ pub(super) enum Outcome {
 
 /// Elements of a chunk, threads of a block, and consecutive calls.
 pub(super) const ELEMENTS: usize = 6;
-pub(super) const THREADS: usize = 2;
+pub(super) const THREADS: usize = 3;
 pub(super) const CALLS: usize = 3;
 
 pub(super) type Sum = BTreeMap<(usize, usize), u32>;
@@ -47,6 +47,26 @@ pub(super) fn word(value: &Json) -> &str {
     value.as_str().unwrap_or("")
 }
 
+/// Over a port, packets are put as they lie: `rppkt` waits for them first, and `ppkt` does not.
+fn ported((op, stretch): Flat) -> Vec<Flat> {
+    let name = word(&op["name"]);
+    if word(&op["channel_type"]) != "port" || !matches!(name, "ppkt" | "rppkt") {
+        return vec![(op, stretch)];
+    }
+    let mut put = op.clone();
+    put["name"] = json!("portpkt");
+    let srcs = items(&op["src_buff"]);
+    put["src_buff"] = if name == "rppkt" {
+        json!(vec![&srcs[0]; items(&op["dst_buff"]).len()])
+    } else {
+        json!(srcs)
+    };
+    let arrive = json!({"name": "arrive", "src_buff": srcs, "dst_buff": []});
+    let nop = json!({"name": "nop"});
+    let all = if name == "rppkt" { vec![arrive, nop, put] } else { vec![put] };
+    all.into_iter().map(|op| (op, stretch)).collect()
+}
+
 impl<'p> Model<'p> {
     pub(super) fn new(plan: &'p Json, stretches: usize) -> Self {
         let gpus = items(&plan["gpus"]);
@@ -62,7 +82,7 @@ impl<'p> Model<'p> {
                     all.push((op.clone(), (0, 1)));
                 }
             }
-            all
+            all.into_iter().flat_map(ported).collect()
         };
         let programs: Vec<Vec<Vec<Flat>>> = gpus
             .iter()

@@ -4,6 +4,7 @@ use roundelay_core::diagnostics::Code;
 use serde_json::{Value as Json, json};
 
 use super::model::{Outcome, items, number};
+use super::proxies::is_of_port;
 use super::run::outcome;
 use super::{Dice, made, told};
 
@@ -60,7 +61,7 @@ fn mutate(plan: &mut Json, dice: &mut Dice) {
         return;
     }
     let at = dice.roll(ops.len());
-    let kind = dice.roll(8);
+    let kind = dice.roll(9);
     match kind {
         0 => {
             ops.remove(at);
@@ -72,6 +73,9 @@ fn mutate(plan: &mut Json, dice: &mut Dice) {
         }
         3 if ops[at].get("channel_ids").is_some() => {
             ops[at]["channel_ids"][0] = json!(dice.roll(wires));
+        }
+        8 if is_of_port(&ops[at]) && ops[at].get("src_buff").is_some() => {
+            ops[at]["name"] = json!(["put", "pws", "pwsf", "ppkt"][dice.roll(4)]);
         }
         _ => {
             let moving: Vec<usize> =
@@ -110,7 +114,8 @@ fn mutants_are_judged_as_they_run() {
     let asked = std::env::var("ROUNDELAY_MSCCLPP_MUTANTS").ok();
     let all = asked.map_or(MUTANTS, |text| text.parse().expect("a number of mutants"));
     let plans = made::all();
-    let mut dice = Dice(11);
+    let seed = std::env::var("ROUNDELAY_MSCCLPP_SEED").ok();
+    let mut dice = Dice(seed.map_or(11, |text| text.parse().expect("a number")));
     let mut seen = std::collections::BTreeMap::new();
     for mutant in 0..all {
         let (name, right) = &plans[dice.roll(plans.len())];
@@ -124,7 +129,10 @@ fn mutants_are_judged_as_they_run() {
         let early = told.iter().any(|(_, title)| title.contains("two ops write packets"));
         // Data that is read before it is written may also be read in no order.
         let unwritten = told.iter().any(|(code, _)| *code == Code::UninitializedRead);
+        // Packets that a port sends before they are written may be old, and are waited for in vain.
+        let old = ours == Outcome::Race && told.iter().any(|(_, title)| title.contains("packets"));
         let agree = ours == expected
+            || old && expected == Outcome::Hangs
             || careful && ours == Outcome::Race
             || early
             || unwritten && ours == Outcome::Wrong && expected == Outcome::Race;

@@ -84,7 +84,7 @@ impl Model<'_> {
                             let packet = match name {
                                 "ppkt" | "cpkt" => side == 1,
                                 "upkt" => side == 0,
-                                "rppkt" => true,
+                                "rppkt" | "portpkt" | "arrive" => true,
                                 _ => name.ends_with("pkt") && turn > 0,
                             };
                             for at in first..end {
@@ -116,6 +116,11 @@ impl Model<'_> {
                 std::mem::swap(&mut src.3, &mut dst.3);
             }
         }
+        let ids: Vec<_> = items(&op["channel_ids"]).iter().map(number).collect();
+        let twice = ids.iter().collect::<BTreeSet<_>>().len() < ids.len();
+        if twice && srcs.is_empty() {
+            return true;
+        }
         let out = |place: &Place| place.3 > self.chunks(place.0, place.1) * ELEMENTS;
         if srcs.iter().chain(&dsts).any(out) {
             return true;
@@ -127,12 +132,13 @@ impl Model<'_> {
             let (from, to) = match name {
                 "ppkt" | "cpkt" => (srcs.len(), 0),
                 "upkt" => (0, dsts.len()),
-                "rppkt" => (0, 0),
+                "rppkt" | "portpkt" => (0, 0),
                 _ => (1, 1),
             };
             return srcs[from..].iter().chain(&dsts[to..]).any(|place| place.1 != 's');
         }
-        if name == "put" && srcs.iter().any(|src| src.1 != srcs[0].1) {
+        let port = word(&op["channel_type"]) == "port";
+        if name == "put" && !port && srcs.iter().any(|src| src.1 != srcs[0].1) {
             return true;
         }
         let cells = |place: &Place| {
@@ -144,7 +150,7 @@ impl Model<'_> {
             (one.0, one.1) == (other.0, other.1) && one.2 < other.3 && other.2 < one.3
         };
         let same = |one: &Place, other: &Place| cells(one) == cells(other);
-        let pairs = matches!(name, "put" | "get");
+        let pairs = port || matches!(name, "put" | "get");
         dsts.iter().enumerate().any(|(at, dst)| {
             srcs.iter()
                 .enumerate()

@@ -1,4 +1,4 @@
-//! The executor in small, written from its rules and not from the importer: blocks of two threads each, of which each
+//! The executor in small, written from its rules and not from the importer: blocks of three threads each, of which each
 //! moves its elements and some signal and wait; counters for signals, flags for packets, and callers that write a
 //! rank's buffers before and after each of three calls. Values are sets of contributions, and clocks give the order.
 
@@ -8,16 +8,17 @@ use serde_json::Value as Json;
 
 use super::Dice;
 use super::model::{CALLS, ELEMENTS, Model, Outcome, Place, Sum, THREADS, items, number, word};
+use super::proxies::{Proxies, is_of_port};
 
-type Clock = Vec<u32>;
+pub(super) type Clock = Vec<u32>;
 
 #[derive(Clone, Default)]
-struct Cell {
+pub(super) struct Cell {
     value: Option<Sum>,
     write: Option<(usize, u32)>,
     reads: Vec<(usize, u32)>,
     /// Of a packet: the call in which it was written, and its writer's clock.
-    flag: Option<(usize, Clock)>,
+    pub(super) flag: Option<(usize, Clock)>,
 }
 
 /// A thread: its rank and block, its number there, the next op and the call.
@@ -30,15 +31,17 @@ struct Thread {
 }
 
 /// A direction of a channel: from, to, type and number.
-type Wire = (usize, usize, String, usize);
+pub(super) type Wire = (usize, usize, String, usize);
 /// The clocks of a semaphore's releases, and the number of releases that were taken.
 type Semaphore = (Vec<Option<Clock>>, usize);
 
-struct Machine<'m> {
-    model: &'m Model<'m>,
+pub(super) struct Machine<'m> {
+    pub(super) model: &'m Model<'m>,
     threads: Vec<Thread>,
-    clocks: Vec<Clock>,
-    memory: BTreeMap<(usize, char, usize), Cell>,
+    /// The clocks of threads, of callers and of the connections of ports.
+    pub(super) clocks: Vec<Clock>,
+    pub(super) proxies: Proxies,
+    pub(super) memory: BTreeMap<(usize, char, usize), Cell>,
     /// Signals by from, to, type and number: the posters' clocks, and the clocks of the waits that took them.
     signals: BTreeMap<Wire, (Vec<Clock>, Vec<Clock>)>,
     /// Semaphores of ranks.
@@ -67,6 +70,7 @@ impl<'m> Machine<'m> {
     fn new(model: &'m Model<'m>) -> Self {
         let Model { plan, ranks, programs } = model;
         let (ranks, gpus) = (*ranks, items(&plan["gpus"]));
+        let wires = model.ports();
         let mut threads = Vec::new();
         for (rank, blocks) in programs.iter().enumerate() {
             for block in 0..blocks.len() {
@@ -82,13 +86,15 @@ impl<'m> Machine<'m> {
                 semaphores.insert((rank, id), (vec![None; init], 0));
             }
         }
-        let width = threads.len() + gpus.len();
+        let first = threads.len() + gpus.len();
+        let width = first + wires.len();
         let clocks = (0..width).map(|id| (0..width).map(|at| u32::from(at == id)).collect());
         let clocks = clocks.collect();
         let mut machine = Self {
             model,
             threads,
             clocks,
+            proxies: Proxies::new(wires, first),
             memory: BTreeMap::new(),
             signals: BTreeMap::new(),
             semaphores,
@@ -123,7 +129,9 @@ impl<'m> Machine<'m> {
     /// All blocks of a rank are done: its caller looks at the output, and calls again.
     fn leave(&mut self, rank: usize) {
         let caller = self.threads.len() + rank;
-        for at in (0..self.threads.len()).filter(|at| self.threads[*at].rank == rank) {
+        let threads = (0..self.threads.len()).filter(|at| self.threads[*at].rank == rank);
+        // That a call ends after its puts is taken for granted.
+        for at in threads.chain(self.proxies.of_rank(rank)).collect::<Vec<_>>() {
             let clock = self.clocks[at].clone();
             join(&mut self.clocks[caller], &clock);
             self.clocks[at][at] += 1;
@@ -162,12 +170,16 @@ impl<'m> Machine<'m> {
                     thread.rank != rank
                         || thread.next == self.model.programs[rank][thread.block].len()
                 };
-                if self.calls[rank] < CALLS && self.threads.iter().all(done) {
+                if self.calls[rank] < CALLS
+                    && self.threads.iter().all(done)
+                    && self.proxies.idle(rank)
+                {
                     self.leave(rank);
                     moved = true;
                 }
             }
-            if !moved {
+            let must = !moved;
+            if !self.carry(dice, must) && must {
                 break;
             }
         }
@@ -185,6 +197,7 @@ impl<'m> Machine<'m> {
             return false;
         };
         let ready = match word(&op["name"]) {
+            _ if is_of_port(&op) => self.enter_port(at, (rank, block, lane), (&op, stretch, call)),
             "nop" => self.meet(at, (rank, block), THREADS),
             "barrier" => {
                 let id = 1000 + number(&op["barrier_id"]);
@@ -194,15 +207,8 @@ impl<'m> Machine<'m> {
             "signal" | "rlxsignal" => {
                 for (turn, id) in items(&op["channel_ids"]).iter().enumerate() {
                     if turn % THREADS == lane {
-                        let clock = self.clocks[at].clone();
                         let wire = self.model.wire(rank, block, &op, id, true);
-                        let (posts, _) = self.signals.entry(wire).or_default();
-                        let shared = posts.last().is_some_and(|last| !knows(&clock, last));
-                        posts.push(clock);
-                        self.clocks[at][at] += 1;
-                        if shared {
-                            self.found.insert(Outcome::Shared);
-                        }
+                        self.post(at, wire);
                     }
                 }
                 true
@@ -271,6 +277,18 @@ impl<'m> Machine<'m> {
         ready
     }
 
+    /// Sends a signal.
+    pub(super) fn post(&mut self, at: usize, wire: Wire) {
+        let clock = self.clocks[at].clone();
+        let (posts, _) = self.signals.entry(wire).or_default();
+        let shared = posts.last().is_some_and(|last| !knows(&clock, last));
+        posts.push(clock);
+        self.clocks[at][at] += 1;
+        if shared {
+            self.found.insert(Outcome::Shared);
+        }
+    }
+
     /// A thread comes to where others of its block are waited for.
     fn meet(&mut self, at: usize, place: (usize, usize), all: usize) -> bool {
         let here = self.arrived.entry(place).or_default();
@@ -307,7 +325,7 @@ impl<'m> Machine<'m> {
         let packet = |place: &mut Place| place.1 = 'p';
         match &*name {
             "ppkt" | "cpkt" => dsts.iter_mut().for_each(packet),
-            "upkt" => srcs.iter_mut().for_each(packet),
+            "upkt" | "arrive" => srcs.iter_mut().for_each(packet),
             "rppkt" => srcs.iter_mut().chain(&mut dsts).for_each(packet),
             "repkt" | "respkt" | "recpkt" | "recspkt" => {
                 srcs[1..].iter_mut().chain(&mut dsts[1..]).for_each(packet);
@@ -334,7 +352,7 @@ impl<'m> Machine<'m> {
                 let (turn, all) = stretch;
                 let one = whole / all;
                 let first = part.0 * whole + turn * one;
-                let own = (0..one).filter(|k| k % 4 / 2 == lane);
+                let own = (0..one).filter(|k| k / 2 % THREADS == lane);
                 own.map(move |k| (group, first + k)).collect::<Vec<_>>()
             })
             .collect();
@@ -382,20 +400,21 @@ impl<'m> Machine<'m> {
         true
     }
 
-    fn read(&mut self, by: usize, at: (usize, char, usize)) -> Option<Sum> {
+    pub(super) fn read(&mut self, by: usize, at: (usize, char, usize)) -> Option<Sum> {
         let clock = &self.clocks[by];
         let cell = self.memory.entry(at).or_default();
         if cell.write.is_some_and(|(writer, when)| writer != by && clock[writer] < when) {
             self.found.insert(Outcome::Race);
         }
         cell.reads.push((by, clock[by]));
-        if cell.value.is_none() && by < self.threads.len() {
+        let callers = self.threads.len()..self.threads.len() + self.model.ranks;
+        if cell.value.is_none() && !callers.contains(&by) {
             self.found.insert(Outcome::Wrong);
         }
         cell.value.clone()
     }
 
-    fn write(&mut self, by: usize, at: (usize, char, usize), value: Option<Sum>) {
+    pub(super) fn write(&mut self, by: usize, at: (usize, char, usize), value: Option<Sum>) {
         let clock = &self.clocks[by];
         let cell = self.memory.entry(at).or_default();
         let unordered = |(other, when): &(usize, u32)| *other != by && clock[*other] < *when;
@@ -408,7 +427,7 @@ impl<'m> Machine<'m> {
     }
 }
 
-fn join(clock: &mut Clock, other: &Clock) {
+pub(super) fn join(clock: &mut Clock, other: &Clock) {
     clock.iter_mut().zip(other).for_each(|(own, other)| *own = (*own).max(*other));
 }
 

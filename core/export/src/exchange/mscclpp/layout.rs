@@ -1,6 +1,7 @@
 //! A plan as a schedule: a block becomes a stream of its rank, a channel becomes a signal each way, and the peer's
 //! memory that an op accesses becomes a region of the peer.
 
+use super::ports::{self, RankStreams};
 use super::program::Program;
 use super::steps::{All, ChunkPart, Grid, MscclppStep, StepAction, Word, streams};
 use super::{local, packets, threads, wires};
@@ -27,14 +28,19 @@ pub(super) struct Laid {
 }
 
 impl Program {
-    /// Returns the schedule of a plan, with `stretches` stretches in each loop. `source` is the text that the plan was
-    /// read from. If calls take the halves of scratch in turn, the schedule is that of two calls, one after the other.
+    /// Returns the schedule of a plan, with `stretches` stretches in each loop, for an executor that flushes or does not.
+    /// `source` is the text that the plan was read from. If calls take the halves of scratch in turn, the schedule is that of two calls, one after the other.
     ///
     /// # Errors
     /// Errors that a schedule cannot express: chunks beyond a buffer (E0312), operands that overlap (E0213), an input
     /// that is written (E0110), chunks of unequal size (E0801), invalid barriers, semaphores and packets (E03xx), data
     /// without a `nop` (E0305), and plans that are too large (E0206).
-    pub(super) fn lay_out(&self, source: &Source, stretches: u32) -> Result<Laid, Vec<Diagnostic>> {
+    pub(super) fn lay_out(
+        &self,
+        source: &Source,
+        stretches: u32,
+        flushes: bool,
+    ) -> Result<Laid, Vec<Diagnostic>> {
         let whole = |code, title: String| vec![Diagnostic::new(code, span(self.whole), title)];
         let large = |what: String| {
             whole(Code::StepLimit, format!("a plan of {what}, more than a proof can hold"))
@@ -51,11 +57,14 @@ impl Program {
             return Err(large(format!("{cells} chunks of memory")));
         }
         let mut all = self.steps(grid);
-        let wrong = self.wrong(&memories, grid, &all);
+        let mut wrong = ports::carry(&mut all, flushes);
+        if wrong.is_empty() {
+            wrong = self.wrong(&memories, grid, &all);
+        }
         if !wrong.is_empty() {
             return Err(wrong);
         }
-        let warnings = wires::connect(&mut all);
+        let mut warnings = wires::connect(&mut all);
         let mut wrong = local::connect(self, &mut all);
         wrong.extend(packets::connect(self, grid, &mut all));
         if !wrong.is_empty() {
@@ -65,7 +74,10 @@ impl Program {
         let packets = all.iter().flatten().flatten().flat_map(MscclppStep::parts).flatten();
         let packets = packets.into_iter().any(|part| part.packets);
         let layout = MscclppLayout::new(self, &memories, (scratch > 0, packets));
+        let ranks: Vec<_> = all.iter().zip(&self.gpus).map(RankStreams::new).collect();
+        let rounds = layout.rounds;
         let schedule = layout.lay_out(source, all)?;
+        warnings.extend(ports::unread(&schedule, &ranks, rounds));
         Ok(Laid { schedule, warnings })
     }
 
@@ -110,8 +122,10 @@ impl Program {
     fn wrong(&self, memories: &Memories, grid: Grid, all: &All) -> Vec<Diagnostic> {
         let mut wrong = Vec::new();
         for (rank, blocks) in all.iter().enumerate() {
-            for step in blocks.iter().flatten() {
-                wrong.extend(self.wrong_step(memories, grid, rank as u32, step));
+            let blocks = blocks.iter().enumerate();
+            for (block, step) in blocks.flat_map(|(at, steps)| steps.iter().map(move |s| (at, s))) {
+                let queue = block >= self.gpus[rank].blocks.len();
+                wrong.extend(self.wrong_step(memories, grid, (rank as u32, queue), step));
                 if wrong.len() >= MOST {
                     return wrong;
                 }
@@ -124,7 +138,7 @@ impl Program {
         &self,
         memories: &Memories,
         grid: Grid,
-        own: u32,
+        (own, queue): (u32, bool),
         step: &MscclppStep,
     ) -> Option<Diagnostic> {
         let [srcs, dsts] = step.parts();
@@ -145,11 +159,13 @@ impl Program {
                     format!("{what} {first}..{end} of `{letter}`, of which gpu {rank} has {room}"),
                 );
             }
-            let far = part.memory == Memory::Scratch && !part.packets && part.rank != own;
-            if far && self.header.doubled {
+            let first_half = part.rank != own || queue;
+            if part.memory == Memory::Scratch && !part.packets && first_half && self.header.doubled
+            {
+                let whose = if part.rank == own { "over a port from" } else { "in a peer's" };
                 return error(
                     Code::RefusedByRuntime,
-                    "plain data in a peer's scratch, of which calls take the halves in turn".into(),
+                    format!("plain data {whose} scratch, of which calls take the halves in turn"),
                 )
                 .map(|error| error.note("the executor always takes the first half there"));
             }
@@ -212,7 +228,12 @@ impl<'p> MscclppLayout<'p> {
             let ends = [self.memories.entry(rank), self.memories.exit(rank)];
             self.draft.main(rank, gpu.at, (count, self.rounds), ends);
             let mut arranged = Vec::new();
-            for (block, steps) in gpu.blocks.iter().zip(blocks) {
+            for (block, steps) in blocks.into_iter().enumerate() {
+                // A queue has one order.
+                let Some(block) = gpu.blocks.get(block) else {
+                    arranged.push((gpu.at, steps));
+                    continue;
+                };
                 let lies = |part: &ChunkPart| self.region(part, 0);
                 match threads::arrange(steps, &lies) {
                     Ok(steps) => arranged.push((block.at, steps)),

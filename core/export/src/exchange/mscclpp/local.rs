@@ -232,6 +232,7 @@ impl LocalRank<'_> {
             self.blocks[to].push(MscclppStep {
                 at,
                 what: StepAction::Sync,
+                thread: 0,
                 before,
                 after: Vec::new(),
             });

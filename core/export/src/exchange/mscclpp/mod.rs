@@ -7,7 +7,9 @@ mod local;
 mod ops;
 mod packets;
 mod parse;
+mod ports;
 mod program;
+mod puts;
 mod reader;
 mod steps;
 mod table;
@@ -19,7 +21,9 @@ use std::sync::Arc;
 
 use super::report;
 pub use export::{export, fits};
-pub use program::{Act, Chunk, Header, MscclppBlock, MscclppGpu, OpName, Operation, Program, Wire};
+pub use program::{
+    Act, Chunk, Header, MscclppBlock, MscclppGpu, OpName, Operation, PortPut, Program, Wire,
+};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::SpanId;
 use roundelay_core::stages::stage;
@@ -57,7 +61,8 @@ fn read_text(name: &str, bytes: &[u8]) -> Text {
     };
     let program = match broken {
         Ok(value) => {
-            reader::MscclppReader { report: &mut report, names: Vec::new() }.program(&value)
+            let names = Vec::new();
+            reader::MscclppReader { report: &mut report, names, shared: false }.program(&value)
         }
         Err((at, why)) => {
             report.error(Code::RefusedByRuntime, at, why, |all| all);

@@ -15,9 +15,9 @@ use roundelay_core::diagnostics::Code;
 const CHUNK: std::ops::RangeInclusive<u64> = 0..=u32::MAX as u64 >> 1;
 
 /// An op under reading, and the resources that it refers to.
-struct RawOp<'a, 'v, 't> {
-    name: Name,
-    fields: Fields<'v, 't>,
+pub(super) struct RawOp<'a, 'v, 't> {
+    pub(super) name: Name,
+    pub(super) fields: Fields<'v, 't>,
     resources: &'a Resources,
     refs: &'a Refs,
     /// The block's part of each chunk.
@@ -98,13 +98,13 @@ impl MscclppReader<'_> {
                 vec![Act::Barrier { id, blocks }]
             }
             Name::Signal | Name::RelaxedSignal => {
-                self.channels(op)?.into_iter().map(Act::Signal).collect()
+                self.different_channels(op)?.into_iter().map(Act::Signal).collect()
             }
             Name::Wait | Name::RelaxedWait => {
-                self.channels(op)?.into_iter().map(Act::Wait).collect()
+                self.different_channels(op)?.into_iter().map(Act::Wait).collect()
             }
             Name::Flush => {
-                self.channels(op)?;
+                self.different_channels(op)?;
                 self.report.warn("flush", head(&fields.at()), "a `flush`, which does nothing", |all| {
                     all.note("the executor flushes as many channels as the op has destinations: none")
                 });
@@ -146,9 +146,17 @@ impl MscclppReader<'_> {
         match op.name {
             Name::Copy | Name::CopyPackets | Name::Unpack => self.local(op, &srcs, &dsts),
             Name::Get => self.get(op, &srcs, &dsts),
-            Name::ReadPutPackets => self.forward(op, &srcs, &dsts),
-            Name::Put | Name::PutPackets | Name::PutSignal | Name::PutSignalFlush => {
-                self.put(op, way, &srcs, &dsts)
+            Name::ReadPutPackets if !way => self.forward(op, &srcs, &dsts),
+            Name::Put
+            | Name::PutPackets
+            | Name::ReadPutPackets
+            | Name::PutSignal
+            | Name::PutSignalFlush => {
+                if way {
+                    self.queue(op, srcs, dsts)
+                } else {
+                    self.put(op, &srcs, &dsts)
+                }
             }
             _ => self.reduce(op, srcs, dsts),
         }
@@ -187,80 +195,6 @@ impl MscclppReader<'_> {
             dsts: vec![Chunk { index: src.index, ..*dst }],
         };
         Some(srcs.iter().zip(dsts).map(swapped).collect())
-    }
-
-    /// Returns the act of forwarding received packets to several peers.
-    fn forward(
-        &mut self,
-        op: &RawOp<'_, '_, '_>,
-        srcs: &[Chunk],
-        dsts: &[Chunk],
-    ) -> Option<Vec<Act>> {
-        let [src] = srcs else { return self.count(op, "one source") };
-        let src = Chunk { packets: true, ..*src };
-        let dsts: Vec<_> = dsts.iter().map(|dst| Chunk { packets: true, ..*dst }).collect();
-        self.packets(op, &[&[src][..], &dsts].concat())?;
-        Some(vec![Act::Data { srcs: vec![src], dsts }])
-    }
-
-    fn put(
-        &mut self,
-        op: &RawOp<'_, '_, '_>,
-        port: bool,
-        srcs: &[Chunk],
-        dsts: &[Chunk],
-    ) -> Option<Vec<Act>> {
-        let fields = op.fields;
-        if srcs.len() != dsts.len() {
-            return self.count(op, "as many sources as destinations");
-        }
-        if !port && srcs.iter().any(|src| src.memory != srcs[0].memory) {
-            let title =
-                "a put from several buffers, which the executor takes for the first of them";
-            self.report.refuse(head(&fields.at()), title);
-            return None;
-        }
-        let packets = op.name == Name::PutPackets;
-        if packets && port {
-            let title = "a `ppkt` over a port, which sends what lies there in packets already";
-            self.report.refuse(head(&fields.at()), title);
-            return None;
-        }
-        let dsts: Vec<_> = dsts.iter().map(|dst| Chunk { packets, ..*dst }).collect();
-        self.packets(op, &dsts)?;
-        let data = |(src, dst): (&Chunk, &Chunk)| Act::Data { srcs: vec![*src], dsts: vec![*dst] };
-        let mut acts: Vec<_> = srcs.iter().zip(&dsts).map(data).collect();
-        if port {
-            let title = "data over a port";
-            self.report.warn("port", head(&fields.at()), title, |all| {
-                all.note("it is taken as there when the op is done; when a proxy reads it is not looked at")
-            });
-        }
-        let wires = if port { self.channels(op)? } else { Vec::new() };
-        if port && wires.len() != dsts.len() {
-            return self.count(op, "a channel for each destination");
-        }
-        match op.name {
-            Name::PutSignal | Name::PutSignalFlush if port => {
-                if op.name == Name::PutSignalFlush {
-                    let title = "a `pwsf`, whose source the executor looks for in a wrong place";
-                    self.report.warn("pwsf", head(&fields.at()), title, |all| {
-                        all.note("it hands on the address of its table of offsets for the offset")
-                            .help("write `pws`")
-                    });
-                }
-                acts.extend(wires.into_iter().map(Act::Signal));
-            }
-            Name::PutSignal | Name::PutSignalFlush => {
-                let word = op.name.word();
-                let title = format!("a `{word}` over memory, which sends no signal");
-                self.report.warn("silent", head(&fields.at()), title, |all| {
-                    all.help("write `put`, `nop` and `signal`")
-                });
-            }
-            _ => {}
-        }
-        Some(acts)
     }
 
     /// Returns the act of a reduction: the first source and destination are the rank's own.
@@ -311,14 +245,14 @@ impl MscclppReader<'_> {
     }
 
     /// Refuses an op with a wrong number of buffers.
-    fn count(&mut self, op: &RawOp<'_, '_, '_>, wants: &str) -> Option<Vec<Act>> {
+    pub(super) fn count(&mut self, op: &RawOp<'_, '_, '_>, wants: &str) -> Option<Vec<Act>> {
         let title = format!("a `{}` has {wants}", op.name.word());
         self.report.refuse(head(&op.fields.at()), title);
         None
     }
 
     /// Refuses packets outside of scratch.
-    fn packets(&mut self, op: &RawOp<'_, '_, '_>, chunks: &[Chunk]) -> Option<()> {
+    pub(super) fn packets(&mut self, op: &RawOp<'_, '_, '_>, chunks: &[Chunk]) -> Option<()> {
         if chunks.iter().any(|chunk| chunk.packets && chunk.memory != Memory::Scratch) {
             let title = "packets outside of scratch";
             self.report.refuse(head(&op.fields.at()), title);
@@ -409,7 +343,8 @@ impl MscclppReader<'_> {
         Some((id as u32, size as u32))
     }
 
-    fn channels(&mut self, op: &RawOp<'_, '_, '_>) -> Option<Vec<Wire>> {
+    /// Returns the channels of an op. The k-th of them is the k-th thread's.
+    pub(super) fn channels(&mut self, op: &RawOp<'_, '_, '_>) -> Option<Vec<Wire>> {
         let value = self.needed(op.fields, "channel_type")?;
         let port = usize::from(self.word("channel_type", value, WAYS)?);
         let items = self.list_of(op.fields, "channel_ids")?;
@@ -421,7 +356,12 @@ impl MscclppReader<'_> {
             let id = self.id("channel_ids", id, known.len(), "such channels of this block")?;
             Some(known[id as usize])
         });
-        let wires = ids.collect::<Option<Vec<_>>>()?;
+        ids.collect()
+    }
+
+    /// Returns the channels of an op that has no channel twice.
+    fn different_channels(&mut self, op: &RawOp<'_, '_, '_>) -> Option<Vec<Wire>> {
+        let wires = self.channels(op)?;
         if (1..wires.len()).any(|at| wires[..at].contains(&wires[at])) {
             let title = format!("a `{}` with one channel twice", op.name.word());
             self.report.refuse(head(&op.fields.at()), title);
@@ -462,20 +402,17 @@ impl MscclppReader<'_> {
 
     /// Refuses ops that a loop cannot repeat for each stretch.
     fn in_pipeline(&mut self, operation: &Operation, chunks: u32, value: &Value<'_>) -> Option<()> {
-        let title = operation.acts.iter().find_map(|act| match act {
-            Act::Pipeline { .. } => Some("a loop within a loop".to_owned()),
-            Act::Data { srcs, dsts } => {
-                let chunk = srcs.iter().chain(dsts).find(|chunk| chunk.packets);
-                let size = srcs.first()?.size;
-                match chunk {
-                    Some(_) => {
-                        Some("packets within a loop, which moves all of them each time".into())
-                    }
-                    None => (size != chunks)
-                        .then(|| format!("an op on {size} chunks in a loop over {chunks}")),
-                }
+        let title = operation.acts.iter().find_map(|act| {
+            if matches!(act, Act::Pipeline { .. }) {
+                return Some("a loop within a loop".to_owned());
             }
-            _ => None,
+            let [srcs, dsts] = act.data()?;
+            let packets = srcs.iter().chain(dsts).any(|chunk| chunk.packets);
+            let size = srcs.first()?.size;
+            if packets {
+                return Some("packets within a loop, which moves all of them each time".into());
+            }
+            (size != chunks).then(|| format!("an op on {size} chunks in a loop over {chunks}"))
         });
         if let Some(title) = title {
             self.report.refuse(head(&value.at), title);

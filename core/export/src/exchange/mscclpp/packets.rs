@@ -64,6 +64,8 @@ pub(super) fn connect(program: &Program, grid: Grid, all: &mut All) -> Vec<Diagn
         }
         let mut pairs: BTreeMap<(StepAt, StepAt), usize> = BTreeMap::new();
         for (part, reader) in of_rank {
+            // A queue carries packets as they lie, and does not wait for them.
+            let queue = reader.1 >= program.gpus[reader.0].blocks.len();
             let from = written.partition_point(|(other, _)| other.end() <= part.first);
             let mut covered = part.first;
             for (other, writer) in &written[from..] {
@@ -72,12 +74,15 @@ pub(super) fn connect(program: &Program, grid: Grid, all: &mut All) -> Vec<Diagn
                 }
                 covered = other.end();
                 let next = pairs.len();
-                pairs.entry((*writer, reader)).or_insert(next);
+                if !queue {
+                    pairs.entry((*writer, reader)).or_insert(next);
+                }
             }
             if covered < part.end() {
                 let title = format!("packets of chunk {} that nobody writes", covered / grid.cells);
                 let at = span(place(all, reader));
-                wrong.push(Diagnostic::new(Code::UnmatchedWait, at, title).label("waits for ever"));
+                let label = if queue { "sends old packets" } else { "waits for ever" };
+                wrong.push(Diagnostic::new(Code::UnmatchedWait, at, title).label(label));
             }
         }
         for ((writer, reader), number) in pairs {

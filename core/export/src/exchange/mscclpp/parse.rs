@@ -116,7 +116,8 @@ impl MscclppReader<'_> {
         let in_place = self.needed(fields, "inplace")?;
         let in_place = self.truth("inplace", in_place);
         let doubled = self.truth_or_not(fields, "use_double_scratch_buffer");
-        let reused = self.truth_or_not(fields, "reuse_resources");
+        let shared = self.truth_or_not(fields, "reuse_resources")?;
+        self.shared = shared;
         self.number_or(fields, "num_threads_per_block", 1024, 1..=1024);
         let alignment = self.number_or(fields, "buffer_alignment", 16, 1..=1 << 30)?;
         let min_bytes = self.number_or(fields, "min_message_size", 0, 0..=u64::MAX)?;
@@ -134,7 +135,7 @@ impl MscclppReader<'_> {
             let title = format!("calls of {min_bytes} to {max_bytes} bytes: there are none");
             self.report.warn("sizes", head(&fields.at()), title, |all| all);
         }
-        if reused? {
+        if shared {
             let at = fields.get("reuse_resources").map_or(fields.at(), |value| value.at.clone());
             let title = "scratch that plans share";
             self.report.warn("reuse", at, title, |all| {

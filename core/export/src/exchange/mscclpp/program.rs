@@ -118,6 +118,10 @@ pub enum Act {
         /// The places to write.
         dsts: Vec<Chunk>,
     },
+    /// Enters a put into the queue of the rank's proxy, which carries it out later.
+    Put(PortPut),
+    /// All threads wait for packets, without a use of their data.
+    Arrive(Chunk),
     /// Repeats ops for each stretch of some chunks.
     Pipeline {
         /// The number of chunks that the loop goes through.
@@ -125,6 +129,33 @@ pub enum Act {
         /// The ops of each stretch.
         inner: Vec<Operation>,
     },
+}
+
+impl Act {
+    /// Returns the places that data is read from, and the places that it is written to.
+    pub(super) fn data(&self) -> Option<[&[Chunk]; 2]> {
+        match self {
+            Self::Data { srcs, dsts } => Some([srcs, dsts]),
+            Self::Put(PortPut { src, dst, .. }) => Some([src, dst].map(std::slice::from_ref)),
+            Self::Arrive(src) => Some([std::slice::from_ref(src), &[]]),
+            _ => None,
+        }
+    }
+}
+
+/// A put over a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortPut {
+    /// The place to read.
+    pub src: Chunk,
+    /// The place to write.
+    pub dst: Chunk,
+    /// The channel.
+    pub wire: Wire,
+    /// Whether a signal follows the data.
+    pub signals: bool,
+    /// Whether the thread waits until the data is there. Executors do so from June 2026 on.
+    pub flushes: bool,
 }
 
 /// A channel, from the view of one end.

@@ -14,6 +14,8 @@ pub(super) struct MscclppReader<'r> {
     pub(super) report: &'r mut TextReport,
     /// The name of each op, by place.
     pub(super) names: Vec<(SpanId, OpName)>,
+    /// Whether the plan shares its scratch with others.
+    pub(super) shared: bool,
 }
 
 /// An object whose keys are known.

@@ -1,7 +1,7 @@
 //! Blocks as lists of steps. Loops are unrolled, and chunks are cut into cells, so that each part of a chunk that
 //! several blocks share is a whole number of cells.
 
-use super::program::{Act, Chunk, Operation, Program, Wire};
+use super::program::{Act, Chunk, Operation, PortPut, Program, Wire};
 use crate::exchange::terms::Memory;
 use roundelay_core::ids::SpanId;
 use roundelay_core::schedule::{OpKind, SignalKind};
@@ -27,19 +27,41 @@ pub(super) struct ChunkPart {
 #[derive(Clone, Debug)]
 pub(super) enum StepAction {
     Sync,
-    Barrier { id: u32, blocks: u32 },
+    Barrier {
+        id: u32,
+        blocks: u32,
+    },
     Signal(Wire),
     Wait(Wire),
     Release(u32),
     Acquire(u32),
-    Data { srcs: Vec<ChunkPart>, dsts: Vec<ChunkPart> },
+    Data {
+        srcs: Vec<ChunkPart>,
+        dsts: Vec<ChunkPart>,
+    },
+    /// A put over a port, until it is moved to the queue of its channel.
+    Put {
+        src: ChunkPart,
+        dst: ChunkPart,
+        wire: Wire,
+        signals: bool,
+        flushes: bool,
+    },
+    /// Enters a put or a signal into a queue.
+    Enter,
+    /// Waits until what was entered into a queue is done.
+    Flush,
+    /// Waits for packets.
+    Arrive(ChunkPart),
 }
 
-/// A step of a block.
+/// A step of a block, or of a queue.
 #[derive(Clone, Debug)]
 pub(super) struct MscclppStep {
     pub(super) at: SpanId,
     pub(super) what: StepAction,
+    /// The thread of a step that a single thread takes: the k-th channel or semaphore of an op is thread k's.
+    pub(super) thread: u32,
     /// Posts and waits before the step; in `after`, those after it.
     pub(super) before: Vec<Word>,
     pub(super) after: Vec<Word>,
@@ -69,23 +91,33 @@ impl Program {
         self.acts().any(|act| matches!(act, Act::Pipeline { .. }))
     }
 
-    fn acts(&self) -> impl Iterator<Item = &Act> {
+    /// Returns the place of the first put that flushes.
+    pub(super) fn flush(&self) -> Option<SpanId> {
+        let flushes = |act: &Act| matches!(act, Act::Put(PortPut { flushes: true, .. }));
+        self.operations().find(|op| op.acts.iter().any(flushes)).map(|op| op.at)
+    }
+
+    /// Returns all operations, also those within loops.
+    fn operations(&self) -> impl Iterator<Item = &Operation> {
         let blocks = self.gpus.iter().flat_map(|gpu| &gpu.blocks);
-        let outer = blocks.flat_map(|block| &block.operations).flat_map(|op| &op.acts);
-        outer.flat_map(|act| {
-            let inner = match act {
-                Act::Pipeline { inner, .. } => &inner[..],
+        blocks.flat_map(|block| &block.operations).flat_map(|op| {
+            let inner = match op.acts.first() {
+                Some(Act::Pipeline { inner, .. }) => &inner[..],
                 _ => &[],
             };
-            std::iter::once(act).chain(inner.iter().flat_map(|op| &op.acts))
+            std::iter::once(op).chain(inner)
         })
+    }
+
+    fn acts(&self) -> impl Iterator<Item = &Act> {
+        self.operations().flat_map(|op| &op.acts)
     }
 
     /// Returns the grid of cells into which all parts of chunks are cut; `None` for too many cells.
     pub(super) fn grid(&self, stretches: u32) -> Option<Grid> {
         let mut cells: u32 = 1;
         for act in self.acts() {
-            let Act::Data { srcs, .. } = act else { continue };
+            let Some([srcs, _]) = act.data() else { continue };
             let (_, parts) = srcs.first()?.part;
             cells = cells.checked_mul(parts / gcd(cells, parts)).filter(|cells| *cells <= CELLS)?;
         }
@@ -102,7 +134,7 @@ impl Program {
 
     /// Returns an upper bound on the number of steps.
     pub(super) fn length(&self, grid: Grid) -> u64 {
-        let one = |op: &Operation| op.acts.len() as u64 * 3 + 1;
+        let one = |op: &Operation| op.acts.len() as u64 * 6 + 1;
         let all = self.gpus.iter().flat_map(|gpu| &gpu.blocks).flat_map(|b| &b.operations);
         all.map(|op| match op.acts.first() {
             Some(Act::Pipeline { inner, .. }) => {
@@ -131,8 +163,11 @@ fn steps(operations: &[Operation], grid: Grid) -> Vec<MscclppStep> {
 }
 
 fn operation_steps(operation: &Operation, grid: Grid, stretch: Option<u32>) -> Vec<MscclppStep> {
-    let parts = |chunks: &[Chunk]| chunks.iter().map(|chunk| part(chunk, grid, stretch)).collect();
+    let one = |chunk: &Chunk| part(chunk, grid, stretch);
+    let parts = |chunks: &[Chunk]| chunks.iter().map(one).collect();
     let what = |act: &Act| {
+        // An op on 0 chunks moves nothing.
+        let none = act.data().is_some_and(|[srcs, _]| srcs.iter().any(|src| src.size == 0));
         Some(match act {
             Act::Sync => StepAction::Sync,
             Act::Barrier { id, blocks } => StepAction::Barrier { id: *id, blocks: *blocks },
@@ -140,14 +175,27 @@ fn operation_steps(operation: &Operation, grid: Grid, stretch: Option<u32>) -> V
             Act::Wait(wire) => StepAction::Wait(*wire),
             Act::Release(id) => StepAction::Release(*id),
             Act::Acquire(id) => StepAction::Acquire(*id),
-            // An op on 0 chunks has no step.
-            Act::Data { srcs, .. } if srcs.iter().any(|src| src.size == 0) => return None,
+            Act::Put(PortPut { wire, signals: true, .. }) if none => StepAction::Signal(*wire),
+            _ if none => return None,
             Act::Data { srcs, dsts } => StepAction::Data { srcs: parts(srcs), dsts: parts(dsts) },
+            Act::Put(PortPut { src, dst, wire, signals, flushes }) => StepAction::Put {
+                src: one(src),
+                dst: one(dst),
+                wire: *wire,
+                signals: *signals,
+                flushes: *flushes,
+            },
+            Act::Arrive(src) => StepAction::Arrive(one(src)),
             Act::Pipeline { .. } => return None,
         })
     };
     let at = operation.at;
-    let step = |what| MscclppStep { at, what, before: Vec::new(), after: Vec::new() };
+    let mut thread = 0;
+    let step = |what: StepAction| {
+        let step = MscclppStep { at, what, thread, before: Vec::new(), after: Vec::new() };
+        thread += u32::from(step.is_of_one_thread());
+        step
+    };
     operation.acts.iter().filter_map(what).map(step).collect()
 }
 
@@ -174,8 +222,30 @@ impl MscclppStep {
     pub(super) fn parts(&self) -> [&[ChunkPart]; 2] {
         match &self.what {
             StepAction::Data { srcs, dsts } => [srcs, dsts],
+            StepAction::Put { src, dst, .. } => [src, dst].map(std::slice::from_ref),
+            StepAction::Arrive(src) => [std::slice::from_ref(src), &[]],
             _ => [&[], &[]],
         }
+    }
+
+    /// Whether a single thread takes the step.
+    fn is_of_one_thread(&self) -> bool {
+        self.waits() || self.posts() || matches!(self.what, StepAction::Put { .. })
+    }
+
+    /// Whether a single thread waits in the step.
+    pub(super) fn waits(&self) -> bool {
+        matches!(self.what, StepAction::Wait(_) | StepAction::Acquire(_) | StepAction::Flush)
+    }
+
+    /// Whether all threads wait in the step for the packets that they read.
+    pub(super) fn is_arrival(&self) -> bool {
+        matches!(self.what, StepAction::Sync) && !self.before.is_empty()
+    }
+
+    /// Whether the step lets others go on, and a single thread takes it.
+    pub(super) fn posts(&self) -> bool {
+        matches!(self.what, StepAction::Signal(_) | StepAction::Release(_) | StepAction::Enter)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::program::Program;
 use crate::exchange::findings::{Checked, FindingPlacer, orders};
-use roundelay_core::diagnostics::Diagnostic;
+use crate::exchange::report::span;
+use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::stages::stage;
 use roundelay_core::syntax::Source;
 
@@ -36,19 +37,33 @@ impl Program {
         let step = |at| self.op(at).map(|op| op.to_string());
         let promised = self.header.collective.is_some();
         let teller = FindingPlacer { source, step: &step, whole: self.whole, promised };
-        let mut warnings = Vec::new();
-        let mut check = |stretches| {
-            let laid = stage("schedule", || self.lay_out(source, stretches));
-            let schedule = laid.map(|laid| {
-                warnings = laid.warnings;
-                laid.schedule
-            });
-            teller.prove(self.header.mode(), schedule)
+        let check = |stretches, flushes| {
+            let laid = stage("schedule", || self.lay_out(source, stretches, flushes));
+            let (schedule, warnings) = match laid {
+                Ok(laid) => (Ok(laid.schedule), laid.warnings),
+                Err(errors) => (Err(errors), Vec::new()),
+            };
+            (teller.prove(self.header.mode(), schedule), warnings)
         };
-        let [one, several] = STRETCHES;
-        let mut checked = check(one);
-        if self.loops() && checked.errors.is_empty() {
-            checked = check(several);
+        let all = |flushes| {
+            let [one, several] = STRETCHES;
+            let first = check(one, flushes);
+            if self.loops() && first.0.errors.is_empty() { check(several, flushes) } else { first }
+        };
+        let (checked, mut warnings) = all(true);
+        if let Some(at) = self.flush().filter(|_| checked.errors.is_empty()) {
+            let (earlier, told) = all(false);
+            // Without a flush there is a fault, or a put is in nobody's knowledge.
+            let new =
+                told.into_iter().filter(|told| warnings.iter().all(|one| one.title != told.title));
+            let fault = earlier.errors.into_iter().chain(new).next();
+            warnings.extend(fault.map(|fault| {
+                let title = "a `pwsf`, which waits for its put only from June 2026 on";
+                Diagnostic::new(Code::PassedOver, span(at), title).note(format!(
+                    "executors of MSCCL++ 0.8 and 0.9 take it for `pws`, and then: {}",
+                    fault.title
+                ))
+            }));
         }
         let orders = orders(std::slice::from_ref(&checked));
         let stretches = if self.loops() { STRETCHES.to_vec() } else { Vec::new() };
