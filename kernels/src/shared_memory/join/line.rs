@@ -8,8 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, ioctl_fionbio};
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::io::Errno;
 use rustix::net::{
     self, AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags,
@@ -18,6 +17,10 @@ use rustix::net::{
 
 /// The most descriptors that the kernel takes in one packet.
 pub(super) const FDS: usize = 253;
+/// The most connections that wait to be accepted: a rank that comes in a flood of strangers waits behind so many.
+const WAITING: i32 = 256;
+/// How long a process tries for a place among them without a pause, and how long the pauses are.
+const SPIN: Duration = Duration::from_millis(1);
 /// The most bytes of a packet.
 pub(super) const PACKET: usize = 4096;
 
@@ -74,7 +77,7 @@ pub(super) struct Listener(OwnedFd);
 pub(super) fn listen(name: &str) -> Result<Listener, Errno> {
     let listener = socket()?;
     net::bind(&listener, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
-    net::listen(&listener, 4096)?;
+    net::listen(&listener, WAITING)?;
     Ok(Listener(listener))
 }
 
@@ -94,30 +97,32 @@ impl Drop for Listener {
 }
 
 /// Connects to the process that listens at an abstract name; tries again as long as none listens. Where others connect
-/// faster than it accepts them, this process waits in the kernel's queue for its turn.
+/// faster than it accepts them, each freed place is taken at once, so this process tries for it as often as they do.
 pub(super) fn connect(name: &str, until: Instant) -> Result<Line, LineFault> {
     let address = SocketAddrUnix::new_abstract_name(name.as_bytes())?;
     let socket = socket()?;
-    ioctl_fionbio(&socket, false)?;
     let mut pause = Duration::from_micros(200);
     loop {
-        // No time at all would be no limit.
-        let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        set_socket_timeout(&socket, Timeout::Send, Some(left))?;
-        let late = match net::connect(&socket, &address) {
-            Ok(()) => {
-                ioctl_fionbio(&socket, true)?;
-                return Ok(Line::new(socket)?);
+        let spin = Instant::now() + SPIN;
+        let late = loop {
+            match net::connect(&socket, &address) {
+                Ok(()) => return Ok(Line::new(socket)?),
+                Err(Errno::CONNREFUSED) => break LineFault::Late,
+                Err(Errno::AGAIN | Errno::INTR) if Instant::now() < spin => {}
+                Err(Errno::AGAIN | Errno::INTR) => break LineFault::Crowded,
+                Err(errno) => return Err(LineFault::System(errno)),
             }
-            Err(Errno::CONNREFUSED) => LineFault::Late,
-            Err(Errno::AGAIN | Errno::INTR) => LineFault::Crowded,
-            Err(errno) => return Err(LineFault::System(errno)),
         };
         if Instant::now() >= until {
             return Err(late);
         }
-        thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(5));
+        match late {
+            LineFault::Crowded => thread::sleep(SPIN),
+            _ => {
+                thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(5));
+            }
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use rustix::process::geteuid;
 
 use super::super::line::{Line, LineFault, accept, readable};
 use super::super::wire::{Hello, Process, Word};
-use super::{ACCEPTED, Arrival, Host, STAY, Stray, TELL};
+use super::{ACCEPTED, Arrival, Host, STAY, Stray, TELL, TOLD};
 use crate::Error;
 use crate::shared_memory::system::refused;
 use crate::shared_memory::unique::same_secret;
@@ -60,9 +60,12 @@ impl Host<'_> {
                 self.strangers.push(line);
             } else {
                 let who = Process(line.pid);
-                self.note(Stray::OtherUser, || {
+                let count = self.note(Stray::OtherUser, || {
                     format!("{who} of user {} was turned away", line.uid)
                 });
+                if count > TOLD {
+                    continue;
+                }
                 dismiss(
                     &line,
                     format!(
@@ -75,11 +78,15 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// Keeps the text about the first process of a kind, and counts the others.
-    fn note(&mut self, kind: Stray, text: impl FnOnce() -> String) {
+    /// Keeps the text about the first process of a kind, and counts the others, whose number it returns.
+    fn note(&mut self, kind: Stray, text: impl FnOnce() -> String) -> u64 {
         match self.notes.entry(kind) {
-            Entry::Vacant(entry) => _ = entry.insert((text(), 0)),
-            Entry::Occupied(entry) => entry.into_mut().1 += 1,
+            Entry::Vacant(entry) => entry.insert((text(), 0)).1,
+            Entry::Occupied(entry) => {
+                let (_, count) = entry.into_mut();
+                *count += 1;
+                *count
+            }
         }
     }
 

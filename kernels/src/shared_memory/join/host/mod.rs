@@ -24,6 +24,8 @@ const RETRY: Duration = Duration::from_millis(2);
 const STAY: Duration = Duration::from_secs(1);
 /// How many connections rank 0 accepts before it looks at the ranks and at the deadline again.
 const ACCEPTED: usize = 64;
+/// How many processes of other users hear why they are turned away; the connections of the others are closed.
+const TOLD: u64 = 16;
 /// How long a process may take to read that it is turned away.
 const TELL: Duration = Duration::from_millis(20);
 
