@@ -119,15 +119,15 @@ fn every_root_is_proved_or_one_is_named() {
 /// A ring that is not said is the natural one, unless the proof is of rings in any order.
 #[test]
 fn values_of_all_types_are_named() {
-    let text = "algorithm A(ring: Ring, first: Ring = Ring::natural(), k: int = 2) -> AllReduce {\n    require k > 1 && ring[0].rank >= 0 && first[0].rank >= 0, \"why\";\n    copy(local.input, local.output);\n    RingAllReduce(ring) on (output);\n}\n";
+    let text = "algorithm A(ring: Ring, first: Ring = Ring::natural(nranks), k: int = 2) -> AllReduce {\n    require k > 1 && ring[0].rank >= 0 && first[0].rank >= 0, \"why\";\n    copy(local.input, local.output);\n    RingAllReduce(ring) on (output);\n}\n";
     let file = TempFile::new("rings.coll", text.as_bytes());
     let held = |args: &[&str]| {
         let args = [&["check", file.path(), "-n", "4"], args].concat();
         roundelay(&args).ends(0).out
     };
-    let natural = "for ring = natural, first = Ring::natural(), k = 2\n";
+    let natural = "for ring = natural, first = Ring::natural(nranks), k = 2\n";
     assert!(held(&[]).contains(natural), "{}", held(&[]));
-    let set = "for ring = 0,2,1,3, first = Ring::natural(), k = 3\n";
+    let set = "for ring = 0,2,1,3, first = Ring::natural(nranks), k = 3\n";
     assert!(held(&["--set", "ring=0,2,1,3", "--set", "k=3"]).contains(set));
     let any = roundelay(&["check", "RingAllReduce", "-n", "4"]).ends(0).out;
     assert!(any.contains("proved for every nranks") && !any.contains("ring ="), "{any}");

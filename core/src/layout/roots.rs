@@ -1,7 +1,7 @@
 //! The roots for which a rooted collective is proved.
 //!
 //! An algorithm whose root is not set is right where it is right for every root, so every root is proved where that is
-//! cheap. Elsewhere the algorithm's own root is proved alone, and whoever reads the result is told that root.
+//! cheap. Elsewhere the algorithm's own root is proved alone, and certificates and warnings name that root.
 
 use crate::ids::RankId;
 use crate::units::counted;
@@ -21,7 +21,7 @@ pub struct Roots {
 /// The outcome of a proof with one root.
 #[derive(Clone, Copy, Debug)]
 pub enum WithRoot {
-    /// It holds, for a schedule of so many ops.
+    /// The proof holds for a schedule.
     Proved {
         /// The root of the schedule.
         root: RankId,

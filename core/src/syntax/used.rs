@@ -1,7 +1,7 @@
 //! The files that sources use on a disk: which of them may be read, and what tells one from all others.
 //!
-//! A page may come from a stranger, so `use` reads no file but programs of the language: what is wrong in a used file is
-//! quoted to whoever reads the errors. The compiler reads no files itself; its frontends read them with these functions.
+//! A page may come from a stranger, so `use` reads no file but programs of the language: messages quote what is wrong in a
+//! used file. The compiler reads no files itself; its frontends read them with these functions.
 
 use std::path::{Component, Path, PathBuf};
 

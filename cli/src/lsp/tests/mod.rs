@@ -285,7 +285,7 @@ fn used_files_are_compiled_once() {
     let used = folder.path().join("u0.coll");
     let text = |path: &str| format!("use \"{path}\";\n{}", right.replace("B()", "A()"));
     client.open(&text(used.to_str().unwrap()));
-    assert_eq!(client.proved(), Vec::<Value>::new());
+    assert_eq!(client.diagnostics(), Vec::<Value>::new());
     client.change(&text("/etc/passwd"));
     let found = client.diagnostics();
     assert_eq!(codes(&found), ["E0122"]);
