@@ -131,18 +131,18 @@ impl PlacedBlocks {
     /// The blocks are valid, and no other code accesses them meanwhile.
     pub(crate) unsafe fn run(&self, world: &World) -> Result<(), roundelay::Error> {
         world.settle()?;
-        // SAFETY: the caller's promise.
-        unsafe {
-            match world.blocks_plan(self.call)? {
-                Some(plan) => {
-                    let made = self.at.run(&plan);
-                    made.map_err(|error| world.told(error.into()))
+        let made = world.blocks_plan(self.call).and_then(|plan| {
+            // SAFETY: the caller's promise.
+            unsafe {
+                match plan {
+                    Some(plan) => Ok(self.at.run(&plan)?),
+                    None => self.at.packed(|blocks, input, output| {
+                        world.rank().call_blocks_bytes(self.call, blocks, input, output)
+                    }),
                 }
-                None => self.at.packed(|blocks, input, output| {
-                    world.rank().call_blocks_bytes(self.call, blocks, input, output)
-                }),
             }
-        }
+        });
+        made.map_err(|error| world.told(error))
     }
 
     /// Starts the call; between hosts it is made at once, as its counts must be brought together first.
@@ -150,6 +150,13 @@ impl PlacedBlocks {
     /// # Safety
     /// The blocks are valid, and no other code accesses them, until the call is done.
     pub(crate) unsafe fn start(self, world: &World) -> Outcome<u64> {
+        // SAFETY: the caller's promise.
+        worlds::placed(world, unsafe { self.started(world) })
+    }
+
+    /// # Safety
+    /// As for [`Self::start`].
+    unsafe fn started(self, world: &World) -> Outcome<u64> {
         let Some(plan) = world.blocks_plan(self.call)? else {
             // SAFETY: the caller's promise.
             unsafe { self.run(world) }?;

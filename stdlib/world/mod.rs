@@ -28,6 +28,7 @@ use crate::comm::kept::Kept;
 use crate::comm::using::using;
 use crate::comm::{Comm, Home, Rank};
 use progress::{Progress, Queue, Turns};
+use refusals::Parting;
 
 pub use nonblocking::{Nonblocking, Scope};
 pub use progress::Pending;
@@ -72,6 +73,8 @@ pub struct World {
     /// Goes first, with all calls that are under way.
     progress: OnceLock<Result<Progress, String>>,
     turns: Arc<Turns>,
+    /// Goes next, as long as the rank is there.
+    parting: Parting,
     engine: Arc<shared_memory::World>,
     /// The ranks on several hosts, if there are several: the engine is the engine of this host.
     hosts: Option<Arc<Hosts>>,
@@ -89,7 +92,9 @@ impl World {
     fn with(engine: shared_memory::World, chosen: Chosen, plans: NonZeroUsize) -> Self {
         let (progress, turns) = (OnceLock::new(), Arc::default());
         let (plans, blocks) = (Mutex::new(Kept::new(plans)), Mutex::new(Kept::new(plans)));
-        Self { progress, turns, engine: Arc::new(engine), hosts: None, chosen, plans, blocks }
+        let engine = Arc::new(engine);
+        let parting = Parting::of(&engine);
+        Self { progress, turns, parting, engine, hosts: None, chosen, plans, blocks }
     }
 
     using!("All ranks must use the same: a call in which they do not is refused (E0414).");

@@ -260,8 +260,11 @@ impl<'w> Nonblocking<'w> {
         &self,
         job: impl FnOnce() -> Result<R, Error> + Send + 'static,
     ) -> Pending<R> {
+        let engine = self.world.hosts.is_none().then(|| self.world.engine.clone());
         match self.queue() {
-            Ok(queue) => queue.call(job),
+            Ok(queue) => {
+                queue.call(move || job().map_err(|error| refused(engine.as_deref(), error)))
+            }
             Err(error) => Pending::failed(&self.world.turns, error),
         }
     }

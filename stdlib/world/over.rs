@@ -7,6 +7,7 @@ use roundelay_kernels::network::{Carrier, Hosts};
 use roundelay_kernels::shared_memory;
 
 use super::World;
+use super::refusals::Parting;
 use crate::comm::Comm;
 use crate::comm::chosen::Chosen;
 use crate::comm::kept::Kept;
@@ -56,6 +57,7 @@ impl World {
         Ok(Self {
             progress: OnceLock::new(),
             turns: Arc::default(),
+            parting: Parting::of(hosts.world()),
             engine: hosts.world().clone(),
             hosts: Some(hosts),
             chosen,

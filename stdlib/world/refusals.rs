@@ -1,6 +1,9 @@
 //! Calls that a rank of a world does not make, of which the other ranks hear, and void calls of which a rank hears when it
 //! leaves.
 
+use std::sync::Arc;
+use std::thread;
+
 use roundelay_kernels::{Error as EngineError, shared_memory};
 
 use super::World;
@@ -14,6 +17,26 @@ pub(super) fn refused(world: Option<&shared_memory::World>, error: Error) -> Err
         // It comes in place of this call.
         Some(Err(late @ EngineError::CallsDiffer(_))) => late.into(),
         _ => error,
+    }
+}
+
+/// The end of this rank's part in a world: a void call from which it had returned is reported, unless it has left before.
+#[derive(Debug)]
+pub(super) struct Parting(Option<Arc<shared_memory::World>>);
+
+impl Parting {
+    pub(super) fn of(engine: &Arc<shared_memory::World>) -> Self {
+        Self(Some(engine.clone()))
+    }
+}
+
+impl Drop for Parting {
+    fn drop(&mut self) {
+        if let Some(engine) = self.0.take()
+            && !thread::panicking()
+        {
+            engine.depart();
+        }
     }
 }
 
@@ -73,8 +96,9 @@ impl World {
     ///
     /// # Errors
     /// E0414 where a call was void; the error of a call whose handle was dropped.
-    pub fn leave(self) -> Result<(), Error> {
+    pub fn leave(mut self) -> Result<(), Error> {
         self.settle()?;
+        self.parting.0 = None;
         Ok(self.engine.farewell()?)
     }
 }

@@ -213,6 +213,36 @@ fn ranks_that_wait_for_nobody_are_told_of_other_calls() {
 }
 
 #[test]
+fn a_rank_that_makes_no_call_tells_the_others_why() {
+    both(|world| {
+        let me = world.rank().id();
+        let reason = |error: Error| match error {
+            Error::Engine(EngineError::CallsDiffer(differ)) => differ.reason.unwrap_or_default(),
+            other => panic!("{other}"),
+        };
+        if me == 0 {
+            world.refuse("no time")?;
+        } else {
+            assert_eq!(reason(world.rank().barrier().expect_err("it is void")), "no time");
+        }
+        // A rank refuses the length of its input.
+        let input = vec![1_i32; if me == 0 { 3 } else { 4 }];
+        let scattered = world.rank().reduce_scatter(&input, &mut [0; 2], ReduceOp::Sum);
+        let error = scattered.expect_err("it is void");
+        if me == 0 {
+            assert_eq!(error.code(), Code::WrongBufferLength, "{error}");
+        } else {
+            assert!(reason(error).ends_with("[E0402]"));
+        }
+        let later = world.nonblocking().reduce_scatter(input, vec![0; 2], ReduceOp::Sum);
+        let code = later.wait().expect_err("it is void").code();
+        assert_eq!(code, if me == 0 { Code::WrongBufferLength } else { Code::CallsDiffer });
+        world.rank().barrier()?;
+        world.leave()
+    });
+}
+
+#[test]
 fn a_world_is_aborted() {
     both(|world| {
         world.rank().barrier()?;

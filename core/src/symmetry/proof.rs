@@ -13,9 +13,9 @@ use crate::layout::{Algorithm, Leaves};
 use crate::rational::Rat;
 use crate::schedule::OpKind;
 use crate::stages::stage;
+use crate::verify::completions::Completions;
 use crate::verify::layout::BufferMode;
 use crate::verify::ranking::fold;
-use crate::verify::result::Completions;
 use crate::verify::{self, Depth, Proof};
 
 /// The proof of a schedule of which one rank stands for all.

@@ -12,9 +12,9 @@ use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 use crate::stages;
+use crate::verify::completions::Completions;
 use crate::verify::layout::BufferMode;
 use crate::verify::memory::{CALLER, CellMemory, NOBODY, Past};
-use crate::verify::result::Completions;
 use crate::verify::{Access, Order};
 
 /// The findings kept per mode.

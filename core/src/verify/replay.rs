@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use super::clocks::{self, Clocks, Full};
+use super::completions::Completions;
 use super::layout::{BufferMode, Cells, MemoryLayout, SlotOrigins};
 use super::memory::{Accessor, CALLER, CellMemory};
 use super::order::Order;
 use super::orders::Orders;
 use super::reduction::Reduction;
 use super::report::{Access, Reporter};
-use super::result::Completions;
 use super::signals::{Flags, Signals};
 use super::values::{Leaf, ValueId, Values};
 use crate::diagnostics::Finding;

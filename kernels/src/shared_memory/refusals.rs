@@ -11,6 +11,7 @@ use roundelay_core::schedule::{Schedule, text};
 
 use super::arena::{RECORD, WINDOW};
 use super::ending;
+use super::exit_code;
 use super::failure;
 use super::shared_state::{CallHeader, MOST_TILES, Standing};
 use super::watch::LOOK;
@@ -165,6 +166,18 @@ impl World {
             differ.late = None;
         }
         heard
+    }
+
+    /// Says farewell for a rank that cannot return an error any more: the error is written to the standard error of this
+    /// process, which then ends with code 1.
+    pub fn depart(&self) {
+        let Err(error @ Error::CallsDiffer(_)) = self.farewell() else { return };
+        let rank = self.named(self.rank);
+        eprintln!("roundelay: rank {rank} returned from a call that was void: {error}");
+        // A process that has all ranks as threads got the error in another thread.
+        if self.peers.iter().any(|peer| peer.pid != std::process::id()) {
+            exit_code::fail();
+        }
     }
 
     /// Returns the record of a refused call.

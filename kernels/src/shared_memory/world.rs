@@ -17,7 +17,6 @@ use super::arena::{Arena, ArenaLayout, RING};
 use super::call_sites::{self, CallSites};
 use super::ending::{Endings, Peer};
 use super::env::{from_env, from_env_of_host, spans_hosts};
-use super::exit_code;
 use super::fault::{Fault, Faults};
 use super::head;
 use super::heap::Heap;
@@ -456,16 +455,6 @@ fn cores() -> u32 {
 impl Drop for World {
     fn drop(&mut self) {
         if self.shared.arena.is_here() {
-            if !std::thread::panicking()
-                && let Err(error @ Error::CallsDiffer(_)) = self.farewell()
-            {
-                let rank = self.named(self.rank);
-                eprintln!("roundelay: rank {rank} returned from a call that was void: {error}");
-                // A process that has all ranks as threads got the error in another thread.
-                if self.peers.iter().any(|peer| peer.pid != std::process::id()) {
-                    exit_code::fail();
-                }
-            }
             self.shared.leave(self.rank, std::thread::panicking());
             if self.keeps_ways {
                 // A world without the file measures anew, so a file that cannot be written costs only time.

@@ -130,6 +130,7 @@ fn every_role_passes_on_what_it_should() {
         (DType::F32, ReduceOp::Avg, 2),
         (DType::F64, ReduceOp::Prod, 3),
         (DType::I64, ReduceOp::Avg, 3),
+        (DType::Bf16, ReduceOp::Avg, 3),
         (DType::F8E5M2, ReduceOp::Min, 1),
     ];
     for (dtype, op, role) in cases {
