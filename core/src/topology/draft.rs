@@ -10,6 +10,8 @@ use crate::rational::Rat;
 const FASTEST: u64 = 1_000_000_000_000_000;
 /// The longest latency: an hour, in nanoseconds.
 pub(super) const SLOWEST: u64 = 3_600_000_000_000;
+/// The most switches of a topology that a file describes.
+pub(super) const SWITCHES: u64 = 1 << 16;
 /// The largest common denominator of capacities.
 const FINEST: u64 = 1 << 32;
 /// The number of names listed before the rest is only counted.

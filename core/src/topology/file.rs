@@ -46,6 +46,9 @@ pub(super) struct Word<'a> {
     pub(super) text: &'a str,
 }
 
+/// The most words of a line that are kept: more than any form has.
+const WORDS: usize = (1 << 16) + 16;
+
 /// A line of a file: its words, and the byte at which it ends.
 pub(super) struct Line<'a> {
     pub(super) end: usize,
@@ -57,9 +60,10 @@ impl<'a> File<'a> {
     pub(super) fn lines(&self) -> impl Iterator<Item = Line<'a>> + use<'a> {
         let text = self.text;
         let at = move |part: &str| part.as_ptr() as usize - text.as_ptr() as usize;
+        let word = move |word| Word { at: at(word), text: word };
         let lines = text.lines().map(move |line| Line {
             end: at(line) + line.trim_end().len(),
-            words: line.split_whitespace().map(|word| Word { at: at(word), text: word }).collect(),
+            words: line.split_whitespace().take(WORDS).map(word).collect(),
         });
         lines.filter(|line| !line.words.is_empty())
     }

@@ -12,11 +12,14 @@
 
 use rustc_hash::FxHashMap;
 
-use super::draft::Draft;
+use super::draft::{Draft, SWITCHES};
+use super::file::shown;
 use super::{Link, LinkKind, NodeId, NodeKind, Problem, Topology};
 use crate::diagnostics::Code;
 use crate::rational::Rat;
 
+/// The most words of a line that are kept: more than a line has.
+const WORDS: usize = 16;
 /// The units of bandwidths, in bytes a second.
 const RATES: [(&str, u64); 4] =
     [("TB/s", 1_000_000_000_000), ("GB/s", 1_000_000_000), ("MB/s", 1_000_000), ("KB/s", 1000)];
@@ -28,11 +31,13 @@ const TIMES: [(&str, u64); 3] = [("ms", 1_000_000), ("us", 1000), ("ns", 1)];
 /// # Errors
 /// E0601 and E0602 with the number of the line, and the errors of a topology as a whole.
 pub fn read(name: &str, text: &str) -> Result<Topology, Problem> {
-    let lines = (1..).zip(text.lines()).map(|(number, line)| {
-        let line = line.split_once('#').map_or(line, |(before, _)| before);
-        (number, line.split_whitespace().collect::<Vec<&str>>())
-    });
-    let lines: Vec<(usize, Vec<&str>)> = lines.filter(|(_, words)| !words.is_empty()).collect();
+    let lines = || {
+        let words = (1..).zip(text.lines()).map(|(number, line)| {
+            let line = line.split_once('#').map_or(line, |(before, _)| before);
+            (number, line.split_whitespace().take(WORDS).collect::<Vec<&str>>())
+        });
+        words.filter(|(_, words)| !words.is_empty())
+    };
     let wrong = |number: usize, why: &str| {
         Problem::new(Code::BadTopology, format!("line {number}: {why}"))
             .help("lines are `ranks 8`, `switch net`, `0 -- 1 50GB/s 2us` or `0 -> 1 50GB/s`")
@@ -41,32 +46,37 @@ pub fn read(name: &str, text: &str) -> Result<Topology, Problem> {
         problem.title = format!("line {number}: {}", problem.title);
         problem
     };
-    let Some((first, ranks)) = lines.first() else {
+    let Some((first, ranks)) = lines().next() else {
         return Err(wrong(1, "a list of links begins with the number of ranks"));
     };
     let ["ranks", count] = ranks[..] else {
-        return Err(wrong(*first, "a list of links begins with the number of ranks"));
+        return Err(wrong(first, "a list of links begins with the number of ranks"));
     };
-    let count: u64 = count.parse().map_err(|_| wrong(*first, "`ranks` takes a whole number"))?;
-    let link_lines = || lines[1..].iter().filter(|(_, words)| words.len() >= 4);
-    let relative = link_lines().next().is_some_and(|(_, words)| number(words[3]).is_some());
-    let mut draft = Draft::new(name, count, relative).map_err(|problem| at(*first, problem))?;
+    let count: u64 = count.parse().map_err(|_| wrong(first, "`ranks` takes a whole number"))?;
+    let link = lines().skip(1).find(|(_, words)| words.len() >= 4);
+    let relative = link.is_some_and(|(_, words)| number(words[3]).is_some());
+    let mut draft = Draft::new(name, count, relative).map_err(|problem| at(first, problem))?;
     let mut nodes: FxHashMap<String, NodeId> =
         (0..count as u32).map(|rank| (rank.to_string(), NodeId(rank))).collect();
     let mut all: FxHashMap<(NodeId, NodeId), (usize, Rat, u64)> = FxHashMap::default();
-    for (line, words) in &lines[1..] {
+    let mut switches = 0;
+    for (line, words) in lines().skip(1) {
         if let ["switch", name] = words[..] {
+            switches += 1;
+            if switches > SWITCHES {
+                return Err(wrong(line, &format!("more than {SWITCHES} switches")));
+            }
             let id = draft.switch(name, NodeKind::NvSwitch, None);
             if nodes.insert(name.to_owned(), id).is_some() {
-                return Err(wrong(*line, &format!("there are two nodes `{name}`")));
+                return Err(wrong(line, &format!("there are two nodes `{}`", shown(name))));
             }
             continue;
         }
         let [from, way @ ("--" | "->"), to, rate, ref latency @ ..] = words[..] else {
-            return Err(wrong(*line, "this is no link"));
+            return Err(wrong(line, "this is no link"));
         };
         let node = |name: &str| {
-            let unknown = format!("there is no rank or switch `{name}`");
+            let unknown = format!("there is no rank or switch `{}`", shown(name));
             nodes.get(name).copied().ok_or_else(|| {
                 Problem::new(Code::BadLink, format!("line {line}: {unknown}")).help(
                     "ranks are numbers below that of `ranks`; a switch is named before its links",
@@ -77,7 +87,7 @@ pub fn read(name: &str, text: &str) -> Result<Topology, Problem> {
         let capacity = if relative { number(rate) } else { in_units(rate, &RATES) };
         let capacity = capacity.ok_or_else(|| {
             let other = if relative { "a multiple of B, as above" } else { "such as 12.5GB/s" };
-            wrong(*line, &format!("`{rate}` is no bandwidth: {other}"))
+            wrong(line, &format!("`{}` is no bandwidth: {other}", shown(rate)))
         })?;
         let latency = match latency {
             [] => Some(Rat::ZERO),
@@ -86,12 +96,12 @@ pub fn read(name: &str, text: &str) -> Result<Topology, Problem> {
         };
         let latency = latency
             .filter(|time| time.den() == 1)
-            .ok_or_else(|| wrong(*line, "a latency is a whole number of ns, such as 0.7us"))?;
+            .ok_or_else(|| wrong(line, "a latency is a whole number of ns, such as 0.7us"))?;
         let both = [(from, to), (to, from)];
         for ends in &both[..if way == "--" { 2 } else { 1 }] {
-            let known = all.entry(*ends).or_insert((*line, Rat::ZERO, 0));
-            let sum = known.1.plus(capacity).ok_or_else(|| wrong(*line, "too fine a bandwidth"))?;
-            *known = (*line, sum, known.2.max(latency.num()));
+            let known = all.entry(*ends).or_insert((line, Rat::ZERO, 0));
+            let sum = known.1.plus(capacity).ok_or_else(|| wrong(line, "too fine a bandwidth"))?;
+            *known = (line, sum, known.2.max(latency.num()));
         }
     }
     let mut links: Vec<_> = all.into_iter().collect();

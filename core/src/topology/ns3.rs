@@ -12,17 +12,14 @@
 
 use std::collections::HashSet;
 
-use super::draft::{Draft, SLOWEST};
+use super::draft::{Draft, SLOWEST, SWITCHES};
 use super::file::{File, Line, Word, shown};
 use super::links::number;
 use super::{LinkKind, NodeId, NodeKind, Problem, Topology};
 use crate::diagnostics::Code;
 use crate::rational::Rat;
 
-/// The most switches.
-const SWITCHES: u64 = 1 << 16;
-
-/// The powers of two and ten that bandwidths begin their units with.
+/// The powers of two and ten with which the units of bandwidths begin.
 const POWERS: [(&str, u64); 9] = [
     ("Ki", 1 << 10),
     ("Mi", 1 << 20),
@@ -34,7 +31,7 @@ const POWERS: [(&str, u64); 9] = [
     ("G", 1_000_000_000),
     ("T", 1_000_000_000_000),
 ];
-/// The units of delays, and their parts of an hour's picoseconds.
+/// The units of delays, in picoseconds.
 const TIMES: [(&str, u64); 5] =
     [("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1000), ("ps", 1), ("s", 1_000_000_000_000)];
 
