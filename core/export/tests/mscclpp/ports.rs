@@ -102,6 +102,12 @@ fn what_no_queue_orders() {
         }
     };
     wrong("the source is written again", &overwritten(vec![]), &[0]);
+    let again = gather(|rank, src, dst| overwritten(vec![])(rank, src, dst));
+    let note = &verdict(&again).checked.errors[0].notes.concat();
+    assert!(
+        note.contains("a proxy carries out a put over a port at any time after the op"),
+        "{note}"
+    );
     wrong("a nop does not wait for the proxy", &overwritten(vec![nop()]), &[0]);
     let flush = vec![port("flush", &[0]), nop()];
     wrong("a flush does nothing", &overwritten(flush), &[0]);

@@ -25,6 +25,8 @@ const MOST: usize = 16;
 pub(super) struct Laid {
     pub(super) schedule: Schedule,
     pub(super) warnings: Vec<Diagnostic>,
+    /// A warning of puts that a proxy may read after their rank has returned.
+    pub(super) unread: Option<Diagnostic>,
 }
 
 impl Program {
@@ -64,7 +66,7 @@ impl Program {
         if !wrong.is_empty() {
             return Err(wrong);
         }
-        let mut warnings = wires::connect(&mut all);
+        let warnings = wires::connect(&mut all);
         let mut wrong = local::connect(self, &mut all);
         wrong.extend(packets::connect(self, grid, &mut all));
         if !wrong.is_empty() {
@@ -77,8 +79,8 @@ impl Program {
         let ranks: Vec<_> = all.iter().zip(&self.gpus).map(RankStreams::new).collect();
         let rounds = layout.rounds;
         let schedule = layout.lay_out(source, all)?;
-        warnings.extend(ports::unread(&schedule, &ranks, rounds));
-        Ok(Laid { schedule, warnings })
+        let unread = ports::unread(&schedule, &ranks, rounds);
+        Ok(Laid { schedule, warnings, unread })
     }
 
     /// Returns the places of chunks. All ranks must cut their data alike: otherwise an offset would mean another place

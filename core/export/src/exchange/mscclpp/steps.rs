@@ -1,6 +1,8 @@
 //! Blocks as lists of steps. Loops are unrolled, and chunks are cut into cells, so that each part of a chunk that
 //! several blocks share is a whole number of cells.
 
+use std::collections::BTreeSet;
+
 use super::program::{Act, Chunk, Operation, PortPut, Program, Wire};
 use crate::exchange::terms::Memory;
 use roundelay_core::ids::SpanId;
@@ -95,6 +97,12 @@ impl Program {
     pub(super) fn flush(&self) -> Option<SpanId> {
         let flushes = |act: &Act| matches!(act, Act::Put(PortPut { flushes: true, .. }));
         self.operations().find(|op| op.acts.iter().any(flushes)).map(|op| op.at)
+    }
+
+    /// Returns the places of puts over ports.
+    pub(super) fn port_puts(&self) -> BTreeSet<SpanId> {
+        let puts = |op: &&Operation| op.acts.iter().any(|act| matches!(act, Act::Put(_)));
+        self.operations().filter(puts).map(|op| op.at).collect()
     }
 
     /// Returns all operations, also those within loops.

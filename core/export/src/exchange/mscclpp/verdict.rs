@@ -4,6 +4,7 @@ use super::program::Program;
 use crate::exchange::findings::{Checked, FindingPlacer, orders};
 use crate::exchange::report::span;
 use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::ids::SpanId;
 use roundelay_core::stages::stage;
 use roundelay_core::syntax::Source;
 
@@ -39,23 +40,25 @@ impl Program {
         let teller = FindingPlacer { source, step: &step, whole: self.whole, promised };
         let check = |stretches, flushes| {
             let laid = stage("schedule", || self.lay_out(source, stretches, flushes));
-            let (schedule, warnings) = match laid {
-                Ok(laid) => (Ok(laid.schedule), laid.warnings),
-                Err(errors) => (Err(errors), Vec::new()),
+            let (schedule, mut warnings, unread) = match laid {
+                Ok(laid) => (Ok(laid.schedule), laid.warnings, laid.unread),
+                Err(errors) => (Err(errors), Vec::new(), None),
             };
-            (teller.prove(self.header.mode(), schedule), warnings)
+            let checked = teller.prove(self.header.mode(), schedule);
+            warnings.extend(unread.filter(|_| checked.errors.is_empty()));
+            (checked, warnings)
         };
         let all = |flushes| {
             let [one, several] = STRETCHES;
             let first = check(one, flushes);
             if self.loops() && first.0.errors.is_empty() { check(several, flushes) } else { first }
         };
-        let (checked, mut warnings) = all(true);
+        let (mut checked, mut warnings) = all(true);
         if let Some(at) = self.flush().filter(|_| checked.errors.is_empty()) {
             let (earlier, told) = all(false);
-            // Without a flush there is a fault, or a put is in nobody's knowledge.
-            let new =
-                told.into_iter().filter(|told| warnings.iter().all(|one| one.title != told.title));
+            // Without the flush there is an error, or a put that is read too late.
+            let known = |told: &Diagnostic| warnings.iter().any(|one| one.title == told.title);
+            let new = told.into_iter().filter(|told| !known(told));
             let fault = earlier.errors.into_iter().chain(new).next();
             warnings.extend(fault.map(|fault| {
                 let title = "a `pwsf`, which waits for its put only from June 2026 on";
@@ -64,6 +67,16 @@ impl Program {
                     fault.title
                 ))
             }));
+        }
+        let puts = self.port_puts();
+        for error in checked.errors.iter_mut().filter(|error| error.code == Code::Race) {
+            let mut places = error.others.iter().map(|(at, _)| *at).chain([error.primary]);
+            if places.any(|at| puts.contains(&SpanId(at.lo))) {
+                error.notes.push(
+                    "a proxy carries out a put over a port at any time after the op, until a signal behind it arrives"
+                        .to_owned(),
+                );
+            }
         }
         let orders = orders(std::slice::from_ref(&checked));
         let stretches = if self.loops() { STRETCHES.to_vec() } else { Vec::new() };
