@@ -2,11 +2,13 @@
 
 use std::ffi::{c_int, c_void};
 use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, PoisonError};
 
-use roundelay_kernels::mpi::{Handle, Mpi};
+use roundelay_kernels::mpi::Mpi;
 
 use crate::call::Values;
-use crate::types::TypeLayout;
+use crate::own;
+use crate::types::{self, TypeLayout};
 
 /// Bytes that MPI packs at once, as it counts them in an `int`.
 const PIECE: u64 = 1 << 30;
@@ -43,7 +45,6 @@ impl DerefMut for Copied {
 #[derive(Clone, Copy)]
 pub(crate) struct Side<'m> {
     pub(crate) mpi: &'m Mpi,
-    pub(crate) comm: Handle,
     pub(crate) values: Values,
     pub(crate) kind: TypeLayout,
 }
@@ -90,7 +91,7 @@ impl Side<'_> {
     /// Returns a copy of the bytes, side by side.
     ///
     /// # Errors
-    /// MPI's code.
+    /// MPI's code, of which no handler has heard.
     ///
     /// # Safety
     /// The values are there, and can be read.
@@ -102,14 +103,19 @@ impl Side<'_> {
             unsafe { std::ptr::copy(self.values.at.cast::<u8>(), to, self.bytes()) };
             return Ok(copied);
         }
+        if self.is_long() {
+            // SAFETY: the type describes the caller's data, and the copy has room for it.
+            unsafe { self.carried(to.cast(), Way::From) }?;
+            return Ok(copied);
+        }
         let values = Somewhere::new(self)?;
         values.pieces(|values, first, bytes| {
             let mut at = 0;
             // SAFETY: the type describes the caller's data; the copy has room for the bytes that MPI is told to pack.
             let wrong = unsafe {
                 let to = to.add(first).cast::<c_void>();
-                let pack = self.mpi.functions().pack;
-                pack(values.at, values.count as c_int, values.of, to, bytes, &raw mut at, self.comm)
+                let (pack, comm) = (self.mpi.functions().pack, own::comm());
+                pack(values.at, values.count as c_int, values.of, to, bytes, &raw mut at, comm)
             };
             (wrong, at)
         })?;
@@ -119,7 +125,7 @@ impl Side<'_> {
     /// Puts bytes that lie side by side to where the values belong.
     ///
     /// # Errors
-    /// MPI's code.
+    /// MPI's code, of which no handler has heard.
     ///
     /// # Safety
     /// The values can be written, and the bytes are as many as they have.
@@ -130,26 +136,91 @@ impl Side<'_> {
             unsafe { std::ptr::copy(from, self.values.at.cast::<u8>(), self.bytes()) };
             return Ok(());
         }
+        if self.is_long() {
+            // SAFETY: the type describes the caller's data, which may be written; the bytes are only read.
+            return unsafe { self.carried(from.cast_mut().cast(), Way::To) };
+        }
         let values = Somewhere::new(self)?;
         values.pieces(|values, first, bytes| {
             let mut at = 0;
             // SAFETY: the type describes the caller's data, which has room for the bytes that MPI is told to unpack.
             let wrong = unsafe {
                 let from = from.add(first).cast::<c_void>();
-                let unpack = self.mpi.functions().unpack;
+                let (unpack, comm) = (self.mpi.functions().unpack, own::comm());
                 let count = values.count as c_int;
-                unpack(from, bytes, &raw mut at, values.at, count, values.of, self.comm)
+                unpack(from, bytes, &raw mut at, values.at, count, values.of, comm)
             };
             (wrong, at)
         })
     }
+
+    /// Whether one value has more bytes than MPI packs, which counts them in an `int`.
+    fn is_long(&self) -> bool {
+        c_int::try_from(self.kind.size).is_err()
+    }
+
+    /// Copies values between their place and packed bytes by messages of this process to itself, which may have any
+    /// length: data of any type may be received as packed bytes, and packed bytes may be sent as data of any type.
+    ///
+    /// # Safety
+    /// The values are there, and there are as many bytes at `packed`; what the copy goes to can be written.
+    unsafe fn carried(&self, packed: *mut c_void, way: Way) -> Result<(), c_int> {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let values = Somewhere::new(self)?;
+        let Values { at, count, of } = values.values;
+        let (size, functions) = (self.kind.size, self.mpi.functions());
+        let parts = size.div_ceil(PIECE);
+        let lens: Vec<_> = (0..parts).map(|part| PIECE.min(size - part * PIECE) as c_int).collect();
+        let places: Vec<_> = (0..parts).map(|part| (part * PIECE) as i64).collect();
+        let mut bytes = 0;
+        // SAFETY: there is a length and a place for each part, and room for the handle.
+        let wrong = unsafe {
+            let make = functions.type_create_hindexed;
+            let (lens, places) = (lens.as_ptr(), places.as_ptr());
+            match make(parts as c_int, lens, places, self.mpi.packed(), &raw mut bytes) {
+                0 => (functions.type_commit)(&raw mut bytes),
+                wrong => wrong,
+            }
+        };
+        if wrong != 0 {
+            return Err(wrong);
+        }
+        let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let (comm, tag) = (own::comm(), own::COPY_TAG);
+        let mut wrong = 0;
+        for value in 0..count {
+            let laid = (at.wrapping_byte_offset((value * self.kind.extent) as isize), of);
+            let packed = (packed.wrapping_byte_add((value as u64 * size) as usize), bytes);
+            let [from, to] = if way == Way::From { [laid, packed] } else { [packed, laid] };
+            let status = self.mpi.abi().status_ignore();
+            // SAFETY: the caller's promise; one thread at a time has messages with this tag.
+            wrong = unsafe {
+                let carry = functions.sendrecv;
+                carry(from.0, 1, from.1, 0, tag, to.0, 1, to.1, 0, tag, comm, status)
+            };
+            if wrong != 0 {
+                break;
+            }
+        }
+        types::free(self.mpi, bytes);
+        if wrong == 0 { Ok(()) } else { Err(wrong) }
+    }
+}
+
+/// Whether values are copied from their place, or to it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    From,
+    To,
 }
 
 /// An address that is not null, from which a type counts back to a null address.
 const BASE: usize = 4096;
 
-/// Values whose address is not null. Values that begin at `MPI_BOTTOM` have a type with absolute addresses, and MPICH
-/// packs nothing from there, so they get a type that counts from another address.
+/// Values that MPI packs: their address is not null, and their type is committed. Values that begin at `MPI_BOTTOM`
+/// have a type with absolute addresses, and MPICH packs nothing from there, so they get a type that counts from another
+/// address. Some collectives of Open MPI take types that are not committed, which it does not pack: they get one that
+/// is.
 struct Somewhere<'a> {
     side: &'a Side<'a>,
     values: Values,
@@ -159,11 +230,12 @@ struct Somewhere<'a> {
 impl<'a> Somewhere<'a> {
     fn new(side: &'a Side<'a>) -> Result<Self, c_int> {
         let values = side.values;
-        if !values.at.is_null() {
+        if !values.at.is_null() && side.kind.committed {
             return Ok(Self { side, values, made: false });
         }
         let functions = side.mpi.functions();
-        let (one, back, mut of) = (1, -(BASE as i64), 0);
+        let base = if values.at.is_null() { BASE } else { 0 };
+        let (one, back, mut of) = (1, -(base as i64), 0);
         // SAFETY: there is one block of one value, and room for the handle.
         let wrong = unsafe {
             let make = functions.type_create_hindexed;
@@ -172,7 +244,7 @@ impl<'a> Somewhere<'a> {
                 wrong => wrong,
             }
         };
-        let at = std::ptr::without_provenance_mut(BASE);
+        let at = values.at.wrapping_byte_add(base);
         let values = Values { at, of, ..values };
         if wrong == 0 { Ok(Self { side, values, made: true }) } else { Err(wrong) }
     }

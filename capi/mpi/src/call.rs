@@ -26,6 +26,28 @@ pub(crate) enum MpiCollective {
 }
 
 impl MpiCollective {
+    pub(crate) const ALL: [Self; 14] = [
+        Self::Allreduce,
+        Self::Allgather,
+        Self::ReduceScatterBlock,
+        Self::Bcast,
+        Self::Reduce,
+        Self::Scatter,
+        Self::Gather,
+        Self::Alltoall,
+        Self::Allgatherv,
+        Self::ReduceScatter,
+        Self::Gatherv,
+        Self::Scatterv,
+        Self::Alltoallv,
+        Self::Barrier,
+    ];
+
+    /// Whether it combines values by an op.
+    pub(crate) fn combines(self) -> bool {
+        self != Self::Barrier && self.collective().reduces()
+    }
+
     /// Returns the collective that does it; a barrier is an `AllReduce` of a byte.
     pub(crate) fn collective(self) -> Collective {
         match self {

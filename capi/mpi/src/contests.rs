@@ -88,8 +88,9 @@ pub(crate) struct Verdict {
     pub(crate) taken: bool,
 }
 
-/// Whether a result has the same bits whoever makes the call: data is only moved, or its values combine exactly or in one
-/// order. Else a program would get other bits from one call to the next.
+/// Whether a result has the same bits whoever makes the call, where both combine two values to the same bits: data is
+/// only moved, or its values combine exactly or in one order. Else a program would get other bits from one call to the
+/// next.
 pub(crate) fn is_same_from_both(call: &Call, nranks: u32) -> bool {
     let Call { collective, dtype, op, .. } = *call;
     let sums = matches!(op, ReduceOp::Sum | ReduceOp::Prod);

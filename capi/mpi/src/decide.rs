@@ -6,13 +6,15 @@
 use roundelay::{Call, Collective, DType, ReduceOp};
 use roundelay_kernels::mpi::Mpi;
 
+use crate::arguments::{Given, given};
 use crate::blocks::{self, OursBlocks};
 use crate::call::{MpiCall, MpiCollective, Values};
 use crate::choice::{CallShape, Maker};
 use crate::contests::{Shape, is_same_from_both};
+use crate::job::MpiJob;
 use crate::seats::Seat;
 use crate::settings::{Settings, Take, TakeoverMode};
-use crate::types::{TypeLayout, kind};
+use crate::types::TypeLayout;
 use crate::why::Why;
 
 /// A call that is ours: where its data lies.
@@ -44,6 +46,7 @@ pub(crate) enum Chosen {
 /// Returns the call as ours, or why it is not ours.
 pub(crate) fn decide(
     mpi: &Mpi,
+    job: &MpiJob,
     settings: &Settings,
     seat: &Seat,
     asked: &MpiCall,
@@ -51,10 +54,18 @@ pub(crate) fn decide(
     if let Some(why) = &seat.all {
         return Err(Why::All(why.clone()));
     }
+    let here = job.here.as_ref().map_err(|why| Why::All(why.to_string()))?;
+    let given = given(mpi, seat, here.refusals, asked)?;
+    // What MPI combines in another way would change a program's results from one call to the next.
+    let by_time = if asked.what.combines() {
+        here.arithmetic.is_same(mpi, asked.recv.of, asked.op).ok_or(Why::Type)?
+    } else {
+        true
+    };
     if asked.has_blocks() {
-        return decide_blocks(mpi, settings, seat, asked).map(Chosen::Ours);
+        return decide_blocks(settings, seat, asked, given, by_time).map(Chosen::Ours);
     }
-    let ours = Asking { mpi, seat, asked }.ours()?;
+    let ours = Asking { seat, asked }.ours(&given)?;
     let Call { collective, count, dtype, .. } = ours.call;
     let block = count * dtype.size() as u64;
     if asked.what != MpiCollective::Barrier && block == 0 {
@@ -68,7 +79,8 @@ pub(crate) fn decide(
     let by_table = shape.is_faster(seat.maker);
     // Where MPI's ranks keep their cores while they wait, each of its calls may take seconds.
     let endless = seat.maker == Maker::Mpich && crowded;
-    let contests = settings.take == Take::Faster
+    let contests = by_time
+        && settings.take == Take::Faster
         && settings.mode == TakeoverMode::On
         && seat.hosts() == 1
         && asked.what != MpiCollective::Barrier
@@ -78,6 +90,7 @@ pub(crate) fn decide(
         (false, true) => {
             Ok(Chosen::Contest { ours, shape: Shape::new(asked.what, block), by_table })
         }
+        (false, false) if !by_time => Err(Why::Arithmetic),
         (false, false) if !by_table => Err(Why::Size),
         _ => Ok(Chosen::Ours(ours)),
     }
@@ -85,26 +98,29 @@ pub(crate) fn decide(
 
 /// Returns a call with a count for each block as ours, or why it is not ours.
 fn decide_blocks(
-    mpi: &Mpi,
     settings: &Settings,
     seat: &Seat,
     asked: &MpiCall,
+    given: Given,
+    by_time: bool,
 ) -> Result<Ours, Why> {
-    let (call, of_ranks, all) = blocks::decide(mpi, seat, asked)?;
+    let Seat { crowded, size: nranks, .. } = *seat;
+    let (call, of_ranks, all) = blocks::decide(seat, asked, given)?;
     if all == Some(0) {
         return Err(Why::NoData);
     }
-    let Seat { crowded, size: nranks, .. } = *seat;
     let is_faster = |all: u64| {
         let (what, block) = (asked.what.even(), all / u64::from(nranks));
         CallShape { what, block, nranks, hosts: seat.hosts(), crowded }.is_faster(seat.maker)
     };
     let own = settings.own(call.collective, u64::MAX).is_some();
-    if own || settings.takes(call.collective, false) || all.is_some_and(is_faster) {
+    let taken = own || settings.takes(call.collective, false);
+    if taken || by_time && all.is_some_and(is_faster) {
         let (input, output, in_place) = (None, None, false);
         return Ok(Ours { call, input, output, in_place, blocks: Some(of_ranks) });
     }
     Err(match all {
+        Some(_) if !by_time => Why::Arithmetic,
         Some(_) => Why::Size,
         None => Why::Unknown,
     })
@@ -112,17 +128,21 @@ fn decide_blocks(
 
 /// A call that is looked at.
 struct Asking<'a> {
-    mpi: &'a Mpi,
     seat: &'a Seat,
     asked: &'a MpiCall,
 }
 
 impl Asking<'_> {
-    fn ours(&self) -> Result<Ours, Why> {
-        let Self { asked: &MpiCall { what, send, recv, .. }, seat, .. } = *self;
-        let (n, root) = (i64::from(seat.size), self.root()?);
-        let at_root = root == seat.rank;
-        let in_place = |values: Values| values.at.addr() == self.mpi.abi().in_place();
+    fn ours(&self, given: &Given) -> Result<Ours, Why> {
+        let Self { asked: &MpiCall { what, send: sends, recv: receives, .. }, seat, .. } = *self;
+        let n = i64::from(seat.size);
+        let Given { root, combined, in_place, send, recv, .. } = *given;
+        let reduces = |collective, root, values: Values| {
+            let (dtype, op) = combined.ok_or(Why::Argument)?;
+            Ok(call(collective, root, values.count as u64, dtype, op))
+        };
+        // The values that a rank sends: its receive buffer holds them in place.
+        let from = send.or(recv);
         match what {
             MpiCollective::Barrier => Ok(Ours {
                 call: call(Collective::AllReduce, 0, 1, DType::U8, ReduceOp::Max),
@@ -132,107 +152,51 @@ impl Asking<'_> {
                 blocks: None,
             }),
             MpiCollective::Bcast => {
-                let call = self.moves(Collective::Broadcast, root, recv)?;
-                self.made(call, None, Some(recv), true)
+                let call = moves(Collective::Broadcast, root, recv)?;
+                self.made(call, None, recv, true)
             }
             MpiCollective::Allreduce => {
-                let call = self.reduces(Collective::AllReduce, 0, recv)?;
-                self.made(call, Some(send), Some(recv), in_place(send))
+                let call = reduces(Collective::AllReduce, 0, receives)?;
+                self.made(call, send, recv, in_place)
             }
             MpiCollective::Reduce => {
-                let call = self.reduces(Collective::Reduce, root, send)?;
-                match (at_root, in_place(send)) {
-                    (true, in_place) => self.made(call, Some(send), Some(recv), in_place),
-                    (false, false) => self.made(call, Some(send), None, false),
-                    (false, true) => Err(Why::Argument),
-                }
+                let call = reduces(Collective::Reduce, root, sends)?;
+                self.made(call, send, recv, in_place)
             }
             MpiCollective::ReduceScatterBlock => {
-                let call = self.reduces(Collective::ReduceScatter, 0, recv)?;
+                let call = reduces(Collective::ReduceScatter, 0, receives)?;
                 // In place, MPI's result lies at the start of the input, and not at the rank's block.
-                let from = if in_place(send) { recv.at } else { send.at };
-                let input = each(Values { at: from, ..recv }, n)?;
-                self.made(call, Some(input), Some(recv), false)
+                self.made(call, each(from, n)?, recv, false)
             }
             MpiCollective::Allgather => {
-                let at = in_place(send);
-                let call = self.moves(Collective::AllGather, 0, if at { recv } else { send })?;
-                self.made(call, Some(send), Some(each(recv, n)?), at)
+                let call = moves(Collective::AllGather, 0, from)?;
+                self.made(call, send, each(recv, n)?, in_place)
             }
             MpiCollective::Alltoall => {
-                let at = in_place(send);
-                let input = if at { recv } else { send };
-                let call = self.moves(Collective::AllToAll, 0, input)?;
-                self.made(call, Some(each(input, n)?), Some(each(recv, n)?), false)
+                let call = moves(Collective::AllToAll, 0, from)?;
+                self.made(call, each(from, n)?, each(recv, n)?, false)
             }
             MpiCollective::Gather => {
-                let at = at_root && in_place(send);
-                let call = self.moves(Collective::Gather, root, if at { recv } else { send })?;
-                let output = if at_root { Some(each(recv, n)?) } else { None };
-                self.made(call, Some(send), output, at)
+                let call = moves(Collective::Gather, root, from)?;
+                self.made(call, send, each(recv, n)?, in_place)
             }
             MpiCollective::Scatter => {
-                let call =
-                    self.moves(Collective::Scatter, root, if at_root { send } else { recv })?;
-                let input = if at_root { Some(each(send, n)?) } else { None };
+                let call = moves(Collective::Scatter, root, from)?;
                 // In place the root's own block is not moved.
-                let output = (!(at_root && in_place(recv))).then_some(recv);
-                self.made(call, input, output, false)
+                self.made(call, each(send, n)?, recv, false)
             }
             _ => unreachable!("collectives with a count for each block are looked at elsewhere"),
         }
-    }
-
-    /// Returns the root, of collectives that have one.
-    fn root(&self) -> Result<u32, Why> {
-        if !self.asked.what.collective().is_rooted() {
-            return Ok(0);
-        }
-        let root = u32::try_from(self.asked.root).map_err(|_| Why::Argument)?;
-        if root < self.seat.size { Ok(root) } else { Err(Why::Argument) }
-    }
-
-    /// Returns a call that combines the values of all ranks.
-    fn reduces(&self, collective: Collective, root: u32, values: Values) -> Result<Call, Why> {
-        let op = self.mpi.op(self.asked.op).ok_or(Why::Op)?;
-        let known = self.mpi.elements(values.of).ok_or(Why::Type)?;
-        let dtype = known.elements.combined_by(op).ok_or(Why::Type)?;
-        let count = u64::try_from(values.count).map_err(|_| Why::Argument)?;
-        Ok(call(collective, root, count, dtype, op))
-    }
-
-    /// Returns a call that moves the bytes of a block, in the widest elements that they are a multiple of.
-    fn moves(&self, collective: Collective, root: u32, block: Values) -> Result<Call, Why> {
-        let kind = kind(self.mpi, block.of).ok_or(Why::Argument)?;
-        let count = u64::try_from(block.count).map_err(|_| Why::Argument)?;
-        let bytes = count.checked_mul(kind.size).ok_or(Why::Argument)?;
-        let dtype = match bytes % 8 {
-            0 => DType::U64,
-            4 => DType::U32,
-            _ => DType::U8,
-        };
-        Ok(call(collective, root, bytes / dtype.size() as u64, dtype, ReduceOp::Sum))
     }
 
     /// Returns the call with its buffers, if they are as long as it needs.
     fn made(
         &self,
         call: Call,
-        input: Option<Values>,
-        output: Option<Values>,
+        input: Option<(Values, TypeLayout)>,
+        output: Option<(Values, TypeLayout)>,
         in_place: bool,
     ) -> Result<Ours, Why> {
-        let side = |values: Option<Values>| match values {
-            None => Ok(None),
-            Some(values) => {
-                let kind = kind(self.mpi, values.of).ok_or(Why::Argument)?;
-                // Only types with absolute addresses may begin at a null address.
-                let nowhere = kind.dense && values.at.is_null() && values.count != 0;
-                if nowhere { Err(Why::Argument) } else { Ok(Some((values, kind))) }
-            }
-        };
-        let input = if in_place { None } else { side(input)? };
-        let output = side(output)?;
         let (rank, root) = (roundelay::RankId(self.seat.rank), roundelay::RankId(call.root));
         let unit = call.count * call.dtype.size() as u64;
         let wanted = |units: u32| u64::from(units) * unit;
@@ -250,12 +214,29 @@ impl Asking<'_> {
     }
 }
 
+/// Returns a call that moves the bytes of a block, in the widest elements that they are a multiple of.
+fn moves(
+    collective: Collective,
+    root: u32,
+    block: Option<(Values, TypeLayout)>,
+) -> Result<Call, Why> {
+    let (values, kind) = block.ok_or(Why::Argument)?;
+    let bytes = (values.count as u64).checked_mul(kind.size).ok_or(Why::Argument)?;
+    let dtype = match bytes % 8 {
+        0 => DType::U64,
+        4 => DType::U32,
+        _ => DType::U8,
+    };
+    Ok(call(collective, root, bytes / dtype.size() as u64, dtype, ReduceOp::Sum))
+}
+
 fn call(collective: Collective, root: u32, count: u64, dtype: DType, op: ReduceOp) -> Call {
     Call { collective, root, count, dtype, op }
 }
 
-/// Returns as many blocks as there are ranks.
-fn each(block: Values, n: i64) -> Result<Values, Why> {
-    let count = block.count.checked_mul(n).ok_or(Why::Argument)?;
-    Ok(Values { count, ..block })
+/// Returns as many blocks as there are ranks, of a side that this rank gives.
+fn each(block: Option<(Values, TypeLayout)>, n: i64) -> Result<Option<(Values, TypeLayout)>, Why> {
+    let Some((values, kind)) = block else { return Ok(None) };
+    let count = values.count.checked_mul(n).ok_or(Why::Argument)?;
+    Ok(Some((Values { count, ..values }, kind)))
 }

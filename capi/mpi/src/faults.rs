@@ -32,7 +32,12 @@ pub(crate) fn raise(mpi: &Mpi, comm: Handle, text: &str) -> c_int {
         unsafe { (functions.add_error_string)(code, text.as_ptr()) };
     }
     eprintln!("roundelay: {text}");
+    hand_over(mpi, comm, code)
+}
+
+/// Calls the communicator's error handler with a code, which may end the program, and returns the code.
+pub(crate) fn hand_over(mpi: &Mpi, comm: Handle, code: c_int) -> c_int {
     // SAFETY: the communicator is the caller's.
-    unsafe { (functions.comm_call_errhandler)(comm, code) };
+    unsafe { (mpi.functions().comm_call_errhandler)(comm, code) };
     code
 }

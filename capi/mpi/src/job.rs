@@ -5,8 +5,10 @@ use std::fmt;
 use std::time::Duration;
 
 use roundelay::{Options, World};
-use roundelay_kernels::mpi::Mpi;
+use roundelay_kernels::mpi::{Mpi, MpiArithmetic};
 
+use crate::arguments::Refusals;
+use crate::own;
 use crate::rendezvous::{self, Known};
 
 /// The time that ranks wait for other ranks of the host, which may lack this library.
@@ -42,6 +44,10 @@ pub(crate) struct Here {
     pub(crate) known: Known,
     /// Why the places of some ranks are not known.
     pub(crate) elsewhere: String,
+    /// The mistakes that MPI refuses.
+    pub(crate) refusals: Refusals,
+    /// How MPI combines values on all ranks whose places are known.
+    pub(crate) arithmetic: MpiArithmetic,
 }
 
 impl MpiJob {
@@ -66,7 +72,7 @@ impl MpiJob {
             // Their launcher tells them the names of the job that started them.
             Err(Not::Nothing("ranks that were spawned"))
         } else {
-            here(size, rank, settings).map_err(Not::Unmet)
+            here(mpi, size, rank, settings).map_err(Not::Unmet)
         };
         Self { rank, here }
     }
@@ -76,9 +82,14 @@ impl MpiJob {
 ///
 /// # Errors
 /// Why all calls are MPI's.
-fn here(size: u32, rank: u32, settings: u64) -> Result<Here, String> {
-    let met = meet(size, rank, settings);
-    let (world, mine) = match met {
+fn here(mpi: &Mpi, size: u32, rank: u32, settings: u64) -> Result<Here, String> {
+    let tried = own::begin(mpi, |own| (Refusals::of(mpi, own), MpiArithmetic::of(mpi, own)));
+    let met = tried.ok_or_else(|| "MPI makes no communicator for it".to_owned());
+    let met = met.and_then(|(refusals, arithmetic)| {
+        meet(size, rank, settings, arithmetic)
+            .map(|(world, known, all)| (world, known, all, refusals))
+    });
+    let (world, mine, arithmetic, refusals) = match met {
         Ok(met) => met,
         Err(why) => {
             // The other hosts need not wait for this one.
@@ -87,14 +98,17 @@ fn here(size: u32, rank: u32, settings: u64) -> Result<Here, String> {
         }
     };
     if mine.hosts.iter().all(Option::is_some) {
-        return Ok(Here { known: mine, elsewhere: String::new() });
+        return Ok(Here { known: mine, elsewhere: String::new(), refusals, arithmetic });
     }
     let told = world.rank().id() == 0;
     let all = if told { rendezvous::of_hosts(&mine, settings) } else { Err(String::new()) };
-    let all = spread(&world, all)?;
-    Ok(match all {
-        Ok(known) => Here { known, elsewhere: String::new() },
-        Err(elsewhere) => Here { known: mine, elsewhere },
+    Ok(match spread(&world, all)? {
+        Ok(known) => {
+            // All ranks of the job are here.
+            let arithmetic = arithmetic.and_of_all(mpi).map_err(|error| unmet(&error.into()))?;
+            Here { known, elsewhere: String::new(), refusals, arithmetic }
+        }
+        Err(elsewhere) => Here { known: mine, elsewhere, refusals, arithmetic },
     })
 }
 
@@ -102,25 +116,36 @@ fn here(size: u32, rank: u32, settings: u64) -> Result<Here, String> {
 ///
 /// # Errors
 /// Why they do not meet, in equal words on all of them.
-fn meet(size: u32, rank: u32, settings: u64) -> Result<(World, Known), String> {
+fn meet(
+    size: u32,
+    rank: u32,
+    settings: u64,
+    arithmetic: MpiArithmetic,
+) -> Result<(World, Known, MpiArithmetic), String> {
+    /// The words of a rank: its number, its cores, its settings, and its arithmetic.
+    const WORDS: usize = 3 + MpiArithmetic::WORDS;
     let world = World::from_env_of_host(Options::new().deadline(DEADLINE))
         .map_err(|error| unmet(&error))?;
-    let mine =
-        [u64::from(rank), u64::from(roundelay_kernels::shared_memory::World::cores()), settings];
+    let mut mine = [0; WORDS];
+    let cores = u64::from(roundelay_kernels::shared_memory::World::cores());
+    mine[..3].copy_from_slice(&[u64::from(rank), cores, settings]);
+    mine[3..].copy_from_slice(&arithmetic.words());
     let mut all = vec![0; mine.len() * world.nranks() as usize];
     world.rank().all_gather(&mine, &mut all).map_err(|error| unmet(&error))?;
-    if all.chunks_exact(3).any(|said| said[2] != settings) {
+    let said = || all.chunks_exact(WORDS);
+    if said().any(|said| said[2] != settings) {
         return Err(rendezvous::DIFFER.to_owned());
     }
     let mut hosts = vec![None; size as usize];
-    for said in all.chunks_exact(3) {
+    for said in said() {
         match hosts.get_mut(said[0] as usize) {
             Some(host @ None) => *host = Some(0),
             _ => return Err("the ranks of this host are of several jobs".to_owned()),
         }
     }
-    let cores = all.chunks_exact(3).map(|said| said[1] as u32).min().unwrap_or(1);
-    Ok((world, Known { hosts, cores: vec![cores] }))
+    let cores = said().map(|said| said[1] as u32).min().unwrap_or(1);
+    let arithmetic = said().fold(arithmetic, |all, said| all.and(&said[3..]));
+    Ok((world, Known { hosts, cores: vec![cores] }, arithmetic))
 }
 
 fn unmet(error: &roundelay::Error) -> String {

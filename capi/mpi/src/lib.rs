@@ -2,12 +2,15 @@
 //! chose an algorithm, and are passed on to MPI everywhere else. It is linked to no MPI, and knows the handles of Open
 //! MPI, of MPICH and Intel MPI, and of the standard's ABI.
 //!
-//! process (MPI, settings, job) -> seats (communicators) -> decide (ours or MPI's, by choice) -> take (the call, by
-//! worlds, buffers, progress, and verify) or pass. fortran converts Fortran calls to C calls.
+//! process (MPI, settings, job) -> seats (communicators) -> arguments (their rules) -> decide (ours or MPI's, by
+//! choice) -> take (the call, by worlds, buffers, progress, and verify) or pass. fortran converts Fortran calls to C
+//! calls, own is a communicator for questions to MPI, and bypassed reports programs that do not come here.
 #![cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 
+mod arguments;
 mod blocks;
 mod buffers;
+mod bypassed;
 mod call;
 mod choice;
 mod contests;
@@ -15,6 +18,7 @@ mod decide;
 mod faults;
 mod fortran;
 mod job;
+mod own;
 mod pass;
 mod passed;
 mod process;

@@ -12,7 +12,11 @@ const PIECE: i64 = 1 << 30;
 /// Has MPI make the call; `large` says whether its program counts in 64 bits.
 pub(crate) fn pass(functions: &Functions, asked: &MpiCall, large: bool) -> c_int {
     let made = if large { wide(functions, asked) } else { None };
-    made.unwrap_or_else(|| narrow(functions, asked))
+    made.or_else(|| narrow(functions, asked)).unwrap_or_else(|| {
+        // SAFETY: the communicator is the caller's, whose handler hears of the error as of those that MPI finds.
+        unsafe { (functions.comm_call_errhandler)(asked.comm, Abi::ERR_COUNT) };
+        Abi::ERR_COUNT
+    })
 }
 
 /// Makes the call by the function with wide counts, if MPI has it.
@@ -168,10 +172,10 @@ fn narrow_blocks(f: &Functions, asked: &MpiCall) -> Option<c_int> {
     }
 }
 
-/// Makes the call by the function that counts in an `int`.
-fn narrow(f: &Functions, asked: &MpiCall) -> c_int {
+/// Makes the call by the function that counts in an `int`; `None` where a number does not fit.
+fn narrow(f: &Functions, asked: &MpiCall) -> Option<c_int> {
     if asked.has_blocks() {
-        return narrow_blocks(f, asked).unwrap_or(Abi::ERR_COUNT);
+        return narrow_blocks(f, asked);
     }
     let MpiCall { what, send, recv, op, root, comm, .. } = *asked;
     let (Ok(sends), Ok(receives)) = (c_int::try_from(send.count), c_int::try_from(recv.count))
@@ -179,7 +183,7 @@ fn narrow(f: &Functions, asked: &MpiCall) -> c_int {
         return in_pieces(f, asked);
     };
     // SAFETY: the arguments are the program's, whose counts fit an `int`.
-    unsafe {
+    Some(unsafe {
         match what {
             MpiCollective::Allreduce => {
                 (f.allreduce)(send.at, recv.at, receives, recv.of, op, comm)
@@ -206,40 +210,40 @@ fn narrow(f: &Functions, asked: &MpiCall) -> c_int {
             MpiCollective::Barrier => (f.barrier)(comm),
             _ => unreachable!("collectives with a count for each block are made elsewhere"),
         }
-    }
+    })
 }
 
 /// Makes a call with more values than an `int` counts, where MPI has no wide counts: by parts, for collectives that
-/// treat each value alike.
-fn in_pieces(f: &Functions, asked: &MpiCall) -> c_int {
+/// treat each value alike; `None` for the others.
+fn in_pieces(f: &Functions, asked: &MpiCall) -> Option<c_int> {
     let by_value = matches!(
         asked.what,
         MpiCollective::Allreduce | MpiCollective::Reduce | MpiCollective::Bcast
     );
     if !by_value || asked.recv.count < 0 {
-        return Abi::ERR_COUNT;
+        return None;
     }
     let (mut least, mut extent) = (0, 0);
     // SAFETY: there is room for the answers.
     let wrong = unsafe { (f.type_get_extent)(asked.recv.of, &raw mut least, &raw mut extent) };
     if wrong != 0 {
-        return wrong;
+        return Some(wrong);
     }
     let mut done = 0;
     while done < asked.recv.count {
         let count = PIECE.min(asked.recv.count - done);
         let part = |values: Values| {
-            // Small addresses are marks such as `MPI_IN_PLACE`, and so is the highest one.
-            let is_mark = values.at.addr() <= 1 || values.at.addr() == usize::MAX;
+            // These addresses are `MPI_IN_PLACE` in one of the libraries, and no data's.
+            let is_mark = [1, usize::MAX].contains(&values.at.addr());
             let offset = if is_mark { 0 } else { (done * extent) as isize };
             Values { at: values.at.wrapping_byte_offset(offset), count, ..values }
         };
         let piece = MpiCall { send: part(asked.send), recv: part(asked.recv), ..*asked };
-        let code = narrow(f, &piece);
+        let code = narrow(f, &piece)?;
         if code != 0 {
-            return code;
+            return Some(code);
         }
         done += count;
     }
-    0
+    Some(0)
 }

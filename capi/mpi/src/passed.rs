@@ -1,5 +1,5 @@
-//! The last call of each collective that was left to MPI for its size: an equal call is left to MPI, too, at the cost
-//! of the comparison alone.
+//! The last call of each collective that was left to MPI for its size or its type: an equal call is left to MPI, too,
+//! at the cost of the comparison alone.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -58,8 +58,8 @@ pub(crate) fn is_again(mpi: &Mpi, asked: &MpiCall, gone: u64) -> bool {
     before.is_some_and(|before| before == summary(mpi, asked, gone))
 }
 
-/// Remembers a call that was left to MPI for its size, unless one of its handles may change its meaning, such as the
-/// handle of a type that the program made.
+/// Remembers a call that was left to MPI for its size or its type, unless one of its handles may change its meaning,
+/// such as the handle of a type that the program made.
 pub(crate) fn remember(mpi: &Mpi, asked: &MpiCall, gone: u64) {
     let stays = |values: Values| mpi.elements(values.of).is_some();
     // A barrier has no types.

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::parent_id;
-use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 use roundelay::{Algorithm as _, Promises};
 use roundelay_kernels::mpi::{Found, Functions, Mpi};
@@ -24,7 +24,7 @@ pub(crate) struct Process {
     /// The socket that this process holds once it has printed a line; `None` where another process holds it.
     said: OnceLock<Option<UnixListener>>,
     ended: Once,
-    pub(crate) report: Mutex<CallReport>,
+    report: Mutex<CallReport>,
 }
 
 static PROCESS: OnceLock<Process> = OnceLock::new();
@@ -63,6 +63,29 @@ pub(crate) fn process() -> &'static Process {
     })
 }
 
+/// Returns why no collective of this process, which exits, came through the library: `None` where `MPI_Init` did, or
+/// MPI never began.
+pub(crate) fn bypassed() -> Option<&'static str> {
+    let called = PROCESS.get().is_some();
+    let process = process();
+    if process.settings.mode == TakeoverMode::Off || process.problem.is_some() {
+        return None;
+    }
+    let functions = match &process.found {
+        Found::One(mpi) if process.job().is_none() => mpi.functions(),
+        _ => return None,
+    };
+    if called {
+        return Some("all collectives were left to MPI: MPI_Init did not come through the library");
+    }
+    let mut begun = 0;
+    // SAFETY: there is room for the answer, which may be asked for at all times.
+    let wrong = unsafe { (functions.initialized)(&raw mut begun) };
+    (wrong == 0 && begun != 0).then_some(
+        "no collective came through the library: the program opened MPI's library itself, and calls the functions that it found there",
+    )
+}
+
 impl Process {
     /// Returns the MPI library whose calls can be taken.
     pub(crate) fn mpi(&self) -> Option<&Mpi> {
@@ -87,6 +110,16 @@ impl Process {
     /// Returns the job, once MPI has begun.
     pub(crate) fn job(&self) -> Option<&MpiJob> {
         self.job.get()
+    }
+
+    /// Whether this library has let go of MPI, which is ending.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.is_completed()
+    }
+
+    /// Returns the report of this process.
+    pub(crate) fn report(&self) -> MutexGuard<'_, CallReport> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Finds the job, after MPI has begun.
@@ -140,13 +173,14 @@ impl Process {
     fn leave(&self) {
         let first = self.job().is_some_and(|job| job.rank == 0);
         if self.settings.report && first {
-            let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut report = self.report();
             report.chosen(crate::seats::ways());
             eprint!("{report}");
         }
         crate::seats::leave_all();
         if let Some(mpi) = self.mpi() {
             crate::progress::end(mpi);
+            crate::own::end(mpi);
         }
     }
 }

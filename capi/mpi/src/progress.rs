@@ -8,18 +8,15 @@ use std::sync::{Mutex, PoisonError};
 
 use roundelay_kernels::mpi::{Functions, Handle, Mpi};
 
+use crate::own;
+
 thread_local! {
     /// Whether this thread is in a call of the program's, and may call MPI.
     static CALLING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A receive that no rank sends to, on a communicator of this process alone.
-struct PendingReceive {
-    comm: Handle,
-    request: Handle,
-}
-
-static ASKED: Mutex<Option<PendingReceive>> = Mutex::new(None);
+/// The request of a receive that nobody sends to, on the library's own communicator.
+static ASKED: Mutex<Option<Handle>> = Mutex::new(None);
 
 /// Does `then`, in which this thread may call MPI.
 pub(crate) fn calling<R>(then: impl FnOnce() -> R) -> R {
@@ -44,18 +41,15 @@ pub(crate) fn begin(mpi: &Mpi) -> Result<(), &'static str> {
         return Ok(());
     }
     let functions = mpi.functions();
-    let (mut comm, mut request) = (0, 0);
-    // SAFETY: there is room for the handles; the message has no bytes.
+    let (mut request, tag) = (0, own::PROGRESS_TAG);
+    // SAFETY: there is room for the handle; the message has no bytes.
     let wrong = unsafe {
-        match (functions.comm_dup)(mpi.comm_self(), &raw mut comm) {
-            0 => (functions.irecv)(null_mut(), 0, mpi.byte(), 0, 0, comm, &raw mut request),
-            wrong => wrong,
-        }
+        (functions.irecv)(null_mut(), 0, mpi.byte(), 0, tag, own::comm(), &raw mut request)
     };
     if wrong != 0 {
         return Err("MPI lets no message wait");
     }
-    *asked = Some(PendingReceive { comm, request });
+    *asked = Some(request);
     Ok(())
 }
 
@@ -72,10 +66,10 @@ pub(crate) fn make(mpi: &Mpi) {
     }
 }
 
-fn test(functions: &Functions, asked: &mut PendingReceive, status: usize) -> bool {
+fn test(functions: &Functions, request: &mut Handle, status: usize) -> bool {
     let mut flag: c_int = 0;
     // SAFETY: the request is this process's own, and one thread has it; it may call MPI, as it is in a call of it.
-    let wrong = unsafe { (functions.test)(&raw mut asked.request, &raw mut flag, status) };
+    let wrong = unsafe { (functions.test)(request, &raw mut flag, status) };
     wrong == 0 && flag != 0
 }
 
@@ -85,9 +79,7 @@ pub(crate) fn end(mpi: &Mpi) {
     let Some(mut asked) = asked else { return };
     let functions = mpi.functions();
     // SAFETY: the request is under way, and this process's own.
-    unsafe { (functions.cancel)(&raw mut asked.request) };
+    unsafe { (functions.cancel)(&raw mut asked) };
     // A receive without a matching send is cancelled at once.
     while !test(functions, &mut asked, mpi.abi().status_ignore()) {}
-    // SAFETY: no operation is under way on the communicator.
-    unsafe { (functions.comm_free)(&raw mut asked.comm) };
 }

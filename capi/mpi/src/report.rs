@@ -9,6 +9,9 @@ use crate::contests::{Shape, Verdict};
 use crate::seats::WorldWays;
 use crate::why::Why;
 
+/// The report of a program whose collectives did not come through the library.
+pub(crate) const NOTHING: &str = "no collective came through the library: the program calls none that can be taken, or it asks MPI's library itself for the functions";
+
 /// Counts of the calls of each collective.
 #[derive(Debug, Default)]
 pub(crate) struct CallReport {
@@ -21,6 +24,8 @@ pub(crate) struct CallReport {
 #[derive(Debug, Default)]
 struct ReportRow {
     taken: u64,
+    /// Calls that were ours, and returned an error.
+    failed: u64,
     passed: BTreeMap<Why, u64>,
     algorithms: BTreeMap<String, u64>,
     time: Duration,
@@ -29,6 +34,10 @@ struct ReportRow {
 impl CallReport {
     pub(crate) fn passed(&mut self, what: MpiCollective, why: Why) {
         *self.rows.entry(what).or_default().passed.entry(why).or_default() += 1;
+    }
+
+    pub(crate) fn failed(&mut self, what: MpiCollective) {
+        self.rows.entry(what).or_default().failed += 1;
     }
 
     pub(crate) fn decided(&mut self, shape: Shape, verdict: Verdict) {
@@ -50,12 +59,13 @@ impl CallReport {
 impl fmt::Display for CallReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.rows.is_empty() {
-            writeln!(f, "roundelay: no collective was called that could be taken")?;
+            writeln!(f, "roundelay: {NOTHING}")?;
         }
         for (what, row) in &self.rows {
-            let ReportRow { taken, passed, algorithms, time, .. } = row;
+            let ReportRow { taken, failed, passed, algorithms, time } = row;
             let left: u64 = passed.values().sum();
-            write!(f, "roundelay: {what} {} calls, {taken} taken, {left} passed on", taken + left)?;
+            let all = taken + left + failed;
+            write!(f, "roundelay: {what} {all} calls, {taken} taken, {left} passed on")?;
             let list = |map: &BTreeMap<String, u64>| {
                 let items: Vec<_> = map.iter().map(|(name, k)| format!("{name} {k}")).collect();
                 items.join(", ")
@@ -63,6 +73,9 @@ impl fmt::Display for CallReport {
             if left > 0 {
                 let why = passed.iter().map(|(why, calls)| (why.to_string(), *calls)).collect();
                 write!(f, " ({})", list(&why))?;
+            }
+            if *failed > 0 {
+                write!(f, ", {failed} failed")?;
             }
             if *taken > 0 {
                 write!(f, "; {} us a taken call; by {}", micros(*time, *taken), list(algorithms))?;
@@ -98,11 +111,12 @@ mod tests {
         report.taken(MpiCollective::Bcast, "NhrBroadcast", Duration::from_micros(3));
         report.taken(MpiCollective::Bcast, "NhrBroadcast", Duration::from_micros(5));
         report.passed(MpiCollective::Allreduce, Why::Op);
+        report.failed(MpiCollective::Allreduce);
         let verdict = Verdict { ours: 4.25e-6, theirs: 5e-6, taken: true };
         report.decided(Shape::new(MpiCollective::Bcast, 5000), verdict);
         assert_eq!(
             report.to_string(),
-            "roundelay: Allreduce 1 calls, 0 taken, 1 passed on (an op that is not ours 1)\n\
+            "roundelay: Allreduce 2 calls, 0 taken, 1 passed on (an op that is not ours 1), 1 failed\n\
              roundelay: Bcast 3 calls, 2 taken, 1 passed on (MPI is as fast at this size 1); 4.0 us a taken call; by NhrBroadcast 2\n\
              roundelay: Bcast of 4 KB to 8 KB: 4.2 us here, 5.0 us by MPI: taken\n"
         );

@@ -136,20 +136,18 @@ fn all() -> std::sync::MutexGuard<'static, BTreeMap<Handle, Arc<Seat>>> {
 
 /// Makes the seat of a communicator that is seen for the first time, without communication.
 fn first(mpi: &Mpi, job: &MpiJob, comm: Handle) -> Option<Arc<Seat>> {
-    if comm == mpi.comm_null() {
+    if !mpi.may_be_comm(comm) {
         return None;
     }
     let functions = mpi.functions();
     let (mut inter, mut size, mut rank): (c_int, c_int, c_int) = (0, 0, 0);
     // SAFETY: there is room for the answers; MPI refuses a handle that is invalid.
-    let wrong = unsafe {
-        [
-            (functions.comm_test_inter)(comm, &raw mut inter),
-            (functions.comm_size)(comm, &raw mut size),
-            (functions.comm_rank)(comm, &raw mut rank),
-        ]
+    let known = unsafe {
+        (functions.comm_test_inter)(comm, &raw mut inter) == 0
+            && (functions.comm_size)(comm, &raw mut size) == 0
+            && (functions.comm_rank)(comm, &raw mut rank) == 0
     };
-    if wrong != [0; 3] {
+    if !known {
         return None;
     }
     let size = u32::try_from(size).ok()?;

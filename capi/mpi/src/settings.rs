@@ -50,7 +50,7 @@ pub(crate) struct Settings {
 
 const MODE: &str = "ROUNDELAY_MPI";
 const TAKE: &str = "ROUNDELAY_MPI_TAKE";
-const REPORT: &str = "ROUNDELAY_REPORT";
+pub(crate) const REPORT: &str = "ROUNDELAY_REPORT";
 const ALGORITHM: &str = "ROUNDELAY_ALGORITHM";
 
 impl Settings {
@@ -100,6 +100,11 @@ impl Settings {
             .rev()
             .find(|own| own.algorithm.collective() == collective && own.bytes.contains(&bytes))
     }
+}
+
+/// Whether a variable that is `0` or `1` is `1`.
+pub(crate) fn is_on(name: &str) -> bool {
+    env::var_os(name).is_some_and(|said| said == "1")
 }
 
 /// Reads `AllReduce: my.coll; Broadcast 64K..=1M: MyTree arity=2`.

@@ -8,12 +8,11 @@ use roundelay::{Call, Code, EngineError, Error};
 use roundelay_kernels::mpi::Mpi;
 use roundelay_kernels::shared_memory::at_site;
 
-use crate::blocks::OursBlocks;
 use crate::buffers::{Copied, Side};
 use crate::call::{MpiCall, MpiCollective};
 use crate::contests::{CallMaker, Shape, Turn};
 use crate::decide::{Chosen, Ours, decide};
-use crate::faults::raise;
+use crate::faults::{hand_over, raise};
 use crate::pass::pass;
 use crate::passed;
 use crate::process::{Process, process};
@@ -28,27 +27,32 @@ use crate::worlds;
 pub(crate) fn collective(asked: &MpiCall, large: bool) -> c_int {
     let process = process();
     let Some(functions) = process.functions() else { return 16 };
-    let all = process.mpi().zip(process.job());
+    let all = process.mpi().zip(process.job()).filter(|_| !process.has_ended());
     let Some((mpi, job)) = all else { return pass(functions, asked, large) };
     let gone = gone();
     // A report counts all.
     if !process.settings.report && passed::is_again(mpi, asked, gone) {
         return pass(functions, asked, large);
     }
-    let Some(seat) = seat(mpi, job, asked.comm) else { return pass(functions, asked, large) };
-    let taking = |ours| Taking { process, mpi, seat: &seat, asked, ours, large };
-    let outcome = match decide(mpi, &process.settings, &seat, asked) {
-        Ok(Chosen::Ours(ours)) => taking(ours).take(),
-        Ok(Chosen::Contest { ours, shape, by_table }) => taking(ours).compete(shape, by_table),
-        Err(why) => Err(why),
+    let outcome = match seat(mpi, job, asked.comm) {
+        None => Err(Why::Argument),
+        Some(seat) => {
+            let taking = |ours| Taking { process, mpi, seat: &seat, asked, ours, large };
+            match decide(mpi, job, &process.settings, &seat, asked) {
+                Ok(Chosen::Ours(ours)) => taking(ours).take(),
+                Ok(Chosen::Contest { ours, shape, by_table }) => {
+                    taking(ours).compete(shape, by_table)
+                }
+                Err(why) => Err(why),
+            }
+        }
     };
     match outcome {
         Ok(code) => code,
         Err(why) => {
             if process.settings.report {
-                let mut report = process.report.lock().unwrap_or_else(PoisonError::into_inner);
-                report.passed(asked.what, why);
-            } else if why == Why::Size {
+                process.report().passed(asked.what, why);
+            } else if matches!(why, Why::Size | Why::Arithmetic) {
                 passed::remember(mpi, asked, gone);
             }
             pass(functions, asked, large)
@@ -91,8 +95,7 @@ impl Taking<'_> {
             }
             Turn::Tried(CallMaker::Mpi) => {
                 if process.settings.report {
-                    let mut report = process.report.lock().unwrap_or_else(PoisonError::into_inner);
-                    report.passed(asked.what, Why::Trial);
+                    process.report().passed(asked.what, Why::Trial);
                 }
                 let since = Instant::now();
                 let code = pass(mpi.functions(), asked, *large);
@@ -115,9 +118,7 @@ impl Taking<'_> {
         match agreed {
             Ok(verdict) => {
                 if self.process.settings.report {
-                    let report = &self.process.report;
-                    let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
-                    report.decided(shape, verdict);
+                    self.process.report().decided(shape, verdict);
                 }
                 if verdict.taken { CallMaker::Ours } else { CallMaker::Mpi }
             }
@@ -147,66 +148,62 @@ impl Taking<'_> {
             at_site(ready.world.caller_site(), || progress::calling(|| self.made(ready, verifies)));
         let copy = match made {
             Ok(copy) => copy,
-            Err(Wrong::Code(code)) => return Ok(code),
             // All ranks found this alike, before data moved.
             Err(Wrong::Error(error)) if is_unfit(&error) => {
                 let why = unfit(ready, &ours.call, &error);
                 ready.unfit.push((ours.call, why.clone()));
                 return Err(Why::Unfit(why));
             }
-            Err(Wrong::Error(error)) => {
-                return Ok(raise(mpi, seat.comm, &format!("MPI_{}: {error}", asked.what)));
+            Err(wrong) => {
+                if let Wrong::Packing(code) = wrong {
+                    // The other ranks are in the call, and would wait.
+                    let why = mpi.failed("a copy of its data", code);
+                    _ = ready.world.abort(&format!("MPI_{}: {why}", asked.what));
+                }
+                return Ok(self.failed(wrong));
             }
         };
         if let Some(since) = since {
             let algorithm = ready.world.algorithm_of(&ours.call);
-            let mut report = process.report.lock().unwrap_or_else(PoisonError::into_inner);
-            report.taken(asked.what, &algorithm, since.elapsed());
+            process.report().taken(asked.what, &algorithm, since.elapsed());
         }
         drop(joined);
-        Ok(if verifies { self.verified(copy) } else { 0 })
+        let code = if verifies { self.verified(copy) } else { Ok(0) };
+        Ok(code.unwrap_or_else(|wrong| self.failed(wrong)))
     }
 
-    /// Makes the call by MPI as well, whose results the program gets, and compares the results.
-    fn verified(&self, ours: Option<Copied>) -> c_int {
-        let Self { mpi, seat, asked, large, .. } = self;
-        let bound = match verify::bound(mpi, seat.comm, asked, &self.ours) {
-            Ok(bound) => bound,
-            Err(code) => return code,
-        };
+    /// Hands an error to the communicator's handler, unless it has heard of it, and returns MPI's code.
+    fn failed(&self, wrong: Wrong) -> c_int {
+        let Self { process, mpi, seat, asked, .. } = self;
+        if process.settings.report {
+            process.report().failed(asked.what);
+        }
+        match wrong {
+            Wrong::Code(code) => code,
+            Wrong::Packing(code) | Wrong::Unpacking(code) => hand_over(mpi, seat.comm, code),
+            Wrong::Error(error) => raise(mpi, seat.comm, &format!("MPI_{}: {error}", asked.what)),
+        }
+    }
+
+    /// Makes the call by MPI as well, whose results the program gets, and compares the results; MPI's code.
+    fn verified(&self, ours: Option<Copied>) -> Result<c_int, Wrong> {
+        let Self { mpi, asked, large, .. } = self;
+        let bound = verify::bound(mpi, asked, &self.ours)?;
         let code = pass(mpi.functions(), asked, *large);
         if code != 0 {
-            return code;
+            return Ok(code);
         }
-        if let Some(blocks) = &self.ours.blocks {
-            return self.verified_blocks(blocks, ours, bound.as_deref());
-        }
-        let theirs = match self.ours.output.map(|output| self.side(output)) {
+        let theirs = match (&self.ours.blocks, self.ours.output.map(|output| self.side(output))) {
             // SAFETY: MPI has written it, and the call is not over.
-            Some(side) => match unsafe { side.packed() } {
-                Ok(theirs) => Some(theirs),
-                Err(code) => return code,
+            (Some(blocks), _) => unsafe {
+                blocks.output.as_ref().map(|output| output.packed(mpi)).transpose()
             },
-            None => None,
+            // SAFETY: as above.
+            (None, Some(side)) => unsafe { side.packed() }.map(Some),
+            (None, None) => Ok(None),
         };
-        self.compared(ours, theirs, bound.as_deref())
-    }
-
-    /// [`Self::verified`] for a call with a count for each block.
-    fn verified_blocks(
-        &self,
-        blocks: &OursBlocks,
-        ours: Option<Copied>,
-        bound: Option<&[u8]>,
-    ) -> c_int {
-        let theirs = blocks.output.as_ref().map(|output| {
-            // SAFETY: MPI has written it, and the call is not over.
-            unsafe { output.packed(self.mpi, self.seat.comm) }
-        });
-        match theirs.transpose() {
-            Ok(theirs) => self.compared(ours, theirs, bound),
-            Err(code) => code,
-        }
+        let theirs = theirs.map_err(Wrong::Unpacking)?;
+        Ok(self.compared(ours, theirs, bound.as_deref()))
     }
 
     /// Compares results; MPI's code.
@@ -228,7 +225,7 @@ impl Taking<'_> {
     }
 
     fn side(&self, (values, kind): (crate::call::Values, crate::types::TypeLayout)) -> Side<'_> {
-        Side { mpi: self.mpi, comm: self.seat.comm, values, kind }
+        Side { mpi: self.mpi, values, kind }
     }
 
     /// Makes the call in the program's buffers; or, `apart`, with its output in a copy.
@@ -249,7 +246,7 @@ impl Taking<'_> {
         let there = output.filter(|side| side.is_dense(align) && !apart);
         let mut copy = match output.filter(|_| there.is_none()) {
             // SAFETY: the program's values, during its call.
-            Some(side) if *in_place => Some(unsafe { side.packed() }.map_err(Wrong::Code)?),
+            Some(side) if *in_place => Some(unsafe { side.packed() }.map_err(Wrong::Packing)?),
             Some(side) => Some(Copied::new(side.bytes())),
             None => None,
         };
@@ -259,7 +256,7 @@ impl Taking<'_> {
         });
         let copied_input = match input.filter(|_| dense.is_none()) {
             // SAFETY: the program's values, during its call.
-            Some(side) => Some(unsafe { side.packed() }.map_err(Wrong::Code)?),
+            Some(side) => Some(unsafe { side.packed() }.map_err(Wrong::Packing)?),
             None => None,
         };
         let input: &[u8] = match (dense, &copied_input) {
@@ -288,7 +285,7 @@ impl Taking<'_> {
         match (output, copy) {
             (Some(side), Some(copied)) if !apart => {
                 // SAFETY: the program's values, during its call, and as many bytes.
-                unsafe { side.unpack(&copied) }.map_err(Wrong::Code)?;
+                unsafe { side.unpack(&copied) }.map_err(Wrong::Unpacking)?;
                 Ok(None)
             }
             (_, copy) => Ok(copy),

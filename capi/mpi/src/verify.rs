@@ -5,41 +5,37 @@
 //! unit roundoff (N. Higham, *Accuracy and Stability of Numerical Algorithms*, section 4.2); two orders of a product
 //! differ by at most 2 (n - 1) u times the magnitude of the result.
 
-use std::ffi::c_int;
-
 use roundelay::{Call, DType, ReduceOp};
-use roundelay_kernels::mpi::{Handle, Mpi};
+use roundelay_kernels::mpi::Mpi;
 
 use crate::buffers::{Copied, Side};
 use crate::call::{MpiCall, MpiCollective};
 use crate::decide::Ours;
 use crate::pass::pass;
+use crate::why::Wrong;
 
 /// Returns the sums of the magnitudes that each element of this rank's output is the sum of, where that is needed.
 ///
 /// # Errors
 /// MPI's code.
-pub(crate) fn bound(
-    mpi: &Mpi,
-    comm: Handle,
-    asked: &MpiCall,
-    ours: &Ours,
-) -> Result<Option<Copied>, c_int> {
+pub(crate) fn bound(mpi: &Mpi, asked: &MpiCall, ours: &Ours) -> Result<Option<Copied>, Wrong> {
     let Call { dtype, op, .. } = ours.call;
     let reduces = ours.call.collective.reduces() && asked.what != MpiCollective::Barrier;
     if !(reduces && dtype.is_float() && op == ReduceOp::Sum) {
         return Ok(None);
     }
     if let Some(blocks) = &ours.blocks {
-        let output = blocks.output.as_ref().ok_or(0)?;
+        let Some(output) = &blocks.output else { return Ok(None) };
         // SAFETY: as below; a packed copy has as many bytes as the output.
-        let (input, sums) = unsafe { (blocks.input.packed(mpi, comm)?, output.packed(mpi, comm)?) };
+        let both = unsafe { (blocks.input.packed(mpi), output.packed(mpi)) };
+        let (input, sums) = (both.0.map_err(Wrong::Packing)?, both.1.map_err(Wrong::Packing)?);
         return summed(mpi, asked, dtype, input, sums).map(Some);
     }
-    let (values, kind) = if ours.in_place { ours.output } else { ours.input }.ok_or(0)?;
-    let side = Side { mpi, comm, values, kind };
+    let input = if ours.in_place { ours.output } else { ours.input };
+    let Some((values, kind)) = input else { return Ok(None) };
+    let side = Side { mpi, values, kind };
     // SAFETY: the program's values, which our call has left as they were: its output was a copy.
-    let magnitudes = unsafe { side.packed() }?;
+    let magnitudes = unsafe { side.packed() }.map_err(Wrong::Packing)?;
     let bytes = ours.output.map_or(0, |(values, kind)| values.count as usize * kind.size as usize);
     summed(mpi, asked, dtype, magnitudes, Copied::new(bytes)).map(Some)
 }
@@ -51,7 +47,7 @@ fn summed(
     dtype: DType,
     mut magnitudes: Copied,
     mut sums: Copied,
-) -> Result<Copied, c_int> {
+) -> Result<Copied, Wrong> {
     for element in magnitudes.chunks_exact_mut(dtype.size()) {
         // The sign is the highest bit of the last byte.
         if let Some(last) = element.last_mut() {
@@ -64,7 +60,7 @@ fn summed(
     let wide = asked.arrays.iter().any(|arrays| arrays.counts.wide);
     match pass(mpi.functions(), &again, wide) {
         0 => Ok(sums),
-        code => Err(code),
+        code => Err(Wrong::Code(code)),
     }
 }
 

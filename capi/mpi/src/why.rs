@@ -15,6 +15,8 @@ pub(crate) enum Why {
     Op,
     Type,
     NoData,
+    /// MPI combines the values to other bits.
+    Arithmetic,
     Size,
     /// MPI is faster by the table, until the communicator has made more such calls.
     Table,
@@ -34,6 +36,7 @@ impl fmt::Display for Why {
             Self::Op => f.write_str("an op that is not ours"),
             Self::Type => f.write_str("a type that is not ours"),
             Self::NoData => f.write_str("no data"),
+            Self::Arithmetic => f.write_str("MPI combines this type to other bits"),
             Self::Unknown => f.write_str("no rank knows the counts of all blocks"),
             Self::Table => f.write_str("MPI is as fast at this size by the table"),
             Self::Trial => f.write_str("a trial of MPI's speed"),
@@ -44,8 +47,12 @@ impl fmt::Display for Why {
 
 /// Why a call of ours failed.
 pub(crate) enum Wrong {
-    /// MPI's code.
+    /// MPI's code of a collective, of which the communicator's handler has heard.
     Code(c_int),
+    /// MPI's code of a copy before the call, of which no handler has heard.
+    Packing(c_int),
+    /// The same of a copy after the call.
+    Unpacking(c_int),
     /// Ours.
     Error(Error),
 }

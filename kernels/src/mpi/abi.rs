@@ -55,6 +55,34 @@ impl Abi {
         }
     }
 
+    /// `MPI_PROC_NULL`.
+    pub const fn proc_null(self) -> c_int {
+        match self {
+            Self::OpenMpi => -2,
+            Self::Mpich => -1,
+            Self::Standard => -3,
+        }
+    }
+
+    /// Whether a handle can be a communicator's: not the null handle, and not of another kind, as far as handles tell.
+    pub const fn may_be_comm(self, handle: Handle) -> bool {
+        match self {
+            Self::OpenMpi => handle != 0,
+            // The kind of an object is in four bits, and the two bits above tell how it was made: 0 is nothing.
+            Self::Mpich => handle >> 26 & 0xf == 1 && handle >> 30 & 3 != 0,
+            Self::Standard => handle > 0x100 && (handle < 0x108 || handle > 0xfff),
+        }
+    }
+
+    /// Whether a handle can be a datatype's, as [`Self::may_be_comm`].
+    pub const fn may_be_type(self, handle: Handle) -> bool {
+        match self {
+            Self::OpenMpi => handle != 0,
+            Self::Mpich => handle >> 26 & 0xf == 3 && handle >> 30 & 3 != 0,
+            Self::Standard => handle > 0x200 && (handle < 0x300 || handle > 0xfff),
+        }
+    }
+
     /// `MPI_UNDEFINED`, equal in all ABIs.
     pub const UNDEFINED: c_int = -32766;
 

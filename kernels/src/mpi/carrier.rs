@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use super::abi::Handle;
+use super::abi::{Abi, Handle};
 use super::{Functions, Mpi};
 use crate::Error;
 use crate::network::Carrier;
@@ -66,6 +66,11 @@ impl MpiCarrier {
         self
     }
 
+    /// Returns a length as MPI counts it.
+    fn int(&self, bytes: usize, what: &str) -> Result<c_int, Error> {
+        c_int::try_from(bytes).map_err(|_| self.mpi.failed(what, Abi::ERR_COUNT))
+    }
+
     /// Calls MPI when it is this thread's turn.
     fn with<R>(&self, call: impl FnOnce(&Functions) -> R) -> Result<R, Error> {
         let _turn = match &self.turns {
@@ -116,7 +121,8 @@ impl Carrier for MpiCarrier {
         bytes: usize,
     ) -> Result<usize, Error> {
         let (mut request, from) = (0, from.cast::<c_void>());
-        let (bytes, to, tag) = (bytes as c_int, to as c_int, tag as c_int);
+        let bytes = self.int(bytes, "MPI_Isend")?;
+        let (to, tag) = (to as c_int, tag as c_int);
         let (byte, comm) = (self.mpi.byte(), self.comm);
         // SAFETY: the caller's promise for the memory; there is room for the request.
         let code = self.with(|functions| unsafe {
@@ -133,7 +139,8 @@ impl Carrier for MpiCarrier {
         bytes: usize,
     ) -> Result<usize, Error> {
         let (mut request, to) = (0, to.cast::<c_void>());
-        let (bytes, from, tag) = (bytes as c_int, from as c_int, tag as c_int);
+        let bytes = self.int(bytes, "MPI_Irecv")?;
+        let (from, tag) = (from as c_int, tag as c_int);
         let (byte, comm) = (self.mpi.byte(), self.comm);
         // SAFETY: the caller's promise for the memory; there is room for the request.
         let code = self.with(|functions| unsafe {

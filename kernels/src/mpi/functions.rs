@@ -111,6 +111,14 @@ functions! {
         comm_create_keyval c"PMPI_Comm_create_keyval" (Symbol, Symbol, *mut Keyval, *mut c_void);
         /// `MPI_Comm_set_attr`
         comm_set_attr c"PMPI_Comm_set_attr" (Handle, Keyval, *mut c_void);
+        /// `MPI_Comm_create_errhandler`; the handler is a pointer to a function
+        comm_create_errhandler c"PMPI_Comm_create_errhandler" (Symbol, *mut Handle);
+        /// `MPI_Comm_get_errhandler`
+        comm_get_errhandler c"PMPI_Comm_get_errhandler" (Handle, *mut Handle);
+        /// `MPI_Comm_set_errhandler`
+        comm_set_errhandler c"PMPI_Comm_set_errhandler" (Handle, Handle);
+        /// `MPI_Errhandler_free`
+        errhandler_free c"PMPI_Errhandler_free" (*mut Handle);
         /// `MPI_Comm_call_errhandler`
         comm_call_errhandler c"PMPI_Comm_call_errhandler" (Handle, c_int);
         /// `MPI_Add_error_code`
@@ -125,8 +133,6 @@ functions! {
         type_get_extent c"PMPI_Type_get_extent" (Handle, *mut Count, *mut Count);
         /// `MPI_Type_get_envelope`
         type_get_envelope c"PMPI_Type_get_envelope" (Handle, *mut c_int, *mut c_int, *mut c_int, *mut c_int);
-        /// `MPI_Pack_size`
-        pack_size c"PMPI_Pack_size" (c_int, Handle, Handle, *mut c_int);
         /// `MPI_Pack`
         pack c"PMPI_Pack" (In, c_int, Handle, Out, c_int, *mut c_int, Handle);
         /// `MPI_Unpack`
@@ -137,6 +143,11 @@ functions! {
         type_commit c"PMPI_Type_commit" (*mut Handle);
         /// `MPI_Type_free`
         type_free c"PMPI_Type_free" (*mut Handle);
+        /// `MPI_Send`
+        send c"PMPI_Send" (In, c_int, Handle, c_int, c_int, Handle);
+        /// `MPI_Sendrecv`; the status is a pointer as a number
+        sendrecv c"PMPI_Sendrecv"
+            (In, c_int, Handle, c_int, c_int, Out, c_int, Handle, c_int, c_int, Handle, usize);
         /// `MPI_Isend`
         isend c"PMPI_Isend" (In, c_int, Handle, c_int, c_int, Handle, *mut Handle);
         /// `MPI_Irecv`
@@ -145,8 +156,8 @@ functions! {
         test c"PMPI_Test" (*mut Handle, *mut c_int, usize);
         /// `MPI_Cancel`
         cancel c"PMPI_Cancel" (*mut Handle);
-        /// `MPI_Request_free`
-        request_free c"PMPI_Request_free" (*mut Handle);
+        /// `MPI_Reduce_local`
+        reduce_local c"PMPI_Reduce_local" (In, Out, c_int, Handle, Handle);
         /// `MPI_Allreduce`
         allreduce c"PMPI_Allreduce" (In, Out, c_int, Handle, Handle, Handle);
         /// `MPI_Allgather`

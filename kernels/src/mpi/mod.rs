@@ -2,13 +2,14 @@
 //! pointers. The crate links no library, and needs no header.
 //!
 //! find (the library) -> abi (the shape of its handles) -> functions (pointers to its functions) -> types (the meaning
-//! of its types and ops, and in fortran of Fortran's numbers). carrier carries the messages of ranks on several hosts,
-//! and job is the MPI of programs that do not use MPI themselves.
+//! of its types and ops, and in fortran of Fortran's numbers) -> arithmetic (how it combines values). carrier carries
+//! the messages of ranks on several hosts, and job is the MPI of programs that do not use MPI themselves.
 //!
 //! A handle is a number here, whatever type it has in the library's header: a pointer in Open MPI and in the standard
 //! ABI, an `int` in MPICH and Intel MPI.
 
 mod abi;
+mod arithmetic;
 mod carrier;
 mod find;
 mod fortran;
@@ -20,6 +21,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::Error;
 pub use abi::{Abi, Handle};
+pub use arithmetic::MpiArithmetic;
 pub use carrier::MpiCarrier;
 pub use fortran::{Fortran, next};
 pub use functions::{Functions, Symbol};
@@ -128,6 +130,18 @@ impl Mpi {
         self.fortran.as_ref()
     }
 
+    /// Whether a handle is a datatype's, as far as handles tell.
+    pub fn may_be_type(&self, handle: Handle) -> bool {
+        let handle = self.abi.clean(handle);
+        self.abi.may_be_type(handle) && handle != self.types.type_null
+    }
+
+    /// Whether a handle is a communicator's, as far as handles tell.
+    pub fn may_be_comm(&self, handle: Handle) -> bool {
+        let handle = self.abi.clean(handle);
+        self.abi.may_be_comm(handle) && handle != self.types.comm_null
+    }
+
     /// The communicator of all ranks.
     pub fn comm_world(&self) -> Handle {
         self.types.comm_world
@@ -146,6 +160,16 @@ impl Mpi {
     /// The type of bytes.
     pub fn byte(&self) -> Handle {
         self.types.byte
+    }
+
+    /// The type of packed data.
+    pub fn packed(&self) -> Handle {
+        self.types.packed
+    }
+
+    /// The op that combines bits, and bytes too.
+    pub fn bitwise_and(&self) -> Handle {
+        self.types.bitwise_and
     }
 }
 

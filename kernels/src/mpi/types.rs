@@ -59,8 +59,13 @@ const fn opaque(size: u64) -> Type {
 const LONG: Type = number(if size_of::<c_long>() == 8 { DType::I64 } else { DType::I32 });
 const UNSIGNED_LONG: Type = number(if size_of::<c_long>() == 8 { DType::U64 } else { DType::U32 });
 
+/// The number of types that have names here.
+pub(super) const TYPES_LEN: usize = 38;
+/// The number of ops that have names here.
+pub(super) const OPS_LEN: usize = 10;
+
 /// The types of MPI 3.1 and later that have no gaps. The handles come from the three headers.
-const TYPES: [Row<Type>; 38] = [
+const TYPES: [Row<Type>; TYPES_LEN] = [
     (c"ompi_mpi_char", 0x4c00_0101, 0x243, opaque(1)),
     (c"ompi_mpi_signed_char", 0x4c00_0118, 0x244, number(DType::I8)),
     (c"ompi_mpi_unsigned_char", 0x4c00_0102, 0x245, number(DType::U8)),
@@ -102,7 +107,7 @@ const TYPES: [Row<Type>; 38] = [
 ];
 
 /// The ops that Roundelay also has.
-const OPS: [Row<ReduceOp>; 10] = [
+const OPS: [Row<ReduceOp>; OPS_LEN] = [
     (c"ompi_mpi_op_max", 0x5800_0001, 0x23, ReduceOp::Max),
     (c"ompi_mpi_op_min", 0x5800_0002, 0x22, ReduceOp::Min),
     (c"ompi_mpi_op_sum", 0x5800_0003, 0x21, ReduceOp::Sum),
@@ -118,12 +123,18 @@ const OPS: [Row<ReduceOp>; 10] = [
 /// The handles of a library's predefined types and ops, sorted, and of its communicators.
 #[derive(Debug)]
 pub(super) struct Types {
-    known: Vec<(Handle, Type)>,
-    ops: Vec<(Handle, ReduceOp)>,
+    /// With the rows of the tables.
+    known: Vec<(Handle, usize)>,
+    ops: Vec<(Handle, usize)>,
     pub(super) comm_world: Handle,
     pub(super) comm_self: Handle,
     pub(super) comm_null: Handle,
+    pub(super) type_null: Handle,
     pub(super) byte: Handle,
+    pub(super) packed: Handle,
+    pub(super) bitwise_and: Handle,
+    /// Words of 64 bits.
+    pub(super) word: Handle,
 }
 
 impl Types {
@@ -140,34 +151,70 @@ impl Types {
             comm_world: handle(c"ompi_mpi_comm_world", 0x4400_0000, 0x101),
             comm_self: handle(c"ompi_mpi_comm_self", 0x4400_0001, 0x102),
             comm_null: handle(c"ompi_mpi_comm_null", 0x0400_0000, 0x100),
+            type_null: handle(c"ompi_mpi_datatype_null", 0x0c00_0000, 0x200),
             byte: handle(c"ompi_mpi_byte", 0x4c00_010d, 0x247),
+            packed: handle(c"ompi_mpi_packed", 0x4c00_010f, 0x207),
+            bitwise_and: handle(c"ompi_mpi_op_band", 0x5800_0006, 0x28),
+            word: handle(c"ompi_mpi_uint64_t", 0x4c00_083e, 0x259),
         }
     }
 
     pub(super) fn of(&self, handle: Handle) -> Option<Type> {
-        found(&self.known, handle)
+        self.row(handle).map(|row| TYPES[row].3)
     }
 
     pub(super) fn op(&self, handle: Handle) -> Option<ReduceOp> {
+        self.op_row(handle).map(|row| OPS[row].3)
+    }
+
+    /// Returns the number of a type, which is equal in all processes.
+    pub(super) fn row(&self, handle: Handle) -> Option<usize> {
+        found(&self.known, handle)
+    }
+
+    /// Returns the number of an op, which is equal in all processes.
+    pub(super) fn op_row(&self, handle: Handle) -> Option<usize> {
         found(&self.ops, handle)
+    }
+
+    /// The pairs of a type and an op that combines it, if MPI and Roundelay have both: the handle and the number of
+    /// each, the elements, and the op.
+    pub(super) fn combined(&self) -> impl Iterator<Item = CombinedPair> {
+        self.known.iter().flat_map(|&(of, row)| {
+            self.ops.iter().filter_map(move |&(op, op_row)| {
+                let (elements, by) = (TYPES[row].3.elements, OPS[op_row].3);
+                elements.combined_by(by)?;
+                Some(CombinedPair { of: (of, row), op: (op, op_row), elements, by })
+            })
+        })
     }
 }
 
-/// Returns the rows' counterparts, sorted by handle. Rows that the library lacks are left out: no caller can name them.
-fn sorted<T: Copy>(
+/// A predefined type, and a predefined op that combines its values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CombinedPair {
+    pub(super) of: (Handle, usize),
+    pub(super) op: (Handle, usize),
+    pub(super) elements: Elements,
+    pub(super) by: ReduceOp,
+}
+
+/// Returns the rows' numbers, sorted by handle. Rows that the library lacks are left out: no caller can name them.
+fn sorted<T>(
     rows: &[Row<T>],
     handle: &dyn Fn(&CStr, Handle, Handle) -> Handle,
-) -> Vec<(Handle, T)> {
+) -> Vec<(Handle, usize)> {
     let mut all: Vec<_> = rows
         .iter()
-        .map(|(name, mpich, standard, what)| (handle(name, *mpich, *standard), *what))
+        .enumerate()
+        .map(|(row, (name, mpich, standard, _))| (handle(name, *mpich, *standard), row))
         .filter(|(handle, _)| *handle != 0)
         .collect();
     all.sort_unstable_by_key(|(handle, _)| *handle);
     all
 }
 
-fn found<T: Copy>(all: &[(Handle, T)], handle: Handle) -> Option<T> {
+fn found(all: &[(Handle, usize)], handle: Handle) -> Option<usize> {
     let at = all.binary_search_by_key(&handle, |(known, _)| *known).ok()?;
     Some(all[at].1)
 }

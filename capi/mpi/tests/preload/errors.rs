@@ -1,5 +1,6 @@
 //! Processes in which a library is missing or present twice: all calls are left to MPI, which is reported once.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -79,6 +80,39 @@ fn a_process_without_mpi_is_told_so() {
     let text = said(&output.expect("it starts"));
     assert!(text.contains("MPI_Init 16\nMPI_Allreduce 16\n"), "{text}");
     assert_eq!(text.matches("this process has no MPI library").count(), 1, "{text}");
+}
+
+/// What becomes of calls with wrong arguments: the codes' classes, and how often a handler is called.
+#[test]
+fn wrong_arguments_are_refused_as_by_mpi_alone() {
+    for program in compiled("arguments") {
+        let cases = |text: &str| {
+            let lines = text.lines().filter(|line| line.starts_with("rank ")).map(str::to_owned);
+            lines.collect::<BTreeSet<_>>()
+        };
+        let alone = cases(&program.plain(2));
+        assert!(alone.len() > 300, "{}: {} cases", program.name(), alone.len());
+        for take in ["all", "faster"] {
+            let text = program.taken(2, &[("ROUNDELAY_MPI_TAKE", take)]);
+            let with = cases(&text);
+            let differ: Vec<_> = alone.symmetric_difference(&with).collect();
+            assert!(differ.is_empty(), "{}, {take}: {differ:#?}", program.name());
+            assert!(take != "all" || taken(row(&text, "Allgatherv")) > 0, "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_passes_the_library_by_is_reported() {
+    for program in compiled("bypassing") {
+        let text = program.taken(2, &[]);
+        let line =
+            "no collective came through the library: the program opened MPI's library itself";
+        assert_eq!(text.matches(line).count(), 1, "{}:\n{text}", program.name());
+        assert_eq!(text.matches("roundelay:").count(), 1, "{}:\n{text}", program.name());
+        let text = program.taken(2, &[("ROUNDELAY_MPI", "off")]);
+        assert!(!text.contains("roundelay"), "{}:\n{text}", program.name());
+    }
 }
 
 #[test]

@@ -73,6 +73,13 @@ impl Compiled {
         text
     }
 
+    /// Runs the program on `nranks` ranks without the library; returns the printed text.
+    pub(crate) fn plain(&self, nranks: u32) -> String {
+        let (well, text) = self.mpi.run(&self.program, nranks, &[]);
+        assert!(well, "{} on {nranks} ranks, without the library:\n{text}", self.mpi.name);
+        text
+    }
+
     /// Runs the program as [`Self::taken`] does, and returns whether it ends well.
     pub(crate) fn launched(&self, nranks: u32, variables: &[(&str, &str)]) -> (bool, String) {
         // Without this library, too, Intel MPI gives wrong results where ranks describe data in several ways.

@@ -65,6 +65,15 @@ fn threads_call_at_once_on_communicators_of_their_own() {
 }
 
 #[test]
+#[ignore = "it copies gigabytes: it needs 9 GiB of memory and a minute"]
+fn a_value_that_no_int_counts_is_right() {
+    for program in compiled("long_type") {
+        let text = program.taken(2, &[ALL]);
+        assert!(text.contains("OK: ") && taken(row(&text, "Bcast")) == 1, "{text}");
+    }
+}
+
+#[test]
 fn an_algorithm_of_the_user_runs_where_it_can() {
     for program in compiled("collectives") {
         let own = ("ROUNDELAY_ALGORITHM", "Allreduce ..1M: HalvingDoublingAllReduce");

@@ -1,11 +1,32 @@
 /* Makes many calls of a few shapes, so that contests between MPI and the library begin, end and are obeyed, on a
  * communicator of all ranks and on parts of it, whose ranks are in contests of their own at once. Values are integers,
- * whose sums are exact, and other ones in each call. Floats of three ranks and more are in no contest. */
+ * whose sums are exact, and other ones in each call. Floats of three ranks and more are in no contest. Sums of small
+ * integers that overflow have equal bits in all calls: MPI's may saturate. */
 #include "check.h"
 
 enum { CALLS = 110, LARGEST = 1 << 19 };
 static int sent[LARGEST], got[LARGEST];
 static float from[1024], sums[1024];
+enum { SMALL = 67 };
+
+/* Adds up bytes of all ranks, as signed and as unsigned numbers. */
+static void small_sums(int turn) {
+    static signed char first[SMALL];
+    static unsigned char first_unsigned[SMALL];
+    signed char in[SMALL], out[SMALL];
+    unsigned char in_unsigned[SMALL], out_unsigned[SMALL];
+    memset(in, 100, sizeof in);
+    memset(in_unsigned, 200, sizeof in_unsigned);
+    MPI_Allreduce(in, out, SMALL, MPI_SIGNED_CHAR, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(in_unsigned, out_unsigned, SMALL, MPI_UNSIGNED_CHAR, MPI_SUM, MPI_COMM_WORLD);
+    if (turn == 0) {
+        memcpy(first, out, sizeof out);
+        memcpy(first_unsigned, out_unsigned, sizeof out_unsigned);
+    }
+    if (memcmp(first, out, sizeof out) || memcmp(first_unsigned, out_unsigned, sizeof out_unsigned))
+        fail("sum %d of bytes begins with %d and %d, the first one with %d and %d", turn, out[0], out_unsigned[0],
+             first[0], first_unsigned[0]);
+}
 
 static void calls_of(MPI_Comm comm, int count, int turn) {
     int rank, size;
@@ -35,6 +56,7 @@ int main(int argc, char **argv) {
         calls_of(MPI_COMM_WORLD, 4096, turn);
         calls_of(half, 1024, turn);
         if (turn % 2 == 0) calls_of(MPI_COMM_WORLD, 8, turn);
+        small_sums(turn);
         for (int i = 0; i < 1024; i++) from[i] = 1.0f / (float)(world_rank + i + 1);
         MPI_Allreduce(from, sums, 1024, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
         static float first[1024];
