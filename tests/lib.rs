@@ -125,7 +125,7 @@ macro_rules! library {
             trees {
                 TreesAllGather any [trees slices]
                 TreesReduceScatter any [trees slices]
-                TreesAllReduce any [trees slices]
+                TreesAllReduce any [trees slices at_once down]
                 TreesBroadcast any [root trees slices]
                 TreesReduce any [root trees slices]
             }

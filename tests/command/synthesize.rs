@@ -54,11 +54,47 @@ fn machines_reach_their_bound() {
 
 /// Links in one direction alone: an AllReduce goes up other trees than it comes down.
 #[test]
-fn an_all_reduce_over_links_of_one_direction_has_two_phases() {
+fn an_all_reduce_over_links_of_one_direction_has_other_trees_up_than_down() {
     let topology = "examples/topologies/ndv2_x2.links";
-    let text = page(&["AllReduce", "--topology", topology, "--bytes", "16M"]);
-    assert!(text.contains("TreesReduceScatter(trees: up_trees, slices)"), "{text}");
-    assert!(text.contains("TreesAllGather(trees: down_trees, slices)"), "{text}");
+    for trees in [&[][..], &["--trees", "1"]] {
+        let call = ["AllReduce", "--topology", topology, "--bytes", "1M"];
+        let text = page(&[&call[..], trees].concat());
+        let call = "TreesAllReduce(trees: up_trees, down: down_trees, slices, at_once: true)";
+        assert!(text.contains(call), "{text}");
+    }
+}
+
+/// Slow ranks around a fast one: a link that is free while data goes up carries data down.
+#[test]
+fn only_what_no_all_reduce_exceeds_is_an_optimum() {
+    let slow = TempFile::new("slow.links", b"ranks 4\n0 -- 1 1\n0 -- 3 3\n1 -- 3 2\n2 -- 3 3\n");
+    let args = ["AllReduce", "--topology", slow.path(), "--bytes", "1GB", "--format", "json"];
+    let json = roundelay(&[&["synthesize"], &args[..]].concat()).ends(0).json();
+    let text = json["page"].as_str().unwrap();
+    for line in [
+        "5 trees of all roots, up and then down: 83.3 % of the bound, the best that goes up trees",
+        "3 trees of all roots, up and down at once, the optimum: 100 % of the bound;",
+        "TreesAllReduce(trees, slices, at_once: true)",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(json["simulated"]["share_of_the_bound"].as_f64().unwrap() > 0.99, "{text}");
+    let file = TempFile::new("page.coll", text.as_bytes());
+    roundelay(&["run", file.path(), "-n", "4", "--count", "1000"]).ends(0);
+}
+
+/// A switch that sends more than it receives.
+#[test]
+fn one_way_links_of_a_switch_have_trees() {
+    let text = b"ranks 2\nswitch s0\ns0 -> 1 10\n0 -- s0 1\n1 -> 0 1\n";
+    let links = TempFile::new("switch.links", text);
+    for collective in ["AllGather", "ReduceScatter", "AllReduce", "Broadcast", "Reduce"] {
+        let text = page(&[collective, "--topology", links.path(), "--bytes", "1M"]);
+        assert!(text.contains("the optimum: 100 % of the bound"), "{text}");
+    }
+    let call = ["synthesize", "AllGather", "--topology", links.path(), "--trees", "1"];
+    let call = roundelay(&call).refused(2, "E0603");
+    assert!(call.err.contains("s0 sends more or less than it receives"), "{}", call.err);
 }
 
 #[test]

@@ -69,7 +69,9 @@ fn trees(program: &Path) -> Result<String, String> {
             call.extend(["--trees", &number]);
         }
         let found = json(program, &call)?;
-        let of = &found["found"][0];
+        // The page's: an AllReduce may go up trees and then down, or both at once.
+        let all = found["found"].as_array().ok_or("no trees")?;
+        let of = all.iter().find(|of| of["at_once"] == found["at_once"]).ok_or("no trees")?;
         let share = |value: &Value| value.as_f64().map(|share| format!("{:.1} %", 100.0 * share));
         let seconds = of["seconds"].as_f64().ok_or("no time")?;
         let simulated = share(&found["simulated"]["share_of_the_bound"]).unwrap_or_default();

@@ -15,12 +15,12 @@ pub(super) fn reserve(flags: &SynthesizeFlags) -> Result<(), Failure> {
     output::reserve(&[("--draw", flags.draw.as_deref())], flags.format == Format::Json)
 }
 
-/// Writes the picture of a packing, if it is asked for; `down` tells that the packing is that of the AllGather that ends
-/// an AllReduce.
-pub(super) fn write(run: &Synthesis<'_>, packing: &Packing, down: bool) -> Result<(), Failure> {
+/// Writes the picture of a packing, if it is asked for; of an AllReduce that goes up other trees than down, those down.
+pub(super) fn write(run: &Synthesis<'_>, packing: &Packing) -> Result<(), Failure> {
     let Synthesis { flags, topology, .. } = run;
     let Some(path) = &flags.draw else { return Ok(()) };
-    let collective = if down { Collective::AllGather } else { flags.collective };
+    let same = packing.up.is_empty();
+    let collective = if same { flags.collective } else { Collective::AllGather };
     let trees = TreeMarks::of(packing, collective, RankId(flags.root));
     output::write(path, &svg(topology, &Marks { cut: cut(topology), trees, ..Marks::default() }))
 }

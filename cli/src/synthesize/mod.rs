@@ -18,9 +18,10 @@ use roundelay_core::optimize::join;
 use roundelay_core::prove_source;
 use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::syntax::Source;
-use roundelay_core::topology::packing::{Packing, pack};
+use roundelay_core::topology::bounds::Fraction;
+use roundelay_core::topology::packing::{Packing, pack, pack_at_once};
 use roundelay_core::topology::steps::Size;
-use roundelay_core::topology::{Topology, bounds};
+use roundelay_core::topology::{Problem, Topology};
 use roundelay_export::trees::{TreesPage, streams};
 use serde::Serialize;
 
@@ -52,6 +53,8 @@ struct Found {
 struct FoundJson {
     /// The weights of the trees of a root together; for AllReduce, of all roots.
     trees_of_a_root: u64,
+    /// Of an AllReduce: whether data goes up and down at once.
+    at_once: bool,
     /// Different trees of all roots.
     trees: usize,
     /// The steps from a root to its farthest rank.
@@ -67,6 +70,9 @@ struct FoundJson {
 /// A simulated run.
 #[derive(Serialize)]
 struct Timed {
+    /// The order of the two ways of an AllReduce.
+    #[serde(skip)]
+    ways: &'static str,
     /// The slices into which the data of a tree is cut.
     slices: u32,
     seconds: f64,
@@ -91,49 +97,47 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
     if let Some(found) = in_rounds {
         return run.print_rounds(&found);
     }
-    let find = |trees: Option<u32>| {
+    let find = |trees: Option<u32>| -> Result<Vec<Found>, Problem> {
         progress::about(trees.map_or("the optimum".into(), |k| format!("{k} trees of a root")));
-        let start = Instant::now();
-        let found = pack(topology, nranks, flags.collective, RankId(flags.root), trees);
-        let seconds = start.elapsed().as_secs_f64();
-        found.map(|packing| Found { asked: trees, packing, seconds })
-    };
-    let found = match flags.trees.unwrap_or(Wanted::Optimum) {
-        Wanted::Optimum => find(None).map(|found| vec![found]),
-        Wanted::Number(trees) => find(Some(trees)).map(|found| vec![found]),
-        Wanted::Range(first, last) => {
-            (first..=last).map(Some).chain([None]).map(find).collect::<Result<Vec<_>, _>>()
+        let timed = |pack: &dyn Fn() -> Result<Packing, Problem>| {
+            let start = Instant::now();
+            let packing = pack()?;
+            Ok(Found { asked: trees, packing, seconds: start.elapsed().as_secs_f64() })
+        };
+        let root = RankId(flags.root);
+        let mut found = vec![timed(&|| pack(topology, nranks, flags.collective, root, trees))];
+        // Trees that reach the bound one way after the other do so at once, too.
+        let reached = found[0].as_ref().is_ok_and(|found| found.packing.share() >= 1.0);
+        if flags.collective == Collective::AllReduce && !reached {
+            found.push(timed(&|| pack_at_once(topology, nranks, trees)));
         }
+        // Links in one direction alone have no trees that go up and then down.
+        if found.iter().any(Result::is_ok) {
+            found.retain(Result::is_ok);
+        }
+        found.into_iter().collect()
     };
-    // Trees of an AllReduce use both directions of a cable alike. Where these differ, it goes up other trees than down.
-    let optimal = |found: &Vec<Found>| found.last().is_some_and(|best| best.packing.share() >= 1.0);
-    let phases = if found.as_ref().is_ok_and(optimal) { None } else { run.phases()? };
-    let faster = |[up, down]: &[Packing; 2]| {
-        let time = up.per_byte.plus(down.per_byte);
-        let one = found.as_ref().ok().and_then(|found| found.last());
-        one.is_none_or(|best| time < best.packing.per_byte)
+    let wanted = match flags.trees.unwrap_or(Wanted::Optimum) {
+        Wanted::Optimum => vec![None],
+        Wanted::Number(trees) => vec![Some(trees)],
+        Wanted::Range(first, last) => (first..=last).map(Some).chain([None]).collect(),
     };
-    let phases = phases.filter(faster);
-    let found = if phases.is_some() { Vec::new() } else { found? };
-    let trees = match (&phases, found.last()) {
-        (Some([up, down]), _) => Trees { packing: up, back: Some(down) },
-        (None, Some(best)) => Trees { packing: &best.packing, back: None },
-        (None, None) => unreachable!("a range of trees ends with the optimum"),
-    };
-    let timed = run.slices(&trees)?;
-    let slices = timed.as_ref().map_or(1, |timed| timed.slices);
+    let found: Result<Vec<Vec<Found>>, Problem> = wanted.into_iter().map(find).collect();
+    let found = found?;
+    let asked = found.last().map_or(0, Vec::len);
+    let found: Vec<Found> = found.into_iter().flatten().collect();
+    let last = found[found.len() - asked..].iter().map(|of| &of.packing);
+    let (packing, timed) = run.fastest(last.collect())?;
+    let slices = timed.first().map_or(1, |timed| timed.slices);
     let mut head = vec![run.title(), format!("Written by `{}`.", run.command())];
-    match trees.back {
-        None => head.extend(found.iter().map(|found| line(found, flags.collective))),
-        Some(down) => head.push(run.two_phases(trees.packing, down)),
-    }
-    head.extend(timed.as_ref().map(|timed| run.simulated(timed)));
-    let (text, algorithm) = run.page(&trees, slices, &head)?;
+    head.extend(found.iter().map(|found| run.line(found)));
+    head.extend(run.simulated(&timed));
+    let (text, algorithm) = run.page(packing, slices, &head)?;
     progress::about(format!("the proof of {}", algorithm.name()));
     if let Err(errors) = prove_source(&algorithm, nranks) {
         return Err(fault(&errors, &text));
     }
-    draw::write(&run, trees.back.unwrap_or(trees.packing), trees.back.is_some())?;
+    draw::write(&run, packing)?;
     match flags.format {
         Format::Human => print(text.trim_end()),
         Format::Json => {
@@ -143,32 +147,13 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
                 "topology": topology.name(),
                 "nranks": nranks,
                 "found": all,
-                "phases": if trees.back.is_some() { 2 } else { 1 },
-                "simulated": timed,
+                "at_once": packing.at_once,
+                "simulated": timed.first(),
                 "page": text,
             }));
         }
     }
     Ok(true)
-}
-
-/// The trees of a page: of one phase, or those up and those down.
-#[derive(Clone, Copy)]
-struct Trees<'a> {
-    packing: &'a Packing,
-    back: Option<&'a Packing>,
-}
-
-impl Trees<'_> {
-    fn streams(&self) -> u64 {
-        streams(self.packing) + self.back.map_or(0, streams)
-    }
-
-    /// The steps of the deepest tree.
-    fn depth(&self) -> u32 {
-        let all = [Some(self.packing), self.back].into_iter().flatten();
-        all.map(Packing::depth).max().unwrap_or(0)
-    }
 }
 
 /// The topology and the collective of a search.
@@ -179,39 +164,6 @@ struct Synthesis<'a> {
 }
 
 impl Synthesis<'_> {
-    /// Returns the trees of a ReduceScatter and of an AllGather, for an AllReduce.
-    fn phases(&self) -> Result<Option<[Packing; 2]>, Failure> {
-        if self.flags.collective != Collective::AllReduce {
-            return Ok(None);
-        }
-        let trees = match self.flags.trees {
-            Some(Wanted::Number(trees)) => Some(trees),
-            _ => None,
-        };
-        let of = |collective| pack(self.topology, self.nranks, collective, RankId(0), trees);
-        Ok(Some([of(Collective::ReduceScatter)?, of(Collective::AllGather)?]))
-    }
-
-    /// Returns a line about an AllReduce of two phases.
-    fn two_phases(&self, up: &Packing, down: &Packing) -> String {
-        let time = up.per_byte.plus(down.per_byte);
-        format!(
-            "ReduceScatter, then AllGather, {} and {} of a root: {} of the bound.",
-            count(up.per_root as usize, "tree"),
-            down.per_root,
-            percent(self.bound(&Trees { packing: up, back: Some(down) }) / time.value()),
-        )
-    }
-
-    /// The bound of the collective, in seconds a byte.
-    fn bound(&self, trees: &Trees<'_>) -> f64 {
-        match trees.back {
-            None => trees.packing.bound.value(),
-            Some(_) => bounds::bound(self.topology, self.nranks, self.flags.collective, RankId(0))
-                .map_or(0.0, |bound| bound.per_byte.value()),
-        }
-    }
-
     /// Prints a schedule in rounds, once it is proved.
     fn print_rounds(&self, found: &rounds::Found) -> Result<bool, Failure> {
         let mut head = vec![self.title(), format!("Written by `{}`.", self.command())];
@@ -301,7 +253,7 @@ impl Synthesis<'_> {
     /// Returns the page and its algorithm.
     fn page(
         &self,
-        trees: &Trees<'_>,
+        packing: &Packing,
         slices: u32,
         head: &[String],
     ) -> Result<(String, Configured), Failure> {
@@ -309,8 +261,7 @@ impl Synthesis<'_> {
         let page = TreesPage {
             collective: self.flags.collective,
             root: RankId(self.flags.root),
-            packing: trees.packing,
-            back: trees.back,
+            packing,
             topology: machine.is_text().then_some(&machine.topology),
             slices,
             head,
@@ -325,14 +276,45 @@ impl Synthesis<'_> {
         if self.topology.is_relative() { self.flags.bandwidth.unwrap_or(25e9) } else { 1.0 }
     }
 
+    /// Returns the packing of the least simulated time, and the simulated runs of all that may be faster than others, the
+    /// fastest first; none where no run is small enough to be simulated.
+    fn fastest<'t>(&self, mut all: Vec<&'t Packing>) -> Result<(&'t Packing, Vec<Timed>), Failure> {
+        all.sort_by_key(|packing| packing.per_byte);
+        let (mut best, mut runs) = (all[0], Vec::<Timed>::new());
+        for packing in all {
+            let least = self.least(packing.per_byte);
+            if runs.first().is_some_and(|known| known.seconds <= least) {
+                break;
+            }
+            let Some(timed) = self.slices(packing)? else { continue };
+            if runs.first().is_none_or(|known| timed.seconds < known.seconds) {
+                best = packing;
+                runs.insert(0, timed);
+            } else {
+                runs.push(timed);
+            }
+        }
+        Ok((best, runs))
+    }
+
+    /// The seconds of this time for each byte.
+    fn least(&self, per_byte: Fraction) -> f64 {
+        per_byte.value() * self.bytes() as f64 / self.bandwidth()
+    }
+
+    /// The bytes that a simulated run moves: those of the whole elements of the size.
+    fn bytes(&self) -> u64 {
+        let Self { flags, nranks, .. } = self;
+        let elements = count_of_size(flags.collective, *nranks, flags.bytes.bytes, 4);
+        flags.collective.bytes(elements, *nranks, 4)
+    }
+
     /// Returns the run of the least simulated time; `None` where no run is small enough to be simulated.
-    fn slices(&self, trees: &Trees<'_>) -> Result<Option<Timed>, Failure> {
-        let flags = self.flags;
-        let bandwidth = self.bandwidth();
-        let bytes = flags.bytes.bytes;
-        let streams = trees.streams();
+    fn slices(&self, packing: &Packing) -> Result<Option<Timed>, Failure> {
+        let bytes = self.bytes();
+        let streams = streams(&packing.trees);
         let moves = streams * u64::from(self.nranks);
-        let most = if trees.depth() > 1 { SLICES } else { 1 };
+        let most = if packing.depth() > 1 { SLICES } else { 1 };
         let halves = iter::successors(Some(most), |slices| Some(slices / 2).filter(|s| *s > 0));
         let fits = |slices: &u32| {
             let slices = u64::from(*slices);
@@ -342,7 +324,7 @@ impl Synthesis<'_> {
         let mut best: Option<(f64, u32)> = None;
         for slices in halves.filter(fits) {
             progress::about(count(slices as usize, "slice"));
-            let (text, algorithm) = self.page(trees, slices, &[])?;
+            let (text, algorithm) = self.page(packing, slices, &[])?;
             let seconds = self.timed(&algorithm, &text)?;
             if best.is_some_and(|(known, _)| seconds > known) {
                 break;
@@ -350,29 +332,69 @@ impl Synthesis<'_> {
             best = Some((seconds, slices));
         }
         let timed = best.map(|(seconds, slices)| {
-            // The time is that of whole elements.
-            let elements = count_of_size(flags.collective, self.nranks, bytes, 4);
-            let bytes = flags.collective.bytes(elements, self.nranks, 4);
-            let bound = self.bound(trees) * bytes as f64 / bandwidth;
+            let bound = self.least(packing.bound);
             let share_of_the_bound = if seconds > 0.0 { bound / seconds } else { 1.0 };
-            Timed { slices, seconds, algbw: bytes as f64 / seconds, share_of_the_bound }
+            let ways = self.ways(packing);
+            Timed { ways, slices, seconds, algbw: bytes as f64 / seconds, share_of_the_bound }
         });
         Ok(timed)
     }
 
-    /// Returns a line about a simulated time.
-    fn simulated(&self, timed: &Timed) -> String {
+    /// The order of the two ways of an AllReduce.
+    fn ways(&self, packing: &Packing) -> &'static str {
+        match self.flags.collective {
+            Collective::AllReduce if packing.at_once => ", up and down at once",
+            Collective::AllReduce => ", up and then down",
+            _ => "",
+        }
+    }
+
+    /// Returns a line about a simulated time, and about those that are longer.
+    fn simulated(&self, all: &[Timed]) -> Vec<String> {
+        let [timed, others @ ..] = all else { return Vec::new() };
         let b = if self.topology.is_relative() {
             format!(", with B = {} GB/s", short(self.bandwidth() / 1e9))
         } else {
             String::new()
         };
+        let of = |timed: &Timed| {
+            let us = short(timed.seconds * 1e6);
+            let ways =
+                if timed.ways.is_empty() { String::new() } else { format!("{},", timed.ways) };
+            format!("in {} a tree{ways} takes {us} us", count(timed.slices as usize, "slice"))
+        };
+        let share = percent(timed.share_of_the_bound);
+        let size = &self.flags.bytes.text;
+        let first = format!("Simulated, {size} {}{b}: {share} of the bound.", of(timed));
+        let longer = others
+            .iter()
+            .map(|timed| format!("Simulated, {size} {}: the page would be slower.", of(timed)));
+        iter::once(first).chain(longer).collect()
+    }
+
+    /// Returns a line about one number of trees.
+    fn line(&self, found: &Found) -> String {
+        let FoundJson { trees_of_a_root, trees, depth, share_of_the_bound: share, .. } =
+            figures(found);
+        let all_reduce = self.flags.collective == Collective::AllReduce;
+        let of = count(trees_of_a_root as usize, "tree");
+        let whose = if all_reduce { "all roots" } else { "a root" };
+        let ways = self.ways(&found.packing);
+        // Links of two equal directions leave no choice but the order of the two ways.
+        let equal = || self.topology.links() == self.topology.reversed().links();
+        let (best, of_which) = match found.asked {
+            Some(_) => ("", ""),
+            None if share >= 1.0 => (", the optimum", ""),
+            None if all_reduce && !found.packing.at_once && equal() => {
+                ("", ", the best that goes up trees and then down")
+            }
+            None => ("", ", the best that was found"),
+        };
         format!(
-            "Simulated, {} in {} a tree takes {} us{b}: {} of the bound.",
-            self.flags.bytes.text,
-            count(timed.slices as usize, "slice"),
-            short(timed.seconds * 1e6),
-            percent(timed.share_of_the_bound)
+            "{of} of {whose}{ways}{best}: {} of the bound{of_which}; {}, at most {} deep.",
+            percent(share),
+            count(trees, "different tree"),
+            count(depth as usize, "step"),
         )
     }
 }
@@ -392,25 +414,12 @@ fn read(text: &str) -> Result<Configured, Failure> {
     Ok(Configured::new(algorithm, &source))
 }
 
-/// Returns a line about one number of trees.
-fn line(found: &Found, collective: Collective) -> String {
-    let FoundJson { trees_of_a_root, trees, depth, share_of_the_bound, .. } = figures(found);
-    let of = count(trees_of_a_root as usize, "tree");
-    let best = if found.asked.is_none() { ", the optimum" } else { "" };
-    let whose = if collective == Collective::AllReduce { "all roots" } else { "a root" };
-    format!(
-        "{of} of {whose}{best}: {} of the bound; {}, at most {} deep.",
-        percent(share_of_the_bound),
-        count(trees, "different tree"),
-        count(depth as usize, "step"),
-    )
-}
-
 /// Returns the figures of one number of trees.
 fn figures(found: &Found) -> FoundJson {
     let Found { packing, seconds, .. } = found;
     FoundJson {
         trees_of_a_root: packing.per_root,
+        at_once: packing.at_once,
         trees: packing.trees.len(),
         depth: packing.depth(),
         share_of_the_bound: packing.share(),

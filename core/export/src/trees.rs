@@ -21,9 +21,6 @@ pub struct TreesPage<'a> {
     pub root: RankId,
     /// The trees, through all ranks.
     pub packing: &'a Packing,
-    /// For an AllReduce as ReduceScatter and AllGather: the trees of the AllGather, where `packing` has those of the
-    /// ReduceScatter.
-    pub back: Option<&'a Packing>,
     /// The topology in the language, where it has a text: the page then demands its links.
     pub topology: Option<&'a str>,
     /// The slices into which the data of a tree is cut, one behind the other.
@@ -47,7 +44,7 @@ impl TreesPage<'_> {
         let first = self.packing.trees.first();
         let nranks = first.map_or(1, |tree| tree.tree.parent.len());
         let (collective, name) = (self.collective, self.name());
-        let many = self.packing.trees.len() + self.back.map_or(0, |back| back.trees.len());
+        let many = self.packing.trees.len() + self.packing.up.len();
         let many = if many == 1 { "one tree".into() } else { format!("{many} trees") };
         let rooted = matches!(collective, Collective::Broadcast | Collective::Reduce);
         let _ = writeln!(
@@ -61,31 +58,28 @@ impl TreesPage<'_> {
         let slices = self.slices;
         let _ =
             writeln!(text, "pub algorithm {name}({root}slices: int = {slices}) -> {collective} {{");
-        match self.back {
-            None => {
-                text += &lists(self.packing, "");
-                let root = if rooted { "root, " } else { "" };
-                let _ = writeln!(
-                    text,
-                    "\n    Trees{collective}({root}trees, slices) on (input, output);"
-                );
-            }
-            Some(back) => {
-                text += &lists(self.packing, "up");
-                text += &lists(back, "down");
-                text += "\n    TreesReduceScatter(trees: up_trees, slices) on (input, output);\n";
-                text += "    TreesAllGather(trees: down_trees, slices) on (output, output);\n";
-            }
-        }
+        let Packing { trees, up, at_once, .. } = self.packing;
+        let names = if up.is_empty() {
+            text += &lists(trees, "");
+            "trees"
+        } else {
+            text += &lists(up, "up");
+            text += &lists(trees, "down");
+            "trees: up_trees, down: down_trees"
+        };
+        let root = if rooted { "root, " } else { "" };
+        let ways = if *at_once { ", at_once: true" } else { "" };
+        let call = format!("Trees{collective}({root}{names}, slices{ways})");
+        let _ = writeln!(text, "\n    {call} on (input, output);");
         text + "}\n"
     }
 }
 
 /// Returns the statements that give trees their name: `trees`, or `up_trees`.
-fn lists(packing: &Packing, which: &str) -> String {
-    let trees = &packing.trees;
+fn lists(trees: &[WeightedTree], which: &str) -> String {
     let nranks = trees.first().map_or(1, |tree| tree.tree.parent.len());
-    let turned = turned(trees, nranks);
+    // Those up and those down are pairs, in their order.
+    let turned = if which.is_empty() { turned(trees, nranks) } else { None };
     let listed = turned.as_deref().unwrap_or(trees);
     let (form, of) = match turned {
         Some(_) => ("turned", ", of the trees of rank 0; the other ranks have the same, turned"),
@@ -109,9 +103,9 @@ fn lists(packing: &Packing, which: &str) -> String {
     let weights = name("weights");
     let _ = writeln!(text, "    let {weights} = {};", list(&numbers));
     // Links are shared by streams: a stream for each unit of weight gives each tree its part of them.
-    let trees = format!("Trees::{form}({parents}, {weights})");
-    let even = streams(packing) > trees_of(packing);
-    let trees = if even { format!("Trees::even({trees})") } else { trees };
+    let given = format!("Trees::{form}({parents}, {weights})");
+    let even = streams(trees) > trees.len() as u64;
+    let trees = if even { format!("Trees::even({given})") } else { given };
     let _ = writeln!(text, "    let {all} = {trees};");
     text
 }
@@ -127,15 +121,11 @@ pub fn lowest_terms(weights: &[u64]) -> Vec<u64> {
     weights.iter().map(|weight| weight / common).collect()
 }
 
-fn trees_of(packing: &Packing) -> u64 {
-    packing.trees.len() as u64
-}
-
-/// Returns the streams of a rank on the page of a packing: one for each unit of weight, in lowest terms, unless these
+/// Returns the streams of a rank on the page of these trees: one for each unit of weight, in lowest terms, unless these
 /// are too many.
-pub fn streams(packing: &Packing) -> u64 {
-    let units: u64 = weights(&packing.trees).iter().sum();
-    if units <= STREAMS { units } else { trees_of(packing) }
+pub fn streams(trees: &[WeightedTree]) -> u64 {
+    let units: u64 = weights(trees).iter().sum();
+    if units <= STREAMS { units } else { trees.len() as u64 }
 }
 
 /// Returns a line with the parents of all ranks in a tree.

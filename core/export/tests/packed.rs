@@ -15,7 +15,7 @@ use roundelay_core::optimize::join;
 use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
-use roundelay_core::topology::packing::{Packing, pack};
+use roundelay_core::topology::packing::{Packing, pack, pack_at_once};
 use roundelay_core::{compile_with, prove};
 use roundelay_export::trees::TreesPage;
 use roundelay_library::SOURCES;
@@ -32,8 +32,7 @@ const COUNT: u64 = 1 << 16;
 fn proved(topology: &Topology, collective: Collective, root: RankId, packing: &Packing) {
     let n = topology.nranks();
     let head = &[];
-    let page =
-        TreesPage { collective, root, packing, back: None, topology: None, slices: 1, head }.text();
+    let page = TreesPage { collective, root, packing, topology: None, slices: 2, head }.text();
     let source = Source::from_text("packed.coll", page.as_str());
     let checked = compile_with(&source, Frontend::File, &Dependencies::library(SOURCES));
     let checked = checked.unwrap_or_else(|errors| panic!("{errors:#?}\n{page}"));
@@ -62,7 +61,13 @@ fn run(seed: u64, times: usize, most: u32) {
         let trees = Some(1 + random.below(4) as u32).filter(|_| tried % 3 == 0);
         let even = even(&topology);
         tried += 1;
-        let packing = match pack(&topology, n, collective, root, trees) {
+        let both = collective == AllReduce && tried % 2 == 0;
+        let found = if both {
+            pack_at_once(&topology, n, trees)
+        } else {
+            pack(&topology, n, collective, root, trees)
+        };
+        let packing = match found {
             Ok(packing) => packing,
             // Trees need ways through switches that send what they receive; of AllReduce, in both directions.
             Err(problem) => {

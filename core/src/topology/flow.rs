@@ -45,6 +45,11 @@ impl Network {
         self.arcs[arc].capacity = capacity;
     }
 
+    /// The flow over an arc.
+    pub fn flow(&self, arc: usize) -> u128 {
+        self.arcs[arc].capacity.saturating_sub(self.arcs[arc].left)
+    }
+
     /// Removes all flow.
     pub fn clear(&mut self) {
         for arc in &mut self.arcs {

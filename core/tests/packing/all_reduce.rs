@@ -1,8 +1,9 @@
-//! Trees of AllReduce, up and then down.
+//! Trees of AllReduce, up and then down, or both at once.
 
 use roundelay_core::collective::Collective::AllReduce;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::Topology;
+use roundelay_core::topology::packing::pack_at_once;
+use roundelay_core::topology::{Topology, links};
 
 use super::{machines, packed};
 
@@ -40,4 +41,20 @@ fn shares_on_machines() {
     assert_eq!(row(&machines::mi250(1), None), "7/1200 100.0 %");
     assert_eq!(row(&machines::a100(1), None), "7/1200 100.0 %");
     assert_eq!(row(&machines::a100(2), None), "3/520 100.0 %");
+}
+
+/// A link that is free while data goes up carries data down, so each link is full: no AllReduce is faster. For few trees,
+/// the second row is theirs up and then down.
+#[test]
+fn up_and_down_at_once_reaches_the_bound() {
+    let slow = links::read("slow", "ranks 4\n0 -- 1 1\n0 -- 3 3\n1 -- 3 2\n2 -- 3 3\n").unwrap();
+    let at_once = |topology: &Topology, trees| {
+        let packing = pack_at_once(topology, topology.nranks(), trees).unwrap();
+        format!("{} {:.1} %", packing.per_byte, 100.0 * packing.share())
+    };
+    assert_eq!(row(&slow, None), "2/5 83.3 %");
+    assert_eq!(at_once(&slow, None), "1/3 100.0 %");
+    let mesh = "full_mesh(8) without (0, 1)".parse().unwrap();
+    assert_eq!(at_once(&mesh, Some(3)), "1/3 77.8 %");
+    assert_eq!(row(&mesh, Some(3)), "2/3 38.9 %");
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::bounds::Fraction;
-use roundelay_core::topology::packing::{Packing, pack};
+use roundelay_core::topology::packing::{Packing, WeightedTree, pack, pack_at_once};
 use roundelay_core::topology::{NodeId, Topology};
 
 /// The data on each link.
@@ -30,6 +30,11 @@ fn packed(
     let packing = pack(topology, n, collective, root, trees)
         .unwrap_or_else(|problem| panic!("{collective} on {name}: {problem}"));
     check(topology, collective, root, &packing);
+    if collective == Collective::AllReduce {
+        let at_once = pack_at_once(topology, n, trees).expect("trees for both ways at once");
+        check(topology, collective, root, &at_once);
+        assert!(at_once.per_byte <= packing.per_byte, "{name}: {at_once:?}");
+    }
     if let Some(trees) = trees {
         assert_eq!(packing.per_root, u64::from(trees));
     }
@@ -44,33 +49,42 @@ fn check(topology: &Topology, collective: Collective, root: RankId, packing: &Pa
     let up = matches!(collective, Reduce | ReduceScatter);
     let rooted = matches!(collective, Broadcast | Reduce);
     let mut weights = vec![0; n as usize];
-    // The two phases of an AllReduce; of the others there is one.
+    // The two phases of an AllReduce; of the others, or if both are at once, there is one.
     let mut loads = [Loads::new(), Loads::new()];
     for tree in &packing.trees {
         assert!(tree.weight > 0);
         weights[tree.tree.root.index()] += tree.weight;
-        assert!(tree.tree.depths().is_some(), "{tree:?}");
-        for rank in topology.ranks() {
-            let routes = &tree.routes[rank.index()];
-            let Some(parent) = tree.tree.parent[rank.index()] else {
-                assert!(rank == tree.tree.root && routes.is_empty());
-                continue;
-            };
-            assert_eq!(routes.iter().map(|route| route.weight).sum::<u64>(), tree.weight);
-            for (phase, load) in loads.iter_mut().enumerate() {
-                if phase == 1 && collective != AllReduce {
+    }
+    // Trees, the direction of data, whether their ways are in the other direction, and the phase.
+    let mut passes = vec![(&packing.trees, up, false, 0)];
+    if collective == AllReduce {
+        let same = packing.up.is_empty();
+        let trees = if same { &packing.trees } else { &packing.up };
+        passes.push((trees, true, same, usize::from(!packing.at_once)));
+        let of = |tree: &WeightedTree| (tree.tree.root, tree.weight);
+        assert!(trees.iter().map(of).eq(packing.trees.iter().map(of)));
+    }
+    for (trees, up, turned, phase) in passes {
+        for WeightedTree { tree, weight, routes } in trees {
+            assert!(tree.depths().is_some(), "{tree:?}");
+            for rank in topology.ranks() {
+                let routes = &routes[rank.index()];
+                let Some(parent) = tree.parent[rank.index()] else {
+                    assert!(rank == tree.root && routes.is_empty());
                     continue;
-                }
-                let (from, to) = if up { (rank, parent) } else { (parent, rank) };
+                };
+                assert_eq!(routes.iter().map(|route| route.weight).sum::<u64>(), *weight);
+                let (from, to) = if up != turned { (rank, parent) } else { (parent, rank) };
                 for route in routes {
                     assert!(route.through.iter().all(|node| !topology.is_rank(*node)));
                     let ends = [from.into()].into_iter().chain(route.through.iter().copied());
                     let mut way: Vec<NodeId> = ends.chain([to.into()]).collect();
-                    if phase == 1 {
+                    if turned {
                         way.reverse();
                     }
                     for pair in way.windows(2) {
-                        *load.entry((pair[0], pair[1])).or_default() += u128::from(route.weight);
+                        let load = loads[phase].entry((pair[0], pair[1])).or_default();
+                        *load += u128::from(route.weight);
                     }
                 }
             }

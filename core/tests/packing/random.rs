@@ -4,7 +4,7 @@ use roundelay_core::collective::Collective::{
     AllGather, AllReduce, Broadcast, Reduce, ReduceScatter,
 };
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::packing::pack;
+use roundelay_core::topology::packing::{pack, pack_at_once};
 
 use super::graphs::{even, topology};
 use super::{check, packed};
@@ -12,7 +12,8 @@ use crate::dice::Random;
 
 fn run(seed: u64, times: u32) {
     let mut random = Random(seed);
-    let (mut tried, mut evens) = (0, 0);
+    let (mut tried, mut evens, mut at_once, mut reached) = (0, 0, [0, 0], 0);
+    let mut shares = Vec::new();
     while tried < times {
         let Some(topology) = topology(&mut random) else { continue };
         tried += 1;
@@ -21,19 +22,38 @@ fn run(seed: u64, times: u32) {
         let trees = Some(1 + random.below(4) as u32);
         let even = even(&topology);
         evens += u32::from(even);
-        let joined = |collective| match pack(&topology, n, collective, root, None) {
-            Ok(packing) => check(&topology, collective, root, &packing),
-            // Trees need ways through switches that send what they receive; of AllReduce, in both directions.
-            Err(problem) => {
-                assert_eq!(problem.code.as_str(), "E0603", "seed {seed}: {topology:?}");
-            }
-        };
         if topology.links().len() < 100 {
-            joined(AllReduce);
+            match pack(&topology, n, AllReduce, root, None) {
+                Ok(packing) => check(&topology, AllReduce, root, &packing),
+                // Trees up and then down need ways in both directions.
+                Err(problem) => {
+                    assert_eq!(problem.code.as_str(), "E0603", "seed {seed}: {topology:?}");
+                }
+            }
+            for trees in [None, trees] {
+                let found = match (pack_at_once(&topology, n, trees), trees) {
+                    (Err(problem), Some(_)) if problem.code.as_str() == "E0603" => continue,
+                    (found, _) => {
+                        found.unwrap_or_else(|p| panic!("seed {seed}: {p}: {topology:?}"))
+                    }
+                };
+                check(&topology, AllReduce, root, &found);
+                let least = found.per_byte == found.bound;
+                // All partitions are tried for their bound, and links that are equal both ways reach it.
+                if trees.is_none() && n <= 10 {
+                    let equal = topology.links() == topology.reversed().links();
+                    assert!(least || !equal, "seed {seed}: {found:?} on {topology:?}");
+                    at_once[usize::from(equal)] += 1;
+                    reached += u32::from(least && !equal);
+                    shares.push(found.share());
+                }
+            }
         }
         for collective in [AllGather, ReduceScatter, Broadcast, Reduce] {
+            // A part of the links of other switches: most often all that they are good for.
             if !even {
-                joined(collective);
+                let found = packed(&topology, collective, root, None);
+                shares.push(found.share());
                 continue;
             }
             let best = packed(&topology, collective, root, None);
@@ -42,8 +62,12 @@ fn run(seed: u64, times: u32) {
             assert!(few.per_byte >= best.per_byte);
         }
     }
-    println!("seed {seed}: {evens} even of {tried}");
-    assert!(evens > tried / 2);
+    shares.sort_by(f64::total_cmp);
+    println!(
+        "seed {seed}: {evens} even of {tried}; at once {at_once:?}, {reached} of the first at the bound; \
+         shares {shares:.3?}"
+    );
+    assert!(evens > tried / 2 && at_once[1] > tried / 10);
 }
 
 #[test]

@@ -274,8 +274,11 @@ proptest! {
         let turned = |parent: i64| if parent < 0 { -1 } else { (parent + root - other_root).rem_euclid(n) };
         let other = (0..n).map(|rank| turned(other[place(rank) as usize]));
         let weighted = [(Tree::parents(one), one_weight), (Tree::parents(other), other_weight)];
+        let down = Trees::turned(weighted.clone().into_iter().rev());
         let (trees, turned) = (Trees::of(weighted.clone()), Trees::turned(weighted));
-        let values = Values { root, trees, turned, slices, ..Values::plain(nranks as u32) };
+        let at_once = slices % 2 == 0;
+        let values =
+            Values { root, trees, turned, down, slices, at_once, ..Values::plain(nranks as u32) };
         assert_all_run("trees", &values, nranks as u32, point);
     }
 

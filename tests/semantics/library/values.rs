@@ -16,6 +16,8 @@ pub(super) struct Values {
     pub(super) trees: Trees,
     /// Trees of every root, for algorithms without one.
     pub(super) turned: Trees,
+    /// As many other trees of the same roots.
+    pub(super) down: Trees,
     pub(super) groups: Groups,
     pub(super) shares: Vec<i64>,
     pub(super) hubs: Vec<i64>,
@@ -30,6 +32,7 @@ pub(super) struct Values {
     pub(super) reorder: bool,
     pub(super) ring_inside: bool,
     pub(super) ring_across: bool,
+    pub(super) at_once: bool,
 }
 
 impl Values {
@@ -66,6 +69,7 @@ impl Values {
             tree: Tree::binary(0),
             trees: Trees::double_binary(0),
             turned: Trees::turned([(Tree::binary(0), 1)]),
+            down: Trees::turned([(Tree::chain(0), 1)]),
             groups: Groups::balanced(),
             shares: vec![1; nranks as usize],
             hubs: (0..nranks).collect(),
@@ -80,6 +84,7 @@ impl Values {
             reorder: false,
             ring_inside: false,
             ring_across: false,
+            at_once: false,
         }
     }
 
@@ -142,6 +147,8 @@ impl Values {
                     with(&|values| {
                         values.trees = Trees::of(trees.clone());
                         values.turned = Trees::turned(trees.clone());
+                        let down = trees.iter().map(|(_, weight)| (Tree::chain(root), *weight));
+                        values.down = Trees::turned(down);
                     })
                 };
                 all.map(both).to_vec()
@@ -167,13 +174,14 @@ impl Values {
                 let all = [(0..n).collect(), vec![n / 2], some];
                 all.map(|hubs: Vec<i64>| with(&|values| values.hubs.clone_from(&hubs))).to_vec()
             }
-            "parts" | "slices" | "credits" | "loops" | "pieces" => vec![self.clone()],
+            "down" | "parts" | "slices" | "credits" | "loops" | "pieces" => vec![self.clone()],
             "handshake" => flag(&|values, on| values.handshake = on),
             "near_first" => flag(&|values, on| values.near_first = on),
             "far_first" => flag(&|values, on| values.far_first = on),
             "reorder" => flag(&|values, on| values.reorder = on),
             "ring_inside" => flag(&|values, on| values.ring_inside = on),
             "ring_across" => flag(&|values, on| values.ring_across = on),
+            "at_once" => flag(&|values, on| values.at_once = on),
             _ => panic!("a parameter without values: {param}"),
         }
     }

@@ -5,7 +5,7 @@ use crate::topology::NodeId;
 
 /// Ways that are handed out in order; their weights sum to the capacity of the edge.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ways(Vec<Route>);
+pub(super) struct Ways(pub(super) Vec<Route>);
 
 impl Ways {
     /// A link: it passes through nothing.

@@ -21,10 +21,24 @@ pub(super) struct Wires {
     pub(super) capacity: Vec<u128>,
     /// Bytes a second (or multiples of B) of one grain.
     pub(super) grain: Fraction,
+    /// The wire in the other direction.
+    pub(super) back: Vec<Option<usize>>,
     /// The ranks that feed.
     pub(super) roots: Vec<usize>,
-    /// Whether roots have shares of their own choice, and trees are used in both directions.
-    pub(super) free: bool,
+    pub(super) passes: Passes,
+    /// The name of a switch that sends more or less than it receives.
+    uneven: Option<String>,
+}
+
+/// How often data passes along the trees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Passes {
+    /// Down from roots of equal shares, or up to them.
+    Once,
+    /// Up to roots with shares of their own choice, and then down.
+    Twice,
+    /// Up and down at once, in two halves of each link.
+    AtOnce,
 }
 
 /// Capacities in trees of weight 1.
@@ -36,7 +50,7 @@ pub(super) struct Scaled {
 }
 
 impl Wires {
-    pub(super) fn new(topology: &Topology, nranks: u32, roots: Vec<usize>, free: bool) -> Self {
+    pub(super) fn new(topology: &Topology, nranks: u32, roots: Vec<usize>, passes: Passes) -> Self {
         let (unit, whole) = flow::whole(topology);
         let outside = |node: NodeId| (nranks..topology.nranks()).contains(&node.0);
         let mut wires = BTreeMap::new();
@@ -46,23 +60,37 @@ impl Wires {
                 *wires.entry((link.from.0, link.to.0)).or_insert(0) += capacity;
             }
         }
+        let sum = |switch: usize, of: &dyn Fn(&(u32, u32)) -> u32| -> u128 {
+            let own = wires.iter().filter(|(ends, _)| of(ends) as usize == switch);
+            own.map(|(_, capacity)| capacity).sum()
+        };
+        let mut switches = topology.nranks() as usize..topology.nodes().len();
+        let uneven = switches.find(|node| sum(*node, &|ends| ends.0) != sum(*node, &|ends| ends.1));
         let grain = wires.values().fold(0, |all, capacity| gcd(all, *capacity)).max(1);
+        let ends: Vec<(u32, u32)> = wires.keys().copied().collect();
+        let back = ends.iter().map(|(from, to)| ends.binary_search(&(*to, *from)).ok());
         Self {
             nranks: nranks as usize,
             nodes: topology.nodes().len(),
-            ends: wires.keys().copied().collect(),
+            back: back.collect(),
+            ends,
             capacity: wires.values().map(|capacity| capacity / grain).collect(),
             grain: Fraction::new(grain, unit),
             roots,
-            free,
+            passes,
+            uneven: uneven.map(|switch| topology.nodes()[switch].name.clone()),
         }
+    }
+
+    /// Whether roots have shares of their own choice, and trees are used in both directions.
+    fn free(&self) -> bool {
+        self.passes != Passes::Once
     }
 
     /// Lowers capacities, until every switch sends as much as it receives: where one does not, both directions of
     /// its wires get the lesser capacity. Trees have no use for the rest, because a switch copies nothing. Where trees
     /// are used in both directions, all wires get the lesser capacity.
     fn balance(&self, capacity: &mut [u128]) {
-        let at: BTreeMap<_, _> = self.ends.iter().copied().zip(0..).collect();
         loop {
             let mut surplus = vec![(0_u128, 0_u128); self.nodes];
             for ((from, to), capacity) in self.ends.iter().zip(&*capacity) {
@@ -71,12 +99,12 @@ impl Wires {
             }
             let uneven = |node: u32| {
                 let (out, into) = surplus[node as usize];
-                self.free || node as usize >= self.nranks && out != into
+                self.free() || node as usize >= self.nranks && out != into
             };
             let mut changed = false;
             for (wire, &(from, to)) in self.ends.iter().enumerate() {
                 if uneven(from) || uneven(to) {
-                    let back = at.get(&(to, from)).map_or(0, |back: &usize| capacity[*back]);
+                    let back = self.back[wire].map_or(0, |back| capacity[back]);
                     changed |= back < capacity[wire];
                     capacity[wire] = capacity[wire].min(back);
                 }
@@ -87,14 +115,15 @@ impl Wires {
         }
     }
 
-    /// Returns the network of these capacities times `times`, and the node that feeds each root by `feed`.
+    /// Returns the network of these capacities times `times`, and the node that feeds each root by `feed`; the node behind
+    /// it has no arcs yet.
     pub(super) fn network(
         &self,
         capacity: &[u128],
         times: u128,
         feed: &[u128],
     ) -> (Network, usize) {
-        let mut network = Network::new(self.nodes + 1);
+        let mut network = Network::new(self.nodes + 2);
         for ((from, to), capacity) in self.ends.iter().zip(capacity) {
             network.arc(*from as usize, *to as usize, capacity * times);
         }
@@ -102,6 +131,18 @@ impl Wires {
             network.arc(self.nodes, *root, *feed);
         }
         (network, self.nodes)
+    }
+
+    /// Whether all links have two equal directions.
+    pub(super) fn equal(&self) -> bool {
+        let back = |back: &Option<usize>| back.map_or(0, |back| self.capacity[back]);
+        self.capacity.iter().zip(&self.back).all(|(one, other)| *one == back(other))
+    }
+
+    /// Returns the sum of the two directions of each wire.
+    pub(super) fn both_ways(&self, of: &[u64]) -> Vec<u64> {
+        let back = |back: &Option<usize>| back.map_or(0, |back| of[back]);
+        of.iter().zip(&self.back).map(|(one, other)| one + back(other)).collect()
     }
 
     /// Returns the greatest rate p / q at which each root can feed all ranks, at most `most`, in grains.
@@ -131,16 +172,26 @@ impl Wires {
 
     pub(super) fn apart(&self, rank: usize) -> Problem {
         let title = match self.roots[..] {
-            _ if self.free => "no trees in both directions reach all ranks".to_owned(),
+            _ if self.free() => "no trees in both directions reach all ranks".to_owned(),
             [root] => format!("no trees from rank {root} reach rank {rank}"),
             _ => format!("no trees from all ranks reach rank {rank}"),
         };
-        Problem::new(Code::Disconnected, title)
-            .note("trees pass through ranks of the run, and switches that send what they receive")
+        let problem = Problem::new(Code::Disconnected, title)
+            .note("trees pass through ranks of the run, and switches that send what they receive");
+        match &self.uneven {
+            None => problem,
+            Some(switch) => problem
+                .note(format!("{switch} sends more or less than it receives"))
+                .help("the optimum uses a part of its links: do not give the number of trees"),
+        }
     }
 
-    /// Returns the capacities for the most trees: `most` is the greatest rate of a root by the bound.
-    pub(super) fn optimum(&self, most: Fraction) -> Result<Scaled, Problem> {
+    /// Returns the capacities for the most trees, and those for the trees up, where these are others; and the rate that no
+    /// algorithm exceeds, in grains, where it is known. `most` is the greatest rate of a root by the bound.
+    pub(super) fn optimum(
+        &self,
+        most: Fraction,
+    ) -> Result<(Vec<Scaled>, Option<Fraction>), Problem> {
         let mut capacity = self.capacity.clone();
         self.balance(&mut capacity);
         let grains = most.num().checked_mul(self.grain.den());
@@ -149,22 +200,38 @@ impl Wires {
         if p == 0 {
             return Err(too_fine());
         }
-        if self.free {
-            let (room, shares) = self.best_shares(&capacity, (q, p))?;
-            return Scaled::new(room.into_iter().map(Some), &shares);
+        let whole = capacity == self.capacity;
+        let found = match self.passes {
+            _ if whole => None,
+            Passes::Once => self.parts(Fraction::new(p, q)),
+            Passes::Twice => None,
+            Passes::AtOnce => self.parts(Fraction::new(p, 2 * q)),
+        };
+        if let Some(parts) = found {
+            return Ok((parts, None));
+        }
+        if self.free() {
+            let (scaled, time) = self.best_shares(&capacity, (q, p))?;
+            let proved = whole && self.passes == Passes::AtOnce;
+            return Ok((vec![scaled], proved.then(|| Fraction::new(time.den(), time.num()))));
         }
         let (trees, per_grain) = self.rate(&capacity, (p, q))?;
         // Capacities times per_grain are whole trees; fewer where all have a common divisor.
         let common = capacity.iter().fold(trees, |all, capacity| gcd(all, *capacity));
         let room = capacity.iter().map(|c| (c / common).checked_mul(per_grain));
-        Scaled::new(room, &vec![trees / common; self.roots.len()])
+        let scaled = Scaled::new(room, &vec![trees / common; self.roots.len()])?;
+        Ok((vec![scaled], whole.then(|| Fraction::new(trees, per_grain))))
     }
 
     /// Returns the capacities for `trees` trees a root, or of all roots with shares of their own choice, where each wire
     /// carries whole trees.
     pub(super) fn fixed(&self, trees: u32) -> Result<Scaled, Problem> {
         let trees = u128::from(trees);
-        let enough = if self.free { trees } else { trees * self.roots.len() as u128 };
+        let enough = match self.passes {
+            Passes::Once => trees * self.roots.len() as u128,
+            Passes::Twice => trees,
+            Passes::AtOnce => 2 * trees,
+        };
         let mut speeds = self.capacity.clone();
         speeds.sort_unstable();
         speeds.dedup();
@@ -172,7 +239,7 @@ impl Wires {
         let mut best = Fraction::new(enough, 1);
         if self.carries(best, trees)?.is_none() {
             let apart = || self.rate(&self.balanced(best)?, (trees, 1)).map(|_| bug());
-            return Err(if self.free { self.apart(0) } else { apart().unwrap_or_else(|e| e) });
+            return Err(if self.free() { self.apart(0) } else { apart().unwrap_or_else(|e| e) });
         }
         // The least time ends with a tree on a wire of some speed.
         for speed in speeds {
@@ -193,29 +260,37 @@ impl Wires {
             }
         }
         let shares = self.carries(best, trees)?.ok_or_else(bug)?;
-        Scaled::new(self.balanced(best)?.into_iter().map(Some), &shares)
+        self.turned(self.balanced(best)?, &shares)
     }
 
-    /// Returns the whole trees that each wire carries within a time.
+    /// Returns the whole trees that each wire carries within a time; where data goes up and down at once, those of half a
+    /// wire, as near as whole trees can be, and exactly at switches.
     fn balanced(&self, time: Fraction) -> Result<Vec<u128>, Problem> {
         let whole = |c: &u128| Some(c.checked_mul(time.num())? / time.den());
         let whole: Option<Vec<_>> = self.capacity.iter().map(whole).collect();
-        let mut whole = whole.filter(|all| all.iter().all(|c| *c < flow::UNLIMITED >> 32));
-        self.balance(whole.as_mut().ok_or_else(too_fine)?);
-        whole.ok_or_else(too_fine)
+        let whole = whole.filter(|all| all.iter().all(|c| *c < flow::UNLIMITED >> 32));
+        let mut whole = whole.ok_or_else(too_fine)?;
+        self.balance(&mut whole);
+        if self.passes == Passes::AtOnce {
+            for ((from, to), whole) in self.ends.iter().zip(&mut whole) {
+                let between_ranks = (*from.max(to) as usize) < self.nranks;
+                *whole = (*whole + u128::from(between_ranks && from < to)) / 2;
+            }
+        }
+        Ok(whole)
     }
 
     /// Returns the trees of each root, if all can be sent within a time.
-    fn carries(&self, time: Fraction, trees: u128) -> Result<Option<Vec<u128>>, Problem> {
+    fn carries(&self, time: Fraction, trees: u128) -> Result<Option<Vec<i128>>, Problem> {
         let room = self.balanced(time)?;
-        if self.free {
+        if self.free() {
             return Ok(self.shares(&room, trees).ok());
         }
         let feed = vec![trees; self.roots.len()];
         let (mut network, source) = self.network(&room, 1, &feed);
         let all = feed.iter().sum();
         let fed = (0..self.nranks).all(|rank| network.max_flow(source, rank, all) == all);
-        Ok(fed.then_some(feed))
+        Ok(fed.then(|| vec![trees as i128; feed.len()]))
     }
 }
 
@@ -225,7 +300,10 @@ fn terms(fraction: Fraction) -> (u128, u128) {
 
 impl Scaled {
     /// Weights with room for sums, so that no later sum of them overflows.
-    fn new(room: impl Iterator<Item = Option<u128>>, trees: &[u128]) -> Result<Self, Problem> {
+    pub(super) fn new(
+        room: impl Iterator<Item = Option<u128>>,
+        trees: &[u128],
+    ) -> Result<Self, Problem> {
         let whole = |c: Option<u128>| u64::try_from(c?).ok();
         let room: Option<Vec<u64>> = room.map(whole).collect();
         let trees: Option<Vec<u64>> = trees.iter().map(|c| whole(Some(*c))).collect();
