@@ -208,7 +208,8 @@ mod tests {
         // A guest without an end of its line cannot fill the memory.
         let mut endless = connect();
         endless.write_all(word.as_bytes()).expect("it is open");
-        let sent = (0..64).take_while(|_| endless.write_all(&[b'x'; 1 << 16]).is_ok()).count();
+        let part = vec![b'x'; 1 << 16];
+        let sent = (0..64).take_while(|_| endless.write_all(&part).is_ok()).count();
         assert!(sent < 64, "{sent} parts of 64 KiB");
         assert!(guests.try_recv().is_err());
     }
@@ -230,7 +231,7 @@ mod tests {
         thread::scope(|scope| {
             scope.spawn(|| {
                 while goes_on() {
-                    drop(connect())
+                    drop(connect());
                 }
             });
             scope.spawn(|| {

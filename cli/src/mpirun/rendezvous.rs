@@ -30,7 +30,7 @@ impl Rendezvous {
     /// Listens: where all ranks are on this host, only on its loopback interface.
     pub(super) fn open(is_one_host: bool) -> Result<Self, Failure> {
         let address = if is_one_host { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
-        let listener = TcpListener::bind((address, 0)).map_err(refused)?;
+        let listener = TcpListener::bind((address, 0)).map_err(|error| refused(&error))?;
         // Part of each id is a secret that cannot be guessed.
         let word = UniqueId::new()?.to_hex()[32..96].to_owned();
         Ok(Self(Door { listener, word, limit: LINE }))
@@ -53,13 +53,15 @@ impl Rendezvous {
     /// Answers from now on, for as long as this process lives.
     pub(super) fn serve(self) -> Result<(), Failure> {
         let (sender, guests) = channel();
-        thread::Builder::new().spawn(move || answer(&guests)).map_err(refused)?;
-        thread::Builder::new().spawn(move || self.0.open(&sender)).map_err(refused)?;
+        thread::Builder::new().spawn(move || answer(&guests)).map_err(|error| refused(&error))?;
+        thread::Builder::new()
+            .spawn(move || self.0.open(&sender))
+            .map_err(|error| refused(&error))?;
         Ok(())
     }
 }
 
-fn refused(error: io::Error) -> Failure {
+fn refused(error: &io::Error) -> Failure {
     Failure::usage(Code::SystemRefused, format!("the hosts have no place to meet: {error}"))
 }
 
