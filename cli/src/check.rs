@@ -303,7 +303,7 @@ fn prove_each(
                     WithRoot::Proved { root, ops }
                 }
                 Err(errors) if errors.iter().all(|e| e.code.refuses()) => {
-                    refusal = Some(errors);
+                    refusal.get_or_insert(errors);
                     WithRoot::Refused
                 }
                 Err(errors) => {

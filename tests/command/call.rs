@@ -107,7 +107,7 @@ impl TempFile {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).expect("a temporary file");
-        Self { path, folder: folder }
+        Self { path, folder }
     }
 
     pub(super) fn path(&self) -> &str {

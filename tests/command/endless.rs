@@ -36,11 +36,17 @@ fn a_source_has_a_limit_that_can_be_set() {
     assert!(code == 1 && err.contains("E0122") && err.contains("more than 250 bytes"), "{err}");
 }
 
-/// A page in a folder, with the folder.
+/// Returns the lines that use files.
+fn lines(uses: &[&str]) -> String {
+    uses.iter().map(|path| format!("use \"{path}\";\n")).collect::<Vec<_>>().concat()
+}
+
+/// A page in a folder of its own that uses files.
 fn page(uses: &[&str]) -> TempFile {
-    let uses: String = uses.iter().map(|path| format!("use \"{path}\";\n")).collect();
-    let text =
-        format!("{uses}pub algorithm A() -> AllReduce {{ copy(local.input, local.output); }}\n");
+    let text = format!(
+        "{}pub algorithm A() -> AllReduce {{ copy(local.input, local.output); }}\n",
+        lines(uses)
+    );
     TempFile::new("page.coll", text.as_bytes())
 }
 
@@ -131,8 +137,7 @@ fn a_used_file_is_compiled_once() {
         let (hard, soft) = (format!("h{next}"), format!("s{next}"));
         std::os::unix::fs::symlink(folder.join(&next), folder.join(&soft)).expect("a link");
         let uses = [&*next, &format!("./{next}"), &format!("c/../{next}"), &hard, &soft];
-        let uses: String = uses.iter().map(|path| format!("use \"{path}\";\n")).collect();
-        let text = format!("{uses}{}", right.replace("B()", &format!("B{level}()")));
+        let text = format!("{}{}", lines(&uses), right.replace("B()", &format!("B{level}()")));
         std::fs::write(folder.join(format!("u{level}.coll")), text).expect("a file");
     }
     std::fs::create_dir(folder.join("c")).expect("a folder");

@@ -7,7 +7,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use lsp_types::Uri;
 use roundelay::Algorithm as _;
 use roundelay_core::check::CheckedSource;
-use roundelay_core::diagnostics::{Diagnostic, Finding};
+use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::expansion;
 use roundelay_core::layout::roots::{self, RootsAt, WithRoot};
 use roundelay_core::layout::{Configured, Limits};
@@ -149,8 +149,15 @@ impl ProofAt {
         let (mut own, mut fails) = (None, false);
         let roots = algorithm.roots().each(nranks, roots::MOST_OPS, |root| {
             let with = algorithm.with_root(root);
-            let Ok(schedule) = with.schedule_within(nranks, Limits::EXPANSION) else {
-                return WithRoot::Refused;
+            let schedule = match with.schedule_within(nranks, Limits::EXPANSION) {
+                Ok(schedule) => schedule,
+                Err(found) if found.iter().all(|found| found.code.refuses()) => {
+                    return WithRoot::Refused;
+                }
+                Err(found) => {
+                    fails |= found.iter().any(|found| found.code != Code::StepLimit);
+                    return WithRoot::Ended;
+                }
             };
             let (root, ops) = (schedule.root, schedule.ops.len() as u64);
             let proof = ProvedSchedule::new(schedule);
@@ -197,11 +204,17 @@ fn certificate(
     };
     let (name, ranks) = (algorithm.name(), count(at.nranks as usize, "rank"));
     let certificate = Certificate::direct(proved, Signals::default());
-    let whole = if every.is_proved() { every.line() } else { format!("proved at {ranks}") };
+    let proofs = std::slice::from_ref(&at.roots);
+    let with = if at.roots.is_partial() {
+        format!(" with {}", roots::text(proofs))
+    } else {
+        String::new()
+    };
+    let whole = if every.is_proved() { every.line() } else { format!("proved at {ranks}{with}") };
     let verdict = format!("{whole} · {}", certificate.brief());
     let mut lines = vec![format!("proved {name} at {ranks}"), every.line()];
     let any_order = every.holds_in_any_order(&[at.nranks]);
-    let values = algorithm.held(source, std::slice::from_ref(&at.roots), any_order);
+    let values = algorithm.held(source, proofs, any_order);
     lines.extend((!values.is_empty()).then(|| format!("for {}", values.join(", "))));
     lines.extend(certificate.lines(true));
     (verdict, lines)
