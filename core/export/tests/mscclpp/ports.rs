@@ -267,6 +267,34 @@ fn flushes_by_version() {
     assert_eq!(ends.map(|plan| warnings(&plan)), [[returns], [waits]]);
 }
 
+/// Puts of two sizes are two ops, and each thread waits for its own flushes: no `nop` is needed between them.
+#[test]
+fn flushes_of_two_threads() {
+    let wide = |letter: &str, at: usize| json!({"type": letter, "index": at, "size": 2});
+    let far_wide = |at: usize| json!({"buffer_id": 0, "index": at, "size": 2});
+    let flushes = |ids: &[usize]| {
+        plan(&json!({"inplace": false}), |_| {
+            let own = [chunk("i", 0), chunk("i", 1)];
+            let twice = [wide("i", 0), wide("i", 0)];
+            let sum = |at: usize| data("re", &[own[at].clone(), chunk("s", at)], &[chunk("o", at)]);
+            let sends = vec![
+                sent("pwsf", &own, &[far(0, 0), far(0, 1)], ids),
+                sent("pwsf", &twice, &[far_wide(2), far_wide(4)], ids),
+            ];
+            let wait = |id: &usize| [port("wait", &[*id]), nop()];
+            let waits: Vec<Json> = ids.iter().chain(ids).flat_map(wait).collect();
+            vec![[talk(), sends, waits, vec![sum(0), sum(1), nop()], talk()].concat()]
+        })
+    };
+    for ids in [[0, 1], [0, 0]] {
+        let mut plan = flushes(&ids);
+        for gpu in 0..2 {
+            plan["gpus"][gpu]["scratch_chunks"] = json!(6);
+        }
+        assert_eq!(told(&plan), [], "{ids:?}");
+    }
+}
+
 /// Puts that were merged: two threads enter on one channel. Which of them is first is open, but both signals come.
 #[test]
 fn two_threads_on_one_channel() {

@@ -119,7 +119,6 @@ fn of_block(
             done: flush.then(|| word(OpKind::Post, DONE)),
         };
         queue.open.push(entry);
-        waited |= flush;
     }
     for queue in &mut queues {
         queue.close(wrong);
@@ -264,11 +263,11 @@ pub(super) fn unread(
                     if this.kind != OpKind::Move {
                         continue;
                     }
-                    let own = matches!(
-                        schedule.region(schedule.srcs(this)[0]).buffer,
-                        Buffer::Scratch(_)
-                    );
-                    let by = round + u32::from(own && rounds > 1);
+                    let halves = match schedule.region(schedule.srcs(this)[0]).buffer {
+                        Buffer::Scratch(id) => schedule.scratch[id.index()].slots > 1,
+                        _ => false,
+                    };
+                    let by = round + u32::from(halves);
                     if known.get(by as usize).is_some_and(|known| !known[op.index()]) {
                         found.push(this.at);
                     }

@@ -67,7 +67,10 @@ impl Stretch {
     /// Takes a signal: it comes after its own thread's waits and after the packets that all threads have waited for, and
     /// before everything else.
     fn post(&mut self, step: MscclppStep) -> Result<(), Box<Diagnostic>> {
-        let own = |other: &MscclppStep| other.waits() && other.thread == step.thread;
+        // The end of a flush tells of nothing but a put of this rank, so it may stay behind.
+        let own = |other: &MscclppStep| {
+            other.waits() && other.thread == step.thread && !matches!(other.what, StepAction::Flush)
+        };
         let open = self.waits.iter().any(own);
         if open && !self.moved.is_empty() {
             return Err(Box::new(unsynchronized(&step, "a wait, data and a signal")));
