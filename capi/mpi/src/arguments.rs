@@ -1,100 +1,19 @@
-//! The rules of arguments: one table for all collectives. A call that breaks one goes to MPI as it is, which reports
-//! the error or does not.
+//! The rules of arguments: one table for all collectives ([`rules`]). A call that breaks one goes to MPI as it is,
+//! which reports the error or does not.
 //!
 //! Most rules are MPI's in every library. Some libraries take what others refuse: one buffer for both sides, and types
 //! that are not committed. A call of one rank that such a library takes must not be left to MPI alone, while the other
 //! ranks make it here, so these are found out when MPI begins ([`Refusals`]).
 
-use std::ffi::c_void;
-
 use roundelay::{DType, ReduceOp};
-use roundelay_kernels::mpi::{Handle, Mpi};
+use roundelay_kernels::mpi::Mpi;
 
-use crate::call::{BlockArrays, MpiCall, MpiCollective, RankNumbers, Values};
-use crate::pass::pass;
+use crate::call::{BlockArrays, MpiCall, MpiCollective, Values};
+use crate::refusals::{Refusal, Refusals};
+use crate::rules::{Apart, Counts, Givers, Rules, SideRules, rules};
 use crate::seats::Seat;
 use crate::types::{self, TypeLayout};
 use crate::why::Why;
-
-/// The ranks that give a buffer, or may give `MPI_IN_PLACE` for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Givers {
-    None,
-    All,
-    Root,
-}
-
-/// How the values of a side are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Counts {
-    /// The side is one block.
-    Block,
-    /// The side is a block for each rank, all of one count.
-    Each,
-    /// The side is a block for each rank, with a count for each.
-    List,
-    /// The side is one block, with this rank's count of the side that is sent.
-    OfList,
-}
-
-/// The rules of a side.
-#[derive(Clone, Copy, Debug)]
-struct SideRules {
-    givers: Givers,
-    in_place: Givers,
-    counts: Counts,
-}
-
-/// The block of one side that must not lie where the other side lies, where all types and counts are equal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Apart {
-    /// No library looks.
-    Never,
-    /// Both buffers have one address.
-    Buffers,
-    /// What a rank sends is its own block of what it receives.
-    OfReceived,
-    /// What a rank receives is its own block of what it sends.
-    OfSent,
-}
-
-/// The rules of a collective.
-#[derive(Clone, Copy, Debug)]
-struct Rules {
-    send: SideRules,
-    recv: SideRules,
-    apart: Apart,
-}
-
-const fn side(givers: Givers, in_place: Givers, counts: Counts) -> SideRules {
-    SideRules { givers, in_place, counts }
-}
-
-/// Returns the rules of a collective.
-#[rustfmt::skip]
-const fn rules(what: MpiCollective) -> Rules {
-    use Apart::{Buffers, Never, OfReceived, OfSent};
-    use Counts::{Block, Each, List, OfList};
-    use Givers::{All, None, Root};
-    use MpiCollective as M;
-    let (send, recv, apart) = match what {
-        M::Allreduce          => (side(All, All, Block), side(All, None, Block), Buffers),
-        M::Reduce             => (side(All, Root, Block), side(Root, None, Block), Buffers),
-        M::ReduceScatterBlock => (side(All, All, Each), side(All, None, Block), Buffers),
-        M::ReduceScatter      => (side(All, All, List), side(All, None, OfList), Buffers),
-        M::Bcast              => (side(None, None, Block), side(All, None, Block), Never),
-        M::Allgather          => (side(All, All, Block), side(All, None, Each), OfReceived),
-        M::Allgatherv         => (side(All, All, Block), side(All, None, List), OfReceived),
-        M::Gather             => (side(All, Root, Block), side(Root, None, Each), OfReceived),
-        M::Gatherv            => (side(All, Root, Block), side(Root, None, List), OfReceived),
-        M::Scatter            => (side(Root, None, Each), side(All, Root, Block), OfSent),
-        M::Scatterv           => (side(Root, None, List), side(All, Root, Block), OfSent),
-        M::Alltoall           => (side(All, All, Each), side(All, None, Each), Buffers),
-        M::Alltoallv          => (side(All, All, List), side(All, None, List), Buffers),
-        M::Barrier            => (side(None, None, Block), side(None, None, Block), Never),
-    };
-    Rules { send, recv, apart }
-}
 
 /// The arguments of a call that breaks no rule.
 #[derive(Clone, Debug)]
@@ -280,85 +199,8 @@ impl Look<'_> {
 /// The bytes of a block that no memory has: sums of such lengths stay far from the ends of 64 bits.
 const MOST: u64 = 1 << 46;
 
-/// Returns the bytes of so many values.
+/// Returns the bytes of a number of values.
 fn fits(count: i64, kind: TypeLayout) -> Result<u64, Why> {
     let bytes = u64::try_from(count).ok().and_then(|count| count.checked_mul(kind.size));
     bytes.filter(|bytes| *bytes < MOST).ok_or(Why::Argument)
-}
-
-/// A mistake that some MPI libraries take, and others refuse.
-#[derive(Clone, Copy, Debug)]
-enum Refusal {
-    /// One buffer for both sides.
-    OneBuffer,
-    /// One buffer for both sides, of one value.
-    OneValue,
-    /// A type that is sent, and is not committed.
-    Sent,
-    /// A type that is received, and is not committed.
-    Received,
-}
-
-/// The mistakes that this MPI library refuses in each collective: a bit for each.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Refusals([u16; 4]);
-
-impl Refusals {
-    /// Makes each mistake once, on a communicator of this process alone, whose calls return errors. A library that
-    /// refuses a mistake does so before it looks at the data, and a library that takes it has data to copy.
-    pub(crate) fn of(mpi: &Mpi, own: Handle) -> Self {
-        let mut all = Self::default();
-        let raw = types::not_committed(mpi).filter(|raw| !types::is_committed(mpi, *raw));
-        let byte = mpi.byte();
-        for what in MpiCollective::ALL {
-            let Rules { send, recv, apart } = rules(what);
-            let mut tried = Vec::new();
-            if apart != Apart::Never {
-                tried.extend([(Refusal::OneBuffer, [byte; 2]), (Refusal::OneValue, [byte; 2])]);
-            }
-            if let Some(raw) = raw.filter(|_| !what.combines()) {
-                let mistakes = [
-                    (send.givers, (Refusal::Sent, [raw, byte])),
-                    (recv.givers, (Refusal::Received, [byte, raw])),
-                ];
-                let given = mistakes.into_iter().filter(|(givers, _)| *givers != Givers::None);
-                tried.extend(given.map(|(_, mistake)| mistake));
-            }
-            for (refusal, types) in tried {
-                if is_refused(mpi, own, what, refusal, types) {
-                    all.0[refusal as usize] |= 1 << what as u16;
-                }
-            }
-        }
-        if let Some(raw) = raw {
-            types::free(mpi, raw);
-        }
-        all
-    }
-
-    fn refuses(self, refusal: Refusal, what: MpiCollective) -> bool {
-        self.0[refusal as usize] >> what as u16 & 1 != 0
-    }
-}
-
-/// Whether MPI refuses a call of this process alone that has a mistake, with values of these types.
-fn is_refused(
-    mpi: &Mpi,
-    own: Handle,
-    what: MpiCollective,
-    refusal: Refusal,
-    types: [Handle; 2],
-) -> bool {
-    let one_buffer = matches!(refusal, Refusal::OneBuffer | Refusal::OneValue);
-    let (count, place) = (if matches!(refusal, Refusal::OneBuffer) { 2 } else { 1 }, 0);
-    let numbers = |at: &i32| RankNumbers { at: std::ptr::from_ref(at).cast(), wide: false };
-    let arrays = BlockArrays { counts: numbers(&count), places: numbers(&place) };
-    let mut data = [0_u8; 4];
-    let first: *mut c_void = data.as_mut_ptr().cast();
-    let second = first.wrapping_byte_add(if one_buffer { 0 } else { 2 });
-    let values = |at, of| Values { at, count: count.into(), of };
-    let (send, recv) = (values(first, types[0]), values(second, types[1]));
-    let op = mpi.bitwise_and();
-    let call = MpiCall { what, send, recv, op, root: 0, comm: own, arrays: [arrays; 2] };
-    pass(mpi.functions(), &call, false) != 0
 }

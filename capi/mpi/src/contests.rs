@@ -1,5 +1,6 @@
-//! Contests between MPI and the library: a communicator that makes many calls of a shape has some of them made by each, and
-//! then leaves them to the faster one. A shape is a collective and the power of two that the bytes of a block reach.
+//! Contests between MPI and the library: a communicator that makes many calls of a shape has some of them made by each,
+//! and then leaves them to the faster one. A shape is a collective and the power of two that the bytes of a block
+//! reach.
 //!
 //! All ranks decide alike: they make the calls of a communicator in one order, so the same calls are on trial, and they
 //! compare times that they have agreed on.

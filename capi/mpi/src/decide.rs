@@ -56,7 +56,7 @@ pub(crate) fn decide(
     }
     let here = job.here.as_ref().map_err(|why| Why::All(why.to_string()))?;
     let given = given(mpi, seat, here.refusals, asked)?;
-    // What MPI combines in another way would change a program's results from one call to the next.
+    // Values that MPI combines in another way would change a program's results from one call to the next.
     let by_time = if asked.what.combines() {
         here.arithmetic.is_same(mpi, asked.recv.of, asked.op).ok_or(Why::Type)?
     } else {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use roundelay::{Options, World};
 use roundelay_kernels::mpi::{Mpi, MpiArithmetic};
 
-use crate::arguments::Refusals;
 use crate::own;
+use crate::refusals::Refusals;
 use crate::rendezvous::{self, Known};
 
 /// The time that ranks wait for other ranks of the host, which may lack this library.

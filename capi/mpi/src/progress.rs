@@ -15,7 +15,7 @@ thread_local! {
     static CALLING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The request of a receive that nobody sends to, on the library's own communicator.
+/// The request of a receive without a sender, on the library's own communicator.
 static ASKED: Mutex<Option<Handle>> = Mutex::new(None);
 
 /// Does `then`, in which this thread may call MPI.

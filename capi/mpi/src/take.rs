@@ -198,7 +198,7 @@ impl Taking<'_> {
             (Some(blocks), _) => unsafe {
                 blocks.output.as_ref().map(|output| output.packed(mpi)).transpose()
             },
-            // SAFETY: as above.
+            // SAFETY: MPI has written it, and the call is not over.
             (None, Some(side)) => unsafe { side.packed() }.map(Some),
             (None, None) => Ok(None),
         };

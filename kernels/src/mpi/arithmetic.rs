@@ -107,7 +107,7 @@ fn is_same(mpi: &Mpi, pair: &CombinedPair) -> bool {
     };
     let pairs = values.iter().flat_map(|a| values.iter().map(move |b| (*a, *b)));
     let (first, second): (Vec<u64>, Vec<u64>) = pairs.filter(|(a, b)| !is_open(*a, *b)).unzip();
-    let (first, second) = (Operand::new(dtype, &first), Operand::new(dtype, &second));
+    let (first, second) = (ElementBits::new(dtype, &first), ElementBits::new(dtype, &second));
     let size = dtype.size();
     PIECES.into_iter().all(|piece| {
         let (mut ours, mut theirs) = (second.clone(), second.clone());
@@ -139,12 +139,12 @@ fn is_same(mpi: &Mpi, pair: &CombinedPair) -> bool {
 
 /// Elements in memory that is aligned for all types.
 #[derive(Clone)]
-struct Operand {
+struct ElementBits {
     words: Vec<u64>,
     len: usize,
 }
 
-impl Operand {
+impl ElementBits {
     fn new(dtype: DType, elements: &[u64]) -> Self {
         let bytes =
             elements.iter().flat_map(|bits| bits.to_le_bytes().into_iter().take(dtype.size()));
@@ -227,11 +227,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operands_have_the_elements_that_they_are_made_of() {
+    fn elements_are_those_that_were_given() {
         for dtype in [DType::I8, DType::U32, DType::F32, DType::F64] {
             let values = values(dtype, false);
             let odd = &values[1..];
-            assert!(Operand::new(dtype, odd).elements(dtype).eq(odd.iter().copied()), "{dtype}");
+            assert!(
+                ElementBits::new(dtype, odd).elements(dtype).eq(odd.iter().copied()),
+                "{dtype}"
+            );
         }
     }
 

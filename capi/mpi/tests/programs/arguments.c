@@ -279,7 +279,7 @@ static void tried(What what, const Wrong *wrong, int number) {
 
 int main(int argc, char **argv) {
     int number = 0, from = 0;
-    at_most(seconds_of(argc, argv, 60));
+    at_most(seconds_of(argc, argv, 200));
     for (int i = 1; i + 1 < argc; i++)
         if (!strcmp(argv[i], "--from")) from = atoi(argv[i + 1]);
     MPI_Init(&argc, &argv);
