@@ -314,7 +314,7 @@ impl Synthesis<'_> {
         let bytes = self.bytes();
         let streams = streams(&packing.trees);
         let moves = streams * u64::from(self.nranks);
-        let most = if packing.depth() > 1 { SLICES } else { 1 };
+        let most = if packing.depth() > 1 || packing.at_once { SLICES } else { 1 };
         let halves = iter::successors(Some(most), |slices| Some(slices / 2).filter(|s| *s > 0));
         let fits = |slices: &u32| {
             let slices = u64::from(*slices);

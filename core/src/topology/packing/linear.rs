@@ -189,7 +189,7 @@ impl Sides<'_> {
                 let (mut network, source) = self.network(side, room, trees);
                 (0..self.wires.nranks).all(|rank| network.max_flow(source, rank, all) == all)
             };
-            rooms.iter().enumerate().all(fed)
+            all > 0 && rooms.iter().enumerate().all(fed)
         })?;
         let common = rooms.iter().flatten().chain(&trees).fold(0, |all, of| gcd(all, *of));
         let lowest = |of: &[u128]| of.iter().map(|of| of.checked_div(common)).collect::<Vec<_>>();
@@ -197,10 +197,18 @@ impl Sides<'_> {
         rooms.iter().map(|room| Scaled::new(lowest(room).into_iter(), &trees).ok()).collect()
     }
 
-    /// Returns the whole units of each wire: those of ways from rank to rank, so that switches send what they receive.
+    /// Returns the whole units of each wire: those of ways from rank to rank and of circles among switches, so that
+    /// switches send what they receive.
     fn paths(&self, side: usize, parts: &[f64], whole: impl Fn(f64) -> u128) -> Vec<u128> {
         let mut room = vec![0; parts.len()];
         let mut left = parts.to_vec();
+        let mut take = |left: &mut [f64], way: &[usize], some: bool| {
+            let least = way.iter().map(|wire| left[*wire]).fold(f64::INFINITY, f64::min);
+            for wire in way {
+                left[*wire] -= least;
+                room[*wire] += if some { whole(least) } else { 0 };
+            }
+        };
         let most = |left: &[f64], from: usize| {
             let out = (0..left.len()).filter(|wire| self.ends(side, *wire).0 == from);
             out.filter(|wire| whole(left[*wire]) > 0).max_by(|a, b| left[*a].total_cmp(&left[*b]))
@@ -209,18 +217,16 @@ impl Sides<'_> {
             while let Some(first) = most(&left, rank) {
                 let mut way = vec![first];
                 let mut at = self.ends(side, first).1;
-                while at >= self.wires.nranks && way.len() < self.wires.nodes {
+                while at >= self.wires.nranks {
+                    if let Some(circle) = way.iter().position(|wire| self.ends(side, *wire).0 == at)
+                    {
+                        take(&mut left, &way.split_off(circle), true);
+                    }
                     let Some(wire) = most(&left, at) else { break };
                     way.push(wire);
                     at = self.ends(side, wire).1;
                 }
-                let least = way.iter().map(|wire| left[*wire]).fold(f64::INFINITY, f64::min);
-                for wire in way {
-                    left[wire] -= least;
-                    if at < self.wires.nranks {
-                        room[wire] += whole(least);
-                    }
-                }
+                take(&mut left, &way, at < self.wires.nranks);
             }
         }
         room

@@ -121,7 +121,9 @@ impl WeightedTree {
         while let Some(rank) = at {
             at = std::mem::replace(&mut self.tree.parent[rank.index()], below);
             ways = std::mem::replace(&mut self.routes[rank.index()], ways);
-            ways.iter_mut().for_each(|way| way.through.reverse());
+            for way in &mut ways {
+                way.through.reverse();
+            }
             below = Some(rank);
         }
         self.tree.root = root;
@@ -262,7 +264,9 @@ fn packed(
         let weights = trees.iter_mut().flat_map(WeightedTree::weights);
         let mut weights: Vec<&mut u64> = weights.chain([&mut per_root]).collect();
         let common = weights.iter().fold(0, |all, of| gcd(all, u128::from(**of))).max(1) as u64;
-        weights.iter_mut().for_each(|of| **of /= common);
+        for of in &mut weights {
+            **of /= common;
+        }
     }
     let upwards = if up { &mut trees } else { &mut trees_up };
     let routes = upwards.iter_mut().flat_map(|tree| tree.routes.iter_mut().flatten());

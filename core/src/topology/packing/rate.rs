@@ -274,7 +274,7 @@ impl Wires {
         if self.passes == Passes::AtOnce {
             for ((from, to), whole) in self.ends.iter().zip(&mut whole) {
                 let between_ranks = (*from.max(to) as usize) < self.nranks;
-                *whole = (*whole + u128::from(between_ranks && from < to)) / 2;
+                *whole = u128::midpoint(*whole, u128::from(between_ranks && from < to));
             }
         }
         Ok(whole)
