@@ -1,9 +1,9 @@
 //! Files of other programs, recognized by their form: an error about a file of the wrong form says what the file is.
 
-/// What the file of another program is.
+/// The kind of another program's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign {
-    /// A name for it, with an article.
+    /// The name of the kind, in a sentence about the file.
     pub what: &'static str,
     /// The command that takes it, where there is one.
     pub taker: Option<&'static str>,

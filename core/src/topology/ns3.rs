@@ -1,4 +1,4 @@
-//! Topologies for simulations of collectives in ns-3, in the form that ASTRA-sim and SimAI share: links between
+//! Topologies for simulations of collectives in ns-3, in the form that ASTRA-sim and `SimAI` share: links between
 //! numbered nodes, of which some are switches.
 //!
 //! ```text
@@ -7,8 +7,8 @@
 //! 0 4 200Gbps 0.005ms 0    a link both ways: its ends, bandwidth, delay and rate of errors
 //! ```
 //!
-//! The first line of SimAI has six words: nodes, GPUs of a server, `NVSwitches`, other switches, links, and the kind of
-//! the GPUs. The other nodes are the ranks, in ascending order.
+//! The first line of `SimAI` has six words: nodes, GPUs of a server, `NVSwitches`, other switches, links, and the kind
+//! of the GPUs. The other nodes are the ranks, in ascending order.
 
 use std::collections::HashSet;
 

@@ -34,7 +34,7 @@ const DGX1: &str = "8 0 16\n
 2 6 200Gbps 0.005ms 0\n3 7 200Gbps 0.005ms 0\n4 5 200Gbps 0.005ms 0\n4 6 200Gbps 0.005ms 0
 4 7 400Gbps 0.005ms 0\n5 6 400Gbps 0.005ms 0\n5 7 200Gbps 0.005ms 0\n6 7 400Gbps 0.005ms 0\n";
 
-/// The form of SimAI: two servers of two GPUs, each with an `NVSwitch`.
+/// The form of `SimAI`: two servers of two GPUs, each with an `NVSwitch`.
 const SIMAI: &str = "6 2 2 0 6 H100\n4 5\n0 4 2880Gbps 0.000025ms 0\n1 4 2880Gbps 0.000025ms 0
 2 5 2880Gbps 0.000025ms 0\n3 5 2880Gbps 0.000025ms 0\n0 2 400Gbps 0.0005ms 0\n1 3 400Gbps 0.0005ms 0\n";
 

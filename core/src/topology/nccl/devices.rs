@@ -2,7 +2,6 @@
 //! other as the joints say.
 
 use super::joined::{Device, link, switch};
-use super::matrix::{Joint, Row};
 use super::xml::Element;
 use crate::diagnostics::Code;
 use crate::topology::Problem;
@@ -10,6 +9,42 @@ use crate::topology::file::{File, Word, shown};
 
 /// The class of a PCI switch, and of a GPU.
 const CLASSES: [&str; 2] = ["0x060400", "0x030200"];
+
+/// The way in which two GPUs are joined, the closest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Joint {
+    /// A GPU and itself.
+    Itself,
+    /// By this number of `NVLinks`.
+    NvLinks(u32),
+    /// By one PCI switch.
+    Pix,
+    /// By several PCI switches.
+    Pxb,
+    /// By the host bridge of a CPU.
+    Phb,
+    /// Within a NUMA node.
+    Node,
+    /// Between NUMA nodes.
+    Sys,
+}
+
+impl Joint {
+    pub(super) const fn lanes(self) -> u32 {
+        if let Self::NvLinks(count) = self { count } else { 0 }
+    }
+
+    /// Whether two GPUs share a CPU for certain.
+    pub(super) const fn is_near(self) -> bool {
+        matches!(self, Self::Pix | Self::Pxb | Self::Phb | Self::Node)
+    }
+}
+
+/// The row of a GPU: its joints to all GPUs with the bytes at which they stand, and its NUMA affinity.
+pub(super) struct Row<'a> {
+    pub(super) joints: Vec<(Joint, usize)>,
+    pub(super) numa: Option<&'a str>,
+}
 
 /// The places of the GPUs: the lowest GPU below the same PCI switch, below the same switch of switches, at the same CPU.
 pub(super) struct Places {
@@ -80,9 +115,9 @@ fn classes(count: usize, joined: impl Fn(usize, usize) -> bool) -> Vec<usize> {
         }
         let mut open = vec![start];
         while let Some(thing) = open.pop() {
-            for other in start + 1..count {
-                if lowest[other] == other && joined(thing, other) {
-                    lowest[other] = start;
+            for (other, lowest) in lowest.iter_mut().enumerate().skip(start + 1) {
+                if *lowest == other && joined(thing, other) {
+                    *lowest = start;
                     open.push(other);
                 }
             }

@@ -6,7 +6,7 @@
 
 use super::System;
 use super::assume::{Assumption, Completed};
-use super::devices::{self, Places};
+use super::devices::{self, Joint, Places, Row};
 use super::{graph, speeds};
 use crate::diagnostics::Code;
 use crate::topology::Problem;
@@ -18,59 +18,6 @@ const MOST: u32 = 18;
 /// The most columns of the table.
 const COLUMNS: usize = 2048;
 
-/// The way in which two GPUs are joined, the closest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Joint {
-    /// A GPU and itself.
-    Itself,
-    /// By this number of `NVLinks`.
-    NvLinks(u32),
-    /// By one PCI switch.
-    Pix,
-    /// By several PCI switches.
-    Pxb,
-    /// By the host bridge of a CPU.
-    Phb,
-    /// Within a NUMA node.
-    Node,
-    /// Between NUMA nodes.
-    Sys,
-}
-
-impl Joint {
-    fn read(text: &str) -> Option<Self> {
-        Some(match text {
-            "X" => Self::Itself,
-            "PIX" => Self::Pix,
-            "PXB" => Self::Pxb,
-            "PHB" => Self::Phb,
-            "NODE" => Self::Node,
-            // SOC is the word of the first drivers.
-            "SYS" | "SOC" => Self::Sys,
-            _ => {
-                let digits = text.strip_prefix("NV")?;
-                let count = digits.parse().ok().filter(|_| !digits.starts_with('+'));
-                Self::NvLinks(count.filter(|count| (1..=1024).contains(count))?)
-            }
-        })
-    }
-
-    pub(super) const fn lanes(self) -> u32 {
-        if let Self::NvLinks(count) = self { count } else { 0 }
-    }
-
-    /// Whether two GPUs share a CPU for certain.
-    pub(super) const fn is_near(self) -> bool {
-        matches!(self, Self::Pix | Self::Pxb | Self::Phb | Self::Node)
-    }
-}
-
-/// The row of a GPU: its joints to all GPUs with the bytes at which they stand, and its NUMA affinity.
-pub(super) struct Row<'a> {
-    pub(super) joints: Vec<(Joint, usize)>,
-    pub(super) numa: Option<&'a str>,
-}
-
 /// Whether a line can be the first one of such a table: names of GPUs.
 pub(in crate::topology) fn begins(first: &Line) -> bool {
     first.words.len() > 1 && first.words[0].text == "GPU0" && !first.words[1].text.contains('=')
@@ -79,6 +26,24 @@ pub(in crate::topology) fn begins(first: &Line) -> bool {
 fn is_gpu(word: &Word) -> bool {
     let number = word.text.strip_prefix("GPU");
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Reads a cell.
+fn joint(text: &str) -> Option<Joint> {
+    Some(match text {
+        "X" => Joint::Itself,
+        "PIX" => Joint::Pix,
+        "PXB" => Joint::Pxb,
+        "PHB" => Joint::Phb,
+        "NODE" => Joint::Node,
+        // SOC is the word of the first drivers.
+        "SYS" | "SOC" => Joint::Sys,
+        _ => {
+            let digits = text.strip_prefix("NV")?;
+            let count = digits.parse().ok().filter(|_| !digits.starts_with('+'));
+            Joint::NvLinks(count.filter(|count| (1..=1024).contains(count))?)
+        }
+    })
 }
 
 /// Reads a table whose first line is `head`, and `lines` behind it. Only the model of the GPUs can be assumed.
@@ -167,7 +132,7 @@ fn rows<'a>(
                 let columns = format!("there are {} columns", columns.len());
                 wrong(file, line.end, title).note(columns).help("is it cut off?")
             })?;
-            let joint = Joint::read(cell.text).ok_or_else(|| {
+            let joint = self::joint(cell.text).ok_or_else(|| {
                 let title = format!("`{}` does not say how two GPUs are joined", shown(cell.text));
                 let help = "the words are X, NV# with a number, PIX, PXB, PHB, NODE and SYS";
                 wrong(file, cell.at, title).help(help)

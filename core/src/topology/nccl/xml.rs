@@ -136,9 +136,10 @@ impl<'a> File<'a> {
             let range = format!("it is {}..={}", range.start(), range.end());
             let problem = self.wrong(element, title).note(range);
             let decimal = text.trim_start_matches(['-', '+']);
-            match decimal.starts_with('0') && decimal.bytes().all(|b| b.is_ascii_digit()) {
-                true => problem.note("NCCL reads a number that begins with 0 as octal"),
-                false => problem,
+            if decimal.starts_with('0') && decimal.bytes().all(|b| b.is_ascii_digit()) {
+                problem.note("NCCL reads a number that begins with 0 as octal")
+            } else {
+                problem
             }
         })
     }
