@@ -101,11 +101,16 @@ fn ask(said: &str) -> Result<String, String> {
             "ranks on several hosts whom nobody brings together ({WHERE} is not set): start them by `roundelay mpirun`"
         ));
     };
+    ask_at(addresses, &format!("{word} {said}\n"))
+}
+
+/// Sends a line to the first of the addresses that answers.
+fn ask_at(addresses: &str, line: &str) -> Result<String, String> {
     let until = Instant::now() + ANSWER;
     loop {
         let (mut tried, mut is_cut) = (Vec::new(), false);
         for address in addresses.split(',') {
-            match talk(address, &format!("{word} {said}\n")) {
+            match talk(address, line) {
                 Ok(told) => return Ok(told),
                 Err(error) => {
                     // In a flood of connections, it may have taken this one for a stranger's.
@@ -146,7 +151,27 @@ fn talk(address: &str, said: &str) -> std::io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Known, read};
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::{Known, ask_at, read};
+
+    #[test]
+    fn a_listener_that_closes_the_connection_is_asked_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("it has one").to_string();
+        let listens = thread::spawn(move || {
+            drop(listener.accept().expect("the first attempt"));
+            let (mut line, _) = listener.accept().expect("the second attempt");
+            line.read_exact(&mut [0; 5]).expect("a line");
+            line.write_all(b"there 2:0\n").expect("it is open");
+        });
+        assert_eq!(ask_at(&address, "word\n").as_deref(), Ok("there 2:0"));
+        listens.join().expect("no panic");
+        let gone = ask_at(&address, "word\n").expect_err("it listens no more");
+        assert!(gone.contains("is not reached") && gone.contains("--host"), "{gone}");
+    }
 
     #[test]
     fn what_is_known_is_read_back() {

@@ -17,7 +17,8 @@ use rustix::net::{
 
 /// The most descriptors that the kernel takes in one packet.
 pub(super) const FDS: usize = 253;
-/// The most connections that wait to be accepted: a rank that comes in a flood of strangers waits behind so many.
+/// The most connections that wait to be accepted: a rank that comes in a flood of strangers waits behind
+/// them.
 const WAITING: i32 = 256;
 /// How long a process tries for a place among them without a pause, and how long the pauses are.
 const SPIN: Duration = Duration::from_millis(1);
