@@ -33,11 +33,12 @@ fn star(collective: &str, nranks: u32) -> Proved {
     }
     for leaf in leaves() {
         _ = writeln!(all, "rank {leaf} stream 0\n  wait ack 0->{leaf} @0");
-        all += &if collective == "Broadcast" {
-            format!("  copy 0.input[0..1] -> {leaf}.output[0..1] @0\n  post data {leaf}->0 @0\n")
+        let rest = if collective == "Broadcast" {
+            format!("  copy 0.input[0..1] -> {leaf}.output[0..1] @0\n  post data {leaf}->0 @0")
         } else {
-            format!("  post ack {leaf}->0 @0\n  wait data 0->{leaf} @0\n")
+            format!("  post ack {leaf}->0 @0\n  wait data 0->{leaf} @0")
         };
+        _ = writeln!(all, "{rest}");
     }
     let schedule = text::parse(&all).unwrap_or_else(|why| panic!("{why:?}\n{all}"));
     Proved::new(schedule).unwrap_or_else(|why| panic!("{why:?}\n{all}"))
