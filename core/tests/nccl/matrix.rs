@@ -1,5 +1,7 @@
 //! Tables of `nvidia-smi topo -m`.
 
+use std::fmt::Write as _;
+
 use roundelay_core::topology::files::{self, TopologyFile};
 use roundelay_core::topology::nccl::Assumption;
 use roundelay_core::topology::{LinkKind, NodeKind, Problem};
@@ -14,10 +16,11 @@ fn read(text: &str, assume: Option<&str>) -> Result<TopologyFile, Problem> {
 /// A table of `joints`, a row on each line, with these NUMA nodes.
 fn table(joints: &str, numa: &[&str]) -> String {
     let rows: Vec<&str> = joints.lines().collect();
-    let heads: String = (0..rows.len()).map(|gpu| format!("\tGPU{gpu}")).collect();
-    let mut text = format!("{heads}\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n");
+    let heads: Vec<String> = (0..rows.len()).map(|gpu| format!("\tGPU{gpu}")).collect();
+    let mut text = heads.concat() + "\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n";
     for (gpu, (row, numa)) in rows.iter().zip(numa.iter().cycle()).enumerate() {
-        text += &format!("GPU{gpu}\t{}\t0-15,32-47\t{numa}\t\tN/A\n", row.replace(' ', "\t"));
+        let row = row.replace(' ', "\t");
+        let _ = writeln!(text, "GPU{gpu}\t{row}\t0-15,32-47\t{numa}\t\tN/A");
     }
     text + "\nLegend:\n\n  X    = Self\n  SYS  = Connection traversing PCIe\n"
 }

@@ -176,11 +176,13 @@ fn the_largest_files() {
     assert!(
         told("65536 0 1\n0 1 1Gbps 1us 0").starts_with("E0603 the topology falls into 65535 parts")
     );
-    let links: String = (1..65536).map(|node| format!("0 {node} 1Gbps 1us 0\n")).collect();
+    let links: Vec<_> = (1..65536).map(|node| format!("0 {node} 1Gbps 1us 0")).collect();
+    let links = links.join("\n");
     let star = read(&format!("65536 1 65535\n0\n{links}")).unwrap().topology;
     assert_eq!(star.nranks(), 65535);
-    let switches: String = (1..=65535).map(|node| format!("{node} ")).collect();
-    let chain: String = (0..65535).map(|n| format!("{n} {} 1Gbps 1us 0\n", n + 1)).collect();
+    let switches = (1..=65535).map(|node| node.to_string()).collect::<Vec<_>>().join(" ");
+    let chain: Vec<_> = (0..65535).map(|n| format!("{n} {} 1Gbps 1us 0", n + 1)).collect();
+    let chain = chain.join("\n");
     assert_eq!(
         read(&format!("65536 65535 65535\n{switches}\n{chain}")).unwrap().topology.nranks(),
         1
