@@ -74,7 +74,7 @@ fn check(topology: &Topology, collective: Collective, root: RankId, packing: &Pa
                     continue;
                 };
                 assert_eq!(routes.iter().map(|route| route.weight).sum::<u64>(), *weight);
-                let (from, to) = if up != turned { (rank, parent) } else { (parent, rank) };
+                let (from, to) = if up == turned { (parent, rank) } else { (rank, parent) };
                 for route in routes {
                     assert!(route.through.iter().all(|node| !topology.is_rank(*node)));
                     let ends = [from.into()].into_iter().chain(route.through.iter().copied());
