@@ -8,7 +8,7 @@
 //! trees less than the solution has.
 
 use super::rate::{Passes, Scaled, Wires};
-use super::simplex::Program;
+use super::simplex::LinearProgram;
 use crate::topology::bounds::Fraction;
 use crate::topology::flow::{Network, gcd};
 
@@ -96,7 +96,7 @@ impl Sides<'_> {
         // All prices differ, so that no exchange of variables is taken back.
         let price = |at: usize| PRICE * (1.0 + (at * 7919 % 1009) as f64 / 1009.0);
         let prices: Vec<f64> = (0..variables).map(price).collect();
-        let mut program = Program::new(1.0, &prices);
+        let mut program = LinearProgram::new(1.0, &prices);
         let of = |side| move |wire| (side, wire);
         for (wire, capacity) in capacity.iter().enumerate() {
             let parts = (0..self.up.len()).map(|side| (self.variable(side, wire), 1.0));

@@ -9,9 +9,9 @@ pub(super) const NEARLY: f64 = 1e-9;
 const EXCHANGES: usize = 1 << 14;
 
 /// A program of variables from zero on: the most of their values, as far as constraints allow.
-pub(super) struct Program {
+pub(super) struct LinearProgram {
     /// For each variable, then each constraint's slack: its row, or its column where its value is zero.
-    place: Vec<Place>,
+    place: Vec<RowOrColumn>,
     /// The variables and slacks of rows: each is the last number of its row, less the others times those of the columns.
     rows: Vec<Vec<f64>>,
     of_row: Vec<usize>,
@@ -22,17 +22,17 @@ pub(super) struct Program {
 }
 
 #[derive(Clone, Copy)]
-enum Place {
+enum RowOrColumn {
     Row(usize),
     Column(usize),
 }
 
-impl Program {
+impl LinearProgram {
     /// A program for the most of variable 0, which is at most `most`, less each other variable times its price.
     pub(super) fn new(most: f64, prices: &[f64]) -> Self {
         let columns = prices.len() + 1;
         let mut program = Self {
-            place: (0..columns).map(Place::Column).collect(),
+            place: (0..columns).map(RowOrColumn::Column).collect(),
             rows: Vec::new(),
             of_row: Vec::new(),
             of_column: (0..columns).collect(),
@@ -51,8 +51,8 @@ impl Program {
         row[columns] = most;
         for (variable, times) in of {
             match self.place[*variable] {
-                Place::Column(at) => row[at] += times,
-                Place::Row(at) => {
+                RowOrColumn::Column(at) => row[at] += times,
+                RowOrColumn::Row(at) => {
                     for (mine, other) in row.iter_mut().zip(&self.rows[at]) {
                         *mine -= times * other;
                     }
@@ -60,15 +60,15 @@ impl Program {
             }
         }
         self.of_row.push(self.place.len());
-        self.place.push(Place::Row(self.rows.len()));
+        self.place.push(RowOrColumn::Row(self.rows.len()));
         self.rows.push(row);
     }
 
     /// Returns the value of a variable.
     pub(super) fn value(&self, variable: usize) -> f64 {
         match self.place[variable] {
-            Place::Row(at) => self.rows[at].last().copied().unwrap_or(0.0).max(0.0),
-            Place::Column(_) => 0.0,
+            RowOrColumn::Row(at) => self.rows[at].last().copied().unwrap_or(0.0).max(0.0),
+            RowOrColumn::Column(_) => 0.0,
         }
     }
 
@@ -119,7 +119,7 @@ impl Program {
         }
         self.rows[row] = own;
         std::mem::swap(&mut self.of_row[row], &mut self.of_column[column]);
-        self.place[self.of_row[row]] = Place::Row(row);
-        self.place[self.of_column[column]] = Place::Column(column);
+        self.place[self.of_row[row]] = RowOrColumn::Row(row);
+        self.place[self.of_column[column]] = RowOrColumn::Column(column);
     }
 }
