@@ -58,3 +58,12 @@ fn up_and_down_at_once_reaches_the_bound() {
     assert_eq!(at_once(&mesh, Some(3)), "1/3 77.8 %");
     assert_eq!(row(&mesh, Some(3)), "2/3 38.9 %");
 }
+
+/// One rank of a machine sends to the other machines, and another one receives. Where the best parts of links are not
+/// found, data goes up and down as in ReduceScatter and AllGather, and at once.
+#[test]
+fn links_of_one_direction_are_used_both_ways() {
+    let packing = pack_at_once(&machines::ndv2(4), 32, None).unwrap();
+    assert_eq!(format!("{} {:.1} %", packing.per_byte, 100.0 * packing.share()), "3/25 100.0 %");
+    assert!(!packing.up.is_empty(), "other trees up than down");
+}

@@ -220,10 +220,12 @@ fn packed(
     let at: Vec<usize> = at.collect::<Option<_>>().ok_or_else(bug)?;
     let mut scaled = match (trees, back) {
         _ if nranks == 1 => vec![Scaled { room: vec![0; wires.ends.len()], trees: vec![1] }],
-        (None, _) => {
+        (None, back) => {
             let most = Fraction::new(bound.den() * ways, bound.num() * parts);
             let (mut scaled, rate) = wires.optimum(most)?;
-            if let [_, up] = &mut scaled[..] {
+            if let Some(back) = back.as_ref().filter(|_| scaled.is_empty()) {
+                scaled = each_way(topology, back, &wires)?;
+            } else if let [_, up] = &mut scaled[..] {
                 up.room = at.iter().map(|at| up.room[*at]).collect();
             }
             let least = rate.and_then(|rate| {
@@ -272,6 +274,26 @@ fn packed(
     let routes = upwards.iter_mut().flat_map(|tree| tree.routes.iter_mut().flatten());
     routes.for_each(|route| route.through.reverse());
     Ok(Packing { trees, up: trees_up, per_root, per_byte, bound, at_once })
+}
+
+/// Returns the capacities of the best trees down from all ranks and of the best trees up to them, each as if it had all
+/// links: those of AllGather and of ReduceScatter, as many trees of each root.
+fn each_way(topology: &Topology, back: &Topology, of: &Wires) -> Result<Vec<Scaled>, Problem> {
+    let found = [topology, back].into_iter().map(|topology| {
+        let nranks = of.nranks as u32;
+        let gather = bounds::bound(topology, nranks, Collective::AllGather, RankId(0))?.per_byte;
+        let most = Fraction::new(gather.den(), gather.num() * u128::from(nranks));
+        let wires = Wires::new(topology, nranks, of.roots.clone(), Passes::Once);
+        wires.optimum(most)?.0.pop().ok_or_else(bug)
+    });
+    let mut found: Vec<Scaled> = found.collect::<Result<_, _>>()?;
+    if let [down, up] = &mut found[..] {
+        let (once, twice) = (down.trees[0], up.trees[0]);
+        let common = gcd(once.into(), twice.into()) as u64;
+        down.multiply(twice / common)?;
+        up.multiply(once / common)?;
+    }
+    Ok(found)
 }
 
 /// Returns trees for some capacities, and the load of each wire. `turn` puts the root of each tree into its middle: then

@@ -187,7 +187,8 @@ impl Wires {
     }
 
     /// Returns the capacities for the most trees, and those for the trees up, where these are others; and the rate that no
-    /// algorithm exceeds, in grains, where it is known. `most` is the greatest rate of a root by the bound.
+    /// algorithm exceeds, in grains, where it is known. `most` is the greatest rate of a root by the bound. There are no
+    /// capacities where data goes up and down at once over links whose directions differ, and their parts are not found.
     pub(super) fn optimum(
         &self,
         most: Fraction,
@@ -209,6 +210,9 @@ impl Wires {
         };
         if let Some(parts) = found {
             return Ok((parts, None));
+        }
+        if !whole && self.passes == Passes::AtOnce {
+            return Ok((Vec::new(), None));
         }
         if self.free() {
             let (scaled, time) = self.best_shares(&capacity, (q, p))?;
@@ -313,5 +317,14 @@ impl Scaled {
             return Err(too_fine());
         }
         Ok(Self { room, trees })
+    }
+
+    /// Makes as many trees of each.
+    pub(super) fn multiply(&mut self, times: u64) -> Result<(), Problem> {
+        let room = self.room.iter().map(|room| u128::from(*room).checked_mul(times.into()));
+        let trees: Vec<u128> =
+            self.trees.iter().map(|trees| u128::from(*trees) * u128::from(times)).collect();
+        *self = Self::new(room, &trees)?;
+        Ok(())
     }
 }
