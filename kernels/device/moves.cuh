@@ -280,11 +280,7 @@ ROUNDELAY_DEVICE void shifted(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 co
 #pragma unroll
                 for (int s = first; s < S && s < first + B; ++s) {
                     const Loaded<Vector> value = within(got[u][s - first], srcs[s]);
-                    if (s == 0) {
-                        acc[u].begin(value);
-                    } else {
-                        s + 1 < S ? acc[u].take(value) : acc[u].take_last(value, divisor);
-                    }
+                    s == 0 ? acc[u].begin(value) : s + 1 < S ? acc[u].take(value) : acc[u].take_last(value, divisor);
                 }
             }
         }

@@ -102,7 +102,7 @@ fn a_rank_that_was_set_is_called_so() {
     let call = set("root=-1").refused(1, "E0204");
     says(&call.err, "`root` was set to -1: set it to a rank in 0..2\n");
     let program = b"algorithm A(root: Rank = 3) -> Broadcast { copy(local.input, local.output); }";
-    let call = with_input(&["check", "-", "-n", "2"], program).refused(1, "E0204");
+    let call = with_input(&["emit", "steps", "-", "-n", "2"], program).refused(1, "E0204");
     assert!(!call.err.contains("was set"), "{}", call.err);
 }
 

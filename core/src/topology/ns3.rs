@@ -47,7 +47,7 @@ pub(super) fn begins(first: &Line) -> bool {
 }
 
 /// The counts of the first line.
-struct Counts<'a> {
+struct NodeCounts<'a> {
     ranks: u64,
     /// The number of `NVSwitches`, whose numbers come first.
     nvswitches: u64,
@@ -56,7 +56,7 @@ struct Counts<'a> {
     at_links: Word<'a>,
 }
 
-impl<'a> Counts<'a> {
+impl<'a> NodeCounts<'a> {
     fn read(file: File, first: &Line<'a>) -> Result<Self, Problem> {
         let count = |at: usize, what: &str| {
             let word = first.words[at];
@@ -90,7 +90,7 @@ pub(super) fn read(file: File) -> Result<(Topology, Vec<String>), Problem> {
     let Some(first) = lines.next() else {
         return Err(file.problem(Code::BadTopology, 0, "the file is empty"));
     };
-    let counts = Counts::read(file, &first)?;
+    let counts = NodeCounts::read(file, &first)?;
     let draft = Draft::new(file.name, counts.ranks, false);
     let mut reader = Reader {
         file,
@@ -163,7 +163,7 @@ impl Reader<'_> {
         })
     }
 
-    fn switch(&mut self, word: Word, counts: &Counts) -> Result<(), Problem> {
+    fn switch(&mut self, word: Word, counts: &NodeCounts) -> Result<(), Problem> {
         let read = self.switches.len() as u64;
         let number = self.number(word)?;
         if read >= counts.switches {

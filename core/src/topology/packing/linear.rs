@@ -20,7 +20,7 @@ const ROUNDS: usize = 1 << 8;
 const PRICE: f64 = 1e-6;
 /// The whole number of one in flows.
 const ONE: f64 = (1_u64 << 40) as f64;
-/// What is taken for a whole number.
+/// The distance from a whole number up to which a number is taken for it.
 const NEAR: f64 = 1e-3;
 /// The most units of a grain that are tried, and the units of the trees of a root where none of these fits.
 const UNITS: u32 = 1 << 10;

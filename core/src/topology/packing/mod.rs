@@ -248,7 +248,7 @@ fn packed(
     let (mut trees, mut load) = grown(&wires, &scaled, same)?;
     let mut trees_up = Vec::new();
     if same {
-        // What goes up is in the other direction.
+        // The data that goes up takes the other direction.
         load = wires.both_ways(&load);
     }
     if let Some((turned, other)) = turned.zip(other) {

@@ -2,7 +2,7 @@
 //!
 //! Numbers are floats, so what comes of a program is checked by whole numbers before it is used.
 
-/// What is taken for zero, where numbers are around one.
+/// The largest number that is taken for zero, where numbers are around one.
 pub(super) const NEARLY: f64 = 1e-9;
 
 /// The most exchanges of variables.
@@ -16,7 +16,7 @@ pub(super) struct LinearProgram {
     rows: Vec<Vec<f64>>,
     of_row: Vec<usize>,
     of_column: Vec<usize>,
-    /// What the value of each column's variable takes from the sum, at least zero.
+    /// The number, at least zero, that one of each column's variable takes from the sum.
     price: Vec<f64>,
     exchanges: usize,
 }
