@@ -153,7 +153,7 @@ template <class Unit, int S> ROUNDELAY_DEVICE Loaded<Unit> folded(const Loaded<U
     ResultOf<Unit, S> result;
     result.begin(got[0]);
 #pragma unroll
-    for (int s = 1; s < S; ++s) s + 1 < S ? result.take(got[s]) : result.take_last(got[s], divisor);
+    for (int s = 1; s < S; ++s) AVERAGE && s + 1 == S ? result.take_last(got[s], divisor) : result.take(got[s]);
     return finished<S>(result.end(), divisor);
 }
 
@@ -280,7 +280,8 @@ ROUNDELAY_DEVICE void shifted(const u64 (&srcs)[S], const u64 (&dsts)[D], u64 co
 #pragma unroll
                 for (int s = first; s < S && s < first + B; ++s) {
                     const Loaded<Vector> value = within(got[u][s - first], srcs[s]);
-                    s == 0 ? acc[u].begin(value) : s + 1 < S ? acc[u].take(value) : acc[u].take_last(value, divisor);
+                    const bool last = AVERAGE && s + 1 == S;
+                    s == 0 ? acc[u].begin(value) : last ? acc[u].take_last(value, divisor) : acc[u].take(value);
                 }
             }
         }
