@@ -160,6 +160,7 @@ impl Kernel {
     /// # Safety
     /// The promises of [`Kernel::run`].
     #[expect(clippy::too_many_arguments, reason = "those of `run`")]
+    #[inline(never)] // its tiles would lie on the stack of every move
     unsafe fn run_wide(
         &self,
         loops: &WideLoops,
