@@ -3,6 +3,7 @@
 //! A page may come from a stranger, so `use` reads no file but programs of the language: messages quote what is wrong in a
 //! used file. The compiler reads no files itself; its frontends read them with these functions.
 
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use super::bounded;
@@ -91,7 +92,6 @@ impl UsedFiles {
     /// Returns the path of a file without links, if the file may be read.
     fn admitted(&self, path: &Path) -> Result<PathBuf, String> {
         let place = self.place(path)?;
-        let real = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
         let found = real(path)?;
         if place == Place::Beside {
             let here = self.folder.as_os_str().is_empty();
@@ -131,6 +131,27 @@ impl UsedFiles {
     }
 }
 
+/// Returns a path without links. A system that cannot tell it has no links, as that of the book's pages in a browser.
+fn real(path: &Path) -> Result<PathBuf, String> {
+    match path.canonicalize() {
+        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(plain(path)),
+        found => found.map_err(|error| error.to_string()),
+    }
+}
+
+/// Returns a path without `.`, and without `..` behind a folder.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match (part, plain.components().next_back()) {
+            (Component::CurDir, _) => {}
+            (Component::ParentDir, Some(Component::Normal(_))) => _ = plain.pop(),
+            _ => plain.push(part),
+        }
+    }
+    plain
+}
+
 fn is_program(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "coll")
 }
@@ -157,6 +178,15 @@ mod tests {
         }
         for path in ["/p/../b.coll", "/b.coll", "/pp/b.coll", "b.coll", "/p/c/../../p/b.coll"] {
             assert!(!below("/p/a.coll", path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_loses_its_detours() {
+        for (path, expected) in
+            [("./a/../b.coll", "b.coll"), ("../b.coll", "../b.coll"), ("/a/./b/../c", "/a/c")]
+        {
+            assert_eq!(super::plain(Path::new(path)), Path::new(expected), "{path}");
         }
     }
 
