@@ -3,6 +3,8 @@
 //! `UPDATE_EXPECT=1 cargo test -p roundelay-tests book::` writes the transcripts of
 //! `book/src/listings/`, and the made parts of the pages; a second run takes new transcripts into the pages.
 
+#[path = "book/code_words.rs"]
+mod code_words;
 #[path = "book/console.rs"]
 mod console;
 #[path = "book/curves.rs"]
@@ -13,6 +15,8 @@ mod device;
 mod editors;
 #[path = "book/engine.rs"]
 mod engine;
+#[path = "book/facts.rs"]
+mod facts;
 #[path = "book/families.rs"]
 mod families;
 #[path = "book/glossary.rs"]

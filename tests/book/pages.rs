@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use roundelay_core::diagnostics::Code;
 use roundelay_tests::root;
 
-use crate::book::{console, engine, read};
+use crate::book::{console, engine, facts, read};
 
 /// How many columns of code a page has. Messages are wrapped, and programs are narrow enough.
 pub(crate) const WIDEST: usize = 100;
@@ -64,12 +64,13 @@ fn with_parts(text: &str, mut part: impl FnMut(&str, &str) -> String) -> String 
 /// The page at `path` as it must be: its text by hand, with fresh parts.
 pub(crate) fn whole(path: &Path) -> String {
     let folder = path.parent().expect("a page has a folder");
-    with_parts(&by_hand(&read(path)), |name, args| match name {
+    let page = with_parts(&by_hand(&read(path)), |name, args| match name {
         // A reader of the README types commands in the clone's root, and not in the folder of a listing.
         "include" if folder == root() => included(folder, args).replace("../../../../", ""),
         "include" => included(folder, args),
         _ => panic!("{}: `{name}` is for error pages", path.display()),
-    })
+    });
+    facts::with_facts(&page)
 }
 
 /// The text of an `include` part.
