@@ -19,6 +19,7 @@ mod nccl;
 
 mod below;
 pub(crate) mod build;
+mod host_program;
 mod over_nccl;
 
 use std::process::Command;

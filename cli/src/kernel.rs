@@ -11,9 +11,11 @@ use roundelay_core::verify::Proved;
 use roundelay_export::cuda::{Form, Kernel, Protocol, Spec};
 
 use crate::flags::Callers;
+#[cfg(feature = "cuda")]
+use crate::output;
 use crate::progress;
 use crate::report::Failure;
-use crate::values::{RefusedValue, dtype, level, reduce_op};
+use crate::values::{RefusedValue, count, dtype, level, reduce_op};
 
 /// Bytes of the widest load that GPUs have.
 pub(crate) const VECTOR: u32 = 16;
@@ -57,6 +59,66 @@ pub(crate) struct TargetFlags {
     /// Threads of a thread block (CTA), in whole warps of 32, from 64 to 1024; one warp walks the program, the others move
     #[arg(long, default_value_t = 256, value_parser = threads)]
     threads: u32,
+}
+
+/// The files of a program in C++ that runs a kernel.
+#[derive(Args)]
+pub(crate) struct HostFlags {
+    /// Write the kernel, the headers that it includes, and a C++ program that runs it into this folder
+    #[arg(long, value_name = "FOLDER")]
+    headers: Option<String>,
+    /// With --headers: elements of a unit in the program, as NCCL counts [default: 1048576]
+    #[arg(long, value_name = "ELEMENTS", value_parser = count)]
+    count: Option<u64>,
+}
+
+impl HostFlags {
+    /// Returns the folder where files are asked for.
+    pub(crate) fn folder(&self) -> Result<Option<&str>, Failure> {
+        match (&self.headers, self.count) {
+            (None, Some(_)) => Err(Failure::usage(
+                Code::BadCall,
+                "`--count` is of the program that `--headers` writes",
+            )
+            .with_help("a kernel alone is for every count")),
+            (folder, _) => Ok(folder.as_deref()),
+        }
+    }
+
+    /// Returns the elements of a unit.
+    pub(crate) fn elements(&self) -> u64 {
+        self.count.unwrap_or(1 << 20)
+    }
+
+    /// Writes the files, and says how they are built.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn write(kernel: &Kernel, folder: &str, count: u64) -> Result<(), Failure> {
+        let files = roundelay_kernels::cuda::host_program(kernel, count)?;
+        std::fs::create_dir_all(folder).map_err(|error| output::unwritable(folder, &error))?;
+        for (name, text) in &files {
+            let path = format!("{folder}/{name}");
+            std::fs::write(&path, text).map_err(|error| output::unwritable(&path, &error))?;
+        }
+        let name = &kernel.name;
+        output::wrote(&format!(
+            "{folder}/{name}.cu, {name}_host.cpp, roundelay_host.hpp and {} headers of the device; the first lines of \
+             {name}_host.cpp have the commands that build and run it",
+            files.len() - 3
+        ));
+        Ok(())
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    pub(crate) fn write(_: &Kernel, _: &str, _: u64) -> Result<(), Failure> {
+        Err(without_cuda("no headers are here"))
+    }
+}
+
+#[cfg(not(feature = "cuda"))]
+fn without_cuda(what: &str) -> Failure {
+    let title = format!("{what}: this `roundelay` was built without CUDA");
+    Failure::usage(Code::NoCuda, title)
+        .with_help("build it with the feature `cuda`, which is on by default")
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -166,12 +228,7 @@ impl TargetFlags {
 
     #[cfg(not(feature = "cuda"))]
     pub(crate) fn ptx(&self, _: &Kernel) -> Result<String, Failure> {
-        let title = format!(
-            "nothing is compiled for {}: this `roundelay` was built without CUDA",
-            self.arch
-        );
-        Err(Failure::usage(Code::NoCuda, title)
-            .with_help("build it with the feature `cuda`, which is on by default"))
+        Err(without_cuda(&format!("nothing is compiled for {}", self.arch)))
     }
 }
 

@@ -15,7 +15,7 @@ use roundelay_export::loops::{Loops, text as loops_text};
 use crate::executor::{self, Which};
 use crate::exported::{self, MscclFlags};
 use crate::flags::SourceFlags;
-use crate::kernel::{KernelFlags, TargetFlags};
+use crate::kernel::{HostFlags, KernelFlags, TargetFlags};
 use crate::lints::LintFlags;
 use crate::messages::{self, GoalFlags};
 use crate::program::{Loaded, load, one, read};
@@ -134,6 +134,8 @@ struct CudaFlags {
     of: ScheduleFlags,
     #[command(flatten)]
     kernel: KernelFlags,
+    #[command(flatten)]
+    beside: HostFlags,
 }
 
 #[derive(Args)]
@@ -220,9 +222,12 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
         }
         EmitForm::Schedule(flags) => schedule::schedule(flags),
         EmitForm::Steps(flags) => schedule::steps(flags),
-        EmitForm::Cuda(CudaFlags { of, kernel }) => {
+        EmitForm::Cuda(CudaFlags { of, kernel, beside }) => {
             kernel.check()?;
             of.blocks.refuse("cuda")?;
+            if let Some(folder) = beside.folder()? {
+                return host_files(of, kernel, (folder, beside.elements()));
+            }
             for_each_count(of, |algorithm, nranks| {
                 Ok(kernel.kernel(algorithm, nranks).map(|kernel| kernel.text))
             })
@@ -303,6 +308,24 @@ fn for_each_count(
         }
     }
     Ok(())
+}
+
+/// Writes the files of a program in C++ for one rank count.
+fn host_files(
+    flags: &ScheduleFlags,
+    kernel: &KernelFlags,
+    (folder, count): (&str, u64),
+) -> Result<bool, Failure> {
+    let read = algorithm(&flags.source)?;
+    let counts = RankCounts::or(flags.nranks.as_ref(), DEFAULT).counts;
+    let [nranks] = counts[..] else {
+        let title = "a program in C++ is for one number of ranks";
+        return Err(Failure::usage(Code::BadFlag, title).with_help("write `--nranks 8`"));
+    };
+    let kernel = kernel.kernel(&read.1, nranks);
+    let kernel = kernel.map_err(|errors| wrong_at(errors, &read, flags.nranks.is_none()))?;
+    HostFlags::write(&kernel, folder, count)?;
+    Ok(true)
 }
 
 /// Prints a text for one rank count.

@@ -1,0 +1,83 @@
+//! The C++ program beside a kernel, compiled by the machine's compiler and run on our driver.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use roundelay_tests::root;
+
+use super::build;
+use crate::command::call::binary;
+
+/// Runs a command, which succeeds.
+fn run(command: &mut Command) -> Output {
+    let ran = command.output().expect("it starts");
+    let errors = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{command:?}: {}\n{errors}", ran.status);
+    ran
+}
+
+/// Writes the files that `emit cuda` writes for the arguments, and builds the program.
+fn built(folder: &Path, algorithm: &str, arguments: &[&str]) -> PathBuf {
+    let mut emit = binary();
+    emit.args(["emit", "cuda", algorithm, "--headers"]).arg(folder).args(arguments);
+    run(&mut emit);
+    let target = root().join("target");
+    let program = folder.join(algorithm);
+    run(Command::new("g++")
+        .args(["-std=c++17", "-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(&program)
+        .arg(folder.join(format!("{algorithm}_host.cpp")))
+        .arg("-I")
+        .arg(folder)
+        .arg("-I")
+        .arg(target.join("nvrtc/nvidia/cu13/include"))
+        .arg("-L")
+        .arg(target.join("driver/lib"))
+        .arg("-L")
+        .arg(target.join("nvrtc/nvidia/cu13/lib"))
+        .args(["-l:libnvrtc.so", "-l:libcuda.so.1"]));
+    program
+}
+
+/// Runs a program on our driver with three devices, of which the last reaches no other.
+fn on_devices(program: &Path, devices: u32) -> (bool, String) {
+    let mut command = Command::new(program);
+    command.arg(devices.to_string()).arg(program.parent().expect("a folder"));
+    command.env("CUDA_HOME", root().join("target/nvrtc/nvidia/cu13"));
+    let ran = build::below(command.env("ROUNDELAY_FAKE_DEVICES", "3")).output().expect("it starts");
+    let said = [ran.stdout, ran.stderr].concat();
+    (ran.status.success(), String::from_utf8_lossy(&said).into_owned())
+}
+
+#[test]
+fn programs_beside_kernels_run_and_find_wrong_data() {
+    // The driver is made before the programs link to it.
+    build::below(&mut Command::new("true"));
+    for (algorithm, arguments) in [
+        ("RingAllReduce", &["--nranks", "4", "--count", "1000"][..]),
+        (
+            "PushedOneShotAllReduce",
+            &["-n", "3", "--count", "77", "--dtype", "bf16", "--protocol", "ll"],
+        ),
+        (
+            "MeshReduceScatter",
+            &["-n", "4", "--count", "33", "--op", "avg", "--dtype", "f16", "--form", "table"],
+        ),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = built(folder.path(), algorithm, arguments);
+        let (right, said) = on_devices(&program, 2);
+        assert!(right && said.contains("0 wrong"), "{algorithm}: {said}");
+        if algorithm == "RingAllReduce" {
+            let kernel = folder.path().join("RingAllReduce.cu");
+            let text = std::fs::read_to_string(&kernel).expect("the kernel");
+            let wrong = text.replacen("lane.reduce(", "lane.copy(", 1);
+            assert_ne!(wrong, text);
+            std::fs::write(&kernel, wrong).expect("a writable file");
+            let (right, said) = on_devices(&program, 1);
+            assert!(!right && said.contains("wrong: rank 0, element "), "{said}");
+            let (right, said) = on_devices(&program, 3);
+            assert!(!right && said.contains("device 0 to 2: no access"), "{said}");
+        }
+    }
+}
