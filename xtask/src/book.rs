@@ -25,7 +25,7 @@ pub(crate) enum Wanted {
 pub(crate) fn whole(root: &Path, wanted: Wanted) -> Result<(), String> {
     check(root)?;
     let built = std::path::absolute(root.join("target/book")).map_err(|why| why.to_string())?;
-    let made = playground::build(root, &built)?;
+    let made = playground::build(root, &built, "browser")?;
     match (wanted, made) {
         (Wanted::Pages, _) => Ok(()),
         (Wanted::Tests, true) => playground::test(root, &built),

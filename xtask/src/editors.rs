@@ -25,13 +25,11 @@ pub(crate) fn part(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Builds the command, and returns its path.
+/// Builds the command as the tests have it, and returns its path.
 fn command(root: &Path) -> Result<PathBuf, String> {
-    run(Command::new(env!("CARGO")).current_dir(root).args([
-        "build",
-        "--package",
-        "roundelay-cli",
-    ]))?;
+    let mut build = Command::new(env!("CARGO"));
+    build.current_dir(root).args(["build", "--profile", "test", "--workspace"]);
+    run(build.args(["--exclude", "xtask", "--bins"]))?;
     let target = root.join("target").canonicalize().map_err(|why| format!("target: {why}"))?;
     Ok(target.join(format!("debug/roundelay{}", std::env::consts::EXE_SUFFIX)))
 }

@@ -27,12 +27,15 @@ mod sizes;
 mod spread;
 mod synthesis;
 mod test;
+mod test_times;
 mod torch;
 
 use book::Wanted;
+use test::Extent;
 
 const USAGE: &str = "\
 usage: cargo xtask test              every check that CI runs, after installing what they need
+       cargo xtask test --all        the same, and what seldom finds more: before a release, and by hand
        cargo xtask book              the book into target/book, with its playground, and whether its links lead anywhere
        cargo xtask book --whole      the same, and every program of its pages in a browser
        cargo xtask test --from N     the same, from check N on
@@ -67,10 +70,12 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
-        ["test"] => test::from(1),
-        ["test", "--from", step] => {
-            step.parse().map_err(|_| format!("{step} is no number of a step")).and_then(test::from)
-        }
+        ["test"] => test::from(1, Extent::Usual),
+        ["test", "--all"] => test::from(1, Extent::All),
+        ["test", "--from", step] => step
+            .parse()
+            .map_err(|_| format!("{step} is no number of a step"))
+            .and_then(|step| test::from(step, Extent::Usual)),
         ["editors"] => editors::package(&command::root()),
         ["book"] => book::whole(&command::root(), Wanted::Pages),
         ["book", "--whole"] => book::whole(&command::root(), Wanted::Tests),

@@ -12,8 +12,9 @@ const SYSTEM: &str = "wasm32-wasip1";
 /// The names of a browser that the tests of the pages can drive.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// Builds the module and the scripts into the built book. Returns whether they are there; else the reason is printed.
-pub(crate) fn build(root: &Path, book: &Path) -> Result<bool, String> {
+/// Builds the module with a profile, and the scripts, into the built book. Returns whether they are there; else the
+/// reason is printed.
+pub(crate) fn build(root: &Path, book: &Path, profile: &str) -> Result<bool, String> {
     let left_out = "the pages run no command";
     if !there("npm") {
         println!("{left_out}: npm is not on this machine");
@@ -23,12 +24,12 @@ pub(crate) fn build(root: &Path, book: &Path) -> Result<bool, String> {
         println!("{left_out}: Rust's libraries for {SYSTEM} cannot be had here");
         return Ok(false);
     }
-    let package = ["--package", "roundelay-cli", "--no-default-features", "--profile", "browser"];
+    let package = ["--package", "roundelay-cli", "--no-default-features", "--profile", profile];
     run(Command::new(env!("CARGO"))
         .current_dir(root)
         .args(["build", "--target", SYSTEM])
         .args(package))?;
-    let module = root.join("target").join(SYSTEM).join("browser/roundelay.wasm");
+    let module = root.join("target").join(SYSTEM).join(profile).join("roundelay.wasm");
     let to = book.join("roundelay.wasm");
     std::fs::copy(&module, &to).map_err(|why| format!("{}: {why}", to.display()))?;
     npm(root, &["ci"])?;
@@ -52,7 +53,7 @@ pub(crate) fn test(root: &Path, book: &Path) -> Result<(), String> {
 pub(crate) fn part(root: &Path) -> Result<(), String> {
     let book =
         root.join("target/book").canonicalize().map_err(|why| format!("target/book: {why}"))?;
-    if !build(root, &book)? {
+    if !build(root, &book, "browser-test")? {
         return Ok(());
     }
     if !browser()? {

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::command::{has_target, root, run};
+use crate::test_times::TestTimes;
 
 /// The tests' profile, for all crates that are built beside them.
 const PROFILE: [&str; 2] = ["--profile", "test"];
@@ -14,75 +15,95 @@ const PROFILE: [&str; 2] = ["--profile", "test"];
 /// The packages that are built and tested together.
 const ALL: [&str; 3] = ["--workspace", "--exclude", "xtask"];
 
-/// The file with the steps' times.
+/// The number of tests whose times are printed.
+const SLOWEST: usize = 20;
+
+/// The file with the times of the steps and of all tests.
 const TIMES: &str = "target/test-times";
 
-type TestStep = (&'static str, fn(&Path) -> Result<(), String>);
+/// The checks of a run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Those that guard every change.
+    Usual,
+    /// All of them.
+    All,
+}
+
+/// A run of the steps: its checks, and the times of its tests.
+struct Run {
+    root: PathBuf,
+    extent: Extent,
+    times: TestTimes,
+}
+
+type TestStep = (&'static str, fn(&mut Run) -> Result<(), String>);
 
 const STEPS: [TestStep; 19] = [
-    ("format", |root| cargo(root, &["fmt", "--all", "--check"])),
+    ("format", |run| cargo(&run.root, &["fmt", "--all", "--check"])),
     ("generated parser", |_| crate::parser::check()),
-    ("CUDA's compiler", crate::nvrtc::install),
-    ("two MPIs", crate::mpi::install),
-    ("lints", |root| {
+    ("CUDA's compiler", |run| crate::nvrtc::install(&run.root)),
+    ("two MPIs", |run| crate::mpi::install(&run.root)),
+    ("lints", |Run { root, .. }| {
         let strict = ["--all-targets", "--", "-D", "warnings"];
         cargo(root, &[&["clippy", "--package", "xtask"], &strict[..]].concat())?;
         cargo(root, &[&["clippy"], &ALL[..], &PROFILE, &strict].concat())
     }),
     // Not among all, whose features differ: it is built for the steps that run it, but for itself.
-    ("the tasks themselves", |root| cargo(root, &["test", "--package", "xtask"])),
+    ("the tasks themselves", |run| run.tests(&["--package", "xtask"])),
     ("other systems", elsewhere),
     ("documentation", documentation),
     // An optimized build of its own would take longer than it saves.
-    ("the compiler's parts", |root| {
+    ("the compiler's parts", |run| {
         let parts = ["--package", "roundelay-core", "--package", "roundelay-export", "--lib"];
-        cargo(root, &[&["test", "--profile", "dev"], &parts[..]].concat())
+        run.tests(&[&["--profile", "dev"], &parts[..]].concat())
     }),
-    ("the compiler", |root| {
-        cargo(root, &[&["test"], &ALL[..], &["--test", "core", "--test", "export"]].concat())
+    ("the compiler", |run| {
+        run.tests(&[&ALL[..], &["--test", "core", "--test", "export"]].concat())
     }),
-    ("engines, library and command", |root| {
-        cargo(
-            root,
-            &[
-                &["test"],
-                &ALL[..],
-                &["--exclude", "roundelay-core", "--exclude", "roundelay-export"],
-            ]
-            .concat(),
-        )
+    ("engines, library and command", |run| {
+        let others = ["--exclude", "roundelay-core", "--exclude", "roundelay-export"];
+        run.tests(&[&ALL[..], &others].concat())
     }),
-    ("Python", crate::python::check),
+    ("Python", |run| crate::python::check(&run.root)),
     ("examples", examples),
     ("signal and park protocol", loom),
     ("sources in canonical form", canonical),
-    ("packages", crate::packages::check),
-    ("book", crate::book::check),
-    ("the parts of the extension for an editor", crate::editors::part),
-    ("a program of the book in a browser", crate::playground::part),
+    ("packages", |run| crate::packages::check(&run.root)),
+    ("book", |run| crate::book::check(&run.root)),
+    ("the parts of the extension for an editor", |run| crate::editors::part(&run.root)),
+    ("a program of the book in a browser", |run| crate::playground::part(&run.root)),
 ];
 
 /// Runs the steps from the one with number `first` on; the first that fails ends the run and is named.
-pub(crate) fn from(first: usize) -> Result<(), String> {
-    let root = root();
+pub(crate) fn from(first: usize, extent: Extent) -> Result<(), String> {
+    let mut run = Run { root: root(), extent, times: TestTimes::default() };
     let begun = Instant::now();
     let mut times = Vec::new();
     for (done, (name, step)) in STEPS.into_iter().enumerate().skip(first.saturating_sub(1)) {
         let so_far = clock(begun.elapsed());
         println!("== {} of {}, after {so_far}: {name}", done + 1, STEPS.len());
         let start = Instant::now();
-        step(&root).map_err(|why| format!("{name}: {why}"))?;
+        step(&mut run).map_err(|why| format!("{name}: {why}"))?;
         times.push((name, start.elapsed()));
     }
     println!("== all checks passed in {}", clock(begun.elapsed()));
     let row = |(name, time): (_, Duration)| format!("{:>8.1} s  {name}\n", time.as_secs_f64());
     let table: String = times.into_iter().map(row).collect();
-    print!("{table}");
+    print!("{table}the {SLOWEST} slowest tests:\n{}", run.times.slowest(SLOWEST));
     if first > 1 {
         return Ok(());
     }
-    let kept = root.join(TIMES);
+    let kept = run.root.join(TIMES);
+    let table = format!("{table}\n{}", run.times.slowest(usize::MAX));
     std::fs::write(&kept, table).map_err(|why| format!("{}: {why}", kept.display()))
+}
+
+impl Run {
+    /// Runs `cargo test` with these arguments.
+    fn tests(&mut self, args: &[&str]) -> Result<(), String> {
+        self.times.run(Command::new(env!("CARGO")).current_dir(&self.root).arg("test").args(args))
+    }
 }
 
 /// Minutes and seconds.
@@ -97,11 +118,14 @@ fn cargo(root: &Path, args: &[&str]) -> Result<(), String> {
 
 /// Builds the public documentation, and checks that the test of the crate `roundelay` alone uses every item that it
 /// shows.
-fn documentation(root: &Path) -> Result<(), String> {
+fn documentation(Run { root, extent, .. }: &mut Run) -> Result<(), String> {
+    let of_users = ["--package", "roundelay", "--package", "roundelay-core"];
+    let packages = if *extent == Extent::All { &ALL[..] } else { &of_users };
     run(Command::new(env!("CARGO"))
-        .current_dir(root)
+        .current_dir(&*root)
         .env("RUSTDOCFLAGS", "-D warnings")
-        .args([&["doc", "--no-deps"], &ALL[..]].concat())
+        .args(["doc", "--no-deps"])
+        .args(packages)
         .args(PROFILE))?;
     used_alone(root)
 }
@@ -134,32 +158,39 @@ fn used_alone(root: &Path) -> Result<(), String> {
     if seen < 30 { Err(format!("the documentation lists {seen} items alone")) } else { Ok(()) }
 }
 
-/// Lints the crates for other systems, without running them: one without ranks as processes, whose refusals are among
-/// the engine's own tests, and one with other instructions and weaker memory, whose orders are checked under loom.
-fn elsewhere(root: &Path) -> Result<(), String> {
-    ["x86_64-pc-windows-gnu", "aarch64-unknown-linux-gnu"]
-        .into_iter()
-        .try_for_each(|system| linted_for(root, system))
+/// Checks the crates for other systems, without running them: one without ranks as processes, whose refusals are among
+/// the engine's own tests. A run of all checks has the lints too, and a system with other instructions and weaker memory,
+/// whose orders are checked under loom.
+fn elsewhere(Run { root, extent, .. }: &mut Run) -> Result<(), String> {
+    match extent {
+        Extent::Usual => built_for(root, WINDOWS, "check"),
+        Extent::All => [WINDOWS, "aarch64-unknown-linux-gnu"]
+            .into_iter()
+            .try_for_each(|system| built_for(root, system, "clippy")),
+    }
 }
 
-/// Lints the parts that a program uses, and a program that uses all of them, for a system.
-fn linted_for(root: &Path, system: &str) -> Result<(), String> {
+/// A system without ranks as processes.
+const WINDOWS: &str = "x86_64-pc-windows-gnu";
+
+/// Checks the parts that a program uses, and a program that uses all of them, for a system.
+fn built_for(root: &Path, system: &str, check: &str) -> Result<(), String> {
     if !has_target(root, system)? {
         println!("left out, as Rust's libraries for {system} cannot be had here");
         return Ok(());
     }
     let left_out = ["--exclude", "roundelay-tests", "--exclude", "roundelay-instructions"];
     let targets = ["--lib", "--bins", "--examples", "--test", "alone"];
-    let strict = ["--", "-D", "warnings"];
-    let parts = [&["clippy", "--target", system], &ALL[..], &left_out, &PROFILE, &targets, &strict];
-    cargo(root, &parts.concat())
+    let parts = [&[check, "--target", system], &ALL[..], &left_out, &PROFILE, &targets].concat();
+    let strict: &[&str] = if check == "clippy" { &["--", "-D", "warnings"] } else { &[] };
+    cargo(root, &[&parts[..], strict].concat())
 }
 
 /// Runs the engine's protocols under loom: every interleaving of a few threads, on modelled atomics. Only the engine's
 /// own tests are built with loom; the crates below it are the same as in all tests.
-fn loom(root: &Path) -> Result<(), String> {
+fn loom(Run { root, .. }: &mut Run) -> Result<(), String> {
     let mut build = Command::new(env!("CARGO"));
-    build.current_dir(root).args(["rustc", "--package", "roundelay-kernels", "--lib"]);
+    build.current_dir(&*root).args(["rustc", "--package", "roundelay-kernels", "--lib"]);
     build.args(PROFILE).args(["--message-format", "json-render-diagnostics"]);
     build.args(["--features", "cuda", "--", "--cfg", "loom"]);
     let built = build.stderr(Stdio::inherit()).output();
@@ -178,7 +209,7 @@ fn loom(root: &Path) -> Result<(), String> {
 
 /// Runs the programs among the examples, each of which ends in a check of its own; the tests check the `.coll` files.
 /// Every engine is included: the one for GPUs itself reports a missing part.
-fn examples(root: &Path) -> Result<(), String> {
+fn examples(Run { root, .. }: &mut Run) -> Result<(), String> {
     cargo(root, &[&["build", "--examples", "--bins"], &ALL[..], &PROFILE].concat())?;
     for path in files(root, "examples", "rs")? {
         let name = path.file_stem().unwrap_or_default();
@@ -193,7 +224,7 @@ fn examples(root: &Path) -> Result<(), String> {
             is_told(root, &program)?;
             continue;
         }
-        run(command.current_dir(root))?;
+        run(command.current_dir(&*root))?;
     }
     Ok(())
 }
@@ -225,11 +256,11 @@ fn files(root: &Path, folder: &str, extension: &str) -> Result<Vec<PathBuf>, Str
     Ok(files)
 }
 
-fn canonical(root: &Path) -> Result<(), String> {
+fn canonical(Run { root, .. }: &mut Run) -> Result<(), String> {
     let mut sources = files(root, "stdlib/library", "coll")?;
     sources.extend(files(root, "examples", "coll")?);
     sources.extend(files(root, "examples/museum", "coll")?);
     // The examples' step has built it.
     let mut command = Command::new(built(root, "").join("roundelay"));
-    run(command.current_dir(root).args(["fmt", "--check"]).args(sources))
+    run(command.current_dir(&*root).args(["fmt", "--check"]).args(sources))
 }

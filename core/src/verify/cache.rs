@@ -1,6 +1,7 @@
 //! Proofs by content: a second plan of an equal schedule costs only a digest.
 
 use std::any::{Any, TypeId};
+use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
@@ -11,13 +12,33 @@ use crate::schedule::Schedule;
 use crate::schedule::hash::{self, ContentDigest};
 use crate::stages;
 
-/// The number of proofs kept; a program that makes more different schedules than this proves some again.
-const KEPT: usize = 1024;
+/// The number of proofs kept: beyond it, each new proof takes the place of the oldest.
+const KEPT: usize = 4096;
 
 /// The content of a schedule, and its callers.
 type ProofKey = (ContentDigest, Callers);
 
-static PROOFS: LazyLock<Mutex<FxHashMap<ProofKey, Arc<Proof>>>> = LazyLock::new(Mutex::default);
+static PROOFS: LazyLock<Mutex<KnownProofs>> = LazyLock::new(Mutex::default);
+
+/// The proofs of this process, in the order in which they were made.
+#[derive(Default)]
+struct KnownProofs {
+    of: FxHashMap<ProofKey, Arc<Proof>>,
+    order: VecDeque<ProofKey>,
+}
+
+impl KnownProofs {
+    fn insert(&mut self, key: ProofKey, proof: Arc<Proof>) {
+        if self.of.insert(key, proof).is_none() {
+            self.order.push_back(key);
+        }
+        if self.order.len() > KEPT
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.of.remove(&oldest);
+        }
+    }
+}
 
 /// The values that stages after this one keep, by their type.
 type StageCache = FxHashMap<TypeId, Box<dyn Any + Send>>;
@@ -56,16 +77,12 @@ impl Proved {
     pub fn called(schedule: Schedule, callers: Callers) -> Result<Self, Vec<Finding>> {
         let key = (stages::stage("hash", || hash::content(&schedule)), callers);
         let proofs = || PROOFS.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = proofs().get(&key).cloned();
+        let known = proofs().of.get(&key).cloned();
         let proof = match known {
             Some(proof) => proof,
             None => {
                 let proof = Arc::new(verify_called(&schedule, Signals::default(), callers)?);
-                let mut proofs = proofs();
-                if proofs.len() >= KEPT {
-                    proofs.clear();
-                }
-                proofs.insert(key, proof.clone());
+                proofs().insert(key, proof.clone());
                 proof
             }
         };
