@@ -296,6 +296,13 @@ impl Algorithm for Configured {
         self.topology.as_ref()
     }
 
+    fn settings(&self) -> String {
+        let Self { given, order, roundings, budgets, .. } = self;
+        let called = self.program.called();
+        let called: Vec<&str> = called.iter().map(|called| &*called.declaration.source).collect();
+        format!("{given:?} {order:?} {roundings:?} {budgets:?} {}", called.join("\n"))
+    }
+
     fn configured(&self) -> Configured {
         self.clone()
     }

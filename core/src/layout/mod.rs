@@ -71,6 +71,12 @@ pub trait Algorithm {
         Vec::new()
     }
 
+    /// The text of the facts that make its schedules beside its source, the sources of [`Self::callees`], the number of
+    /// ranks and the topology.
+    fn settings(&self) -> String {
+        format!("{:?}", self.given())
+    }
+
     /// The `rust { }` escapes of the algorithm and of those that it calls: an entry for each algorithm that has
     /// escapes.
     fn escapes(&self) -> &'static [Escapes] {
