@@ -45,7 +45,7 @@
 //! | algorithms of your own | [`collective!`] in Rust, [`include_collective!`] for a `.coll` file |
 //! | machines, missing links, rings and trees on them | [`Topology`], [`Ring`], [`Rings`], [`Tree`], [`Trees`], [`Groups`] |
 //! | an algorithm for each range of sizes, as the contest has it | [`executor!`], module [`executor`](mod@executor) |
-//! | the proof of a schedule, and the compiler itself | [`Proof`], [`compiler`] |
+//! | the proof of a schedule, and the compiler itself | [`Plan::certificate`], [`Proof`], [`compiler`] |
 //!
 //! # Features
 //!
@@ -93,6 +93,7 @@ pub use float8;
 pub use half;
 #[doc(inline)]
 pub use roundelay_core::{
+    certificate::Certificate,
     collective::Collective,
     diagnostics::{Code, Finding},
     dtype::{DType, NoSuchOp, ReduceOp},

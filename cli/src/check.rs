@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use clap::Args;
 use roundelay::{Algorithm as _, OrderClass, Promises};
+use roundelay_core::certificate::Certificate;
 use roundelay_core::check::Verify;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::expansion::{CountErrors, counted};
@@ -16,8 +17,8 @@ use roundelay_core::verify::Signals;
 use roundelay_core::{AnyProof, prove_many};
 use serde::Serialize;
 
-use crate::certificate::Certificate;
 use crate::every::Every;
+use crate::facts::facts;
 use crate::flags::SourceFlags;
 use crate::interrupt;
 use crate::msccl::{self, MscclFlags};
@@ -93,6 +94,7 @@ struct Checked {
     /// The rank count at which Ctrl-C ended the proofs.
     #[serde(skip_serializing_if = "Option::is_none")]
     stopped: Option<u32>,
+    #[serde(serialize_with = "facts")]
     certificates: Vec<Certificate>,
     /// Where no error was found at the counts asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

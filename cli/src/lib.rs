@@ -18,7 +18,6 @@ mod calibrate;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no process is started there"))]
 mod called;
 mod calls;
-mod certificate;
 mod chart;
 mod check;
 mod command;
@@ -28,6 +27,7 @@ mod every;
 mod executor;
 mod explain;
 mod exported;
+mod facts;
 mod flags;
 mod fmt;
 mod function;

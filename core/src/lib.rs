@@ -37,6 +37,8 @@ pub mod told;
 
 pub mod expansion;
 
+pub mod certificate;
+
 pub mod collective;
 pub mod cost;
 pub mod counts;

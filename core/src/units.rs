@@ -64,3 +64,15 @@ pub fn counted(counts: &[u32]) -> String {
         |&(lo, hi): &(u32, u32)| if lo == hi { lo.to_string() } else { format!("{lo}..={hi}") };
     runs.iter().map(text).collect::<Vec<_>>().join(", ")
 }
+
+/// Returns a number of things: `1 rank`, `3 switches`.
+pub fn count(n: usize, what: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {what}{plural}")
+}
+
+/// Returns a number with at most three decimals, and no zeros at their end.
+pub fn short(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

@@ -18,6 +18,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use roundelay_core::ids::RankId;
+use roundelay_core::verify::Signals;
 use roundelay_kernels::shared_memory::BlocksPlan;
 use roundelay_kernels::{AnyRankPlan, Calls, SpmdPlan};
 
@@ -28,7 +29,7 @@ pub(crate) use rank::Home;
 pub use rank::Rank;
 use using::using;
 
-use crate::{Algorithm, Collective, Element, Error, Options, Plan, ReduceOp};
+use crate::{Algorithm, Certificate, Collective, Element, Error, Options, Plan, ReduceOp};
 
 /// Ranks of this process that run collectives together.
 ///
@@ -158,6 +159,25 @@ impl Comm {
     /// Returns the number of ranks.
     pub fn nranks(&self) -> u32 {
         self.nranks
+    }
+
+    /// Returns the certificate of the algorithm that a call runs, as [`Plan::certificate`] does. This proves the algorithm.
+    ///
+    /// ```
+    /// use roundelay::{Call, Collective, Comm, DType, ReduceOp, library::RingAllGather};
+    ///
+    /// let comm = Comm::new(4)?.using(RingAllGather::new());
+    /// let (collective, op) = (Collective::AllGather, ReduceOp::Sum);
+    /// let call = Call { collective, root: 0, count: 1000, dtype: DType::F32, op };
+    /// assert_eq!(comm.certificate_of(&call)?.ideal.steps, 3);
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the call.
+    pub fn certificate_of(&self, call: &Call) -> Result<Certificate, Error> {
+        let proved = self.chosen.of(&call.of(self.nranks)?, self.nranks)?;
+        Ok(Certificate::direct(proved.schedule(), proved.proof(), Signals::default()))
     }
 
     /// Returns rank `rank`, counted from 0, for the one thread that calls for it.

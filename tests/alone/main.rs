@@ -19,11 +19,11 @@ use roundelay::select::{
 };
 use roundelay::selection::{Entry, Selection, VARIABLE, Wrong};
 use roundelay::{
-    Algorithm, Check, Choice, Code, Collective, Comm, Costs, DType, Differ, Element, EngineError,
-    Error, Finding, Groups, Level, Missing, NoSuchOp, NotPromises, Options, OrderClass, Plan,
-    Problem, Promises, Proof, Proved, Rank, RankId, RankPlan, ReduceOp, Ring, Rings, Runs,
-    Schedule, SpmdPlan, Stats, Stuck, ToPlan, Topology, Tree, Trees, Unproved, WrongData,
-    collective, float8, half, include_collective, select, select_with, stay_on_core,
+    Algorithm, Certificate, Check, Choice, Code, Collective, Comm, Costs, DType, Differ, Element,
+    EngineError, Error, Finding, Groups, Level, Missing, NoSuchOp, NotPromises, Options,
+    OrderClass, Plan, Problem, Promises, Proof, Proved, Rank, RankId, RankPlan, ReduceOp, Ring,
+    Rings, Runs, Schedule, SpmdPlan, Stats, Stuck, ToPlan, Topology, Tree, Trees, Unproved,
+    WrongData, collective, float8, half, include_collective, select, select_with, stay_on_core,
 };
 
 include_collective!("../../examples/recursive_doubling.coll");
@@ -114,6 +114,8 @@ fn each_rank_has_a_thread() -> Result<(), Error> {
             });
         }
     });
+    let certificate: Certificate = plan.certificate();
+    assert_eq!((certificate.messages, certificate.ideal.least_steps), (2, 1));
     assert!(matches!(plan.rank(2), Err(EngineError::NoSuchRank { nranks: 2, rank: RankId(2) })));
     // A first call that checks itself; there is no fault to find.
     let options = Options::new().checked(Check::First);
@@ -262,6 +264,7 @@ fn promises_are_values() -> Result<(), Error> {
     };
     let kept = Comm::new(4)?.in_order(promises).order_of(&call)?;
     assert_eq!(kept, Promises::all());
+    assert!(Comm::new(4)?.certificate_of(&call)?.proved.contains(&"no deadlock"));
     let ring = Comm::new(4)?.in_order(promises).using(RingAllReduce::new()).order_of(&call);
     assert!([Code::OrderDiffers, Code::TooManyRoundings].contains(&ring.unwrap_err().code()));
     Ok(())

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use lsp_types::Uri;
 use roundelay::Algorithm as _;
+use roundelay_core::certificate::Certificate;
 use roundelay_core::check::CheckedSource;
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::expansion;
@@ -17,7 +18,6 @@ use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::{Callers, Proved as ProvedSchedule, Signals};
 
-use crate::certificate::Certificate;
 use crate::every::Every;
 use crate::topo::count;
 
@@ -203,7 +203,7 @@ fn certificate(
         return ("no errors within the budget".to_owned(), Vec::new());
     };
     let (name, ranks) = (algorithm.name(), count(at.nranks as usize, "rank"));
-    let certificate = Certificate::direct(proved, Signals::default());
+    let certificate = Certificate::direct(proved.schedule(), proved.proof(), Signals::default());
     let proofs = std::slice::from_ref(&at.roots);
     let with = if at.roots.is_partial() {
         format!(" with {}", roots::text(proofs))

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use roundelay_core::certificate::ALWAYS;
 use roundelay_core::collective::Collective;
 use serde::Serialize;
 
 use super::RunFlags;
-use crate::certificate::ALWAYS;
 use crate::memory::TooMuch;
 use crate::report::Format;
 use crate::streams::{print, print_json, say};

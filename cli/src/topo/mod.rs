@@ -19,7 +19,8 @@ pub(crate) use flags::TopoFlags;
 use flags::TopoFormat;
 pub(crate) use marks::cut;
 use marks::marks;
-pub(crate) use tables::{aligned, count, micro, short};
+pub(crate) use roundelay_core::units::{count, short};
+pub(crate) use tables::{aligned, micro};
 
 pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
     // The picture is a document of its own.

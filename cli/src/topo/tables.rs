@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use roundelay_core::topology::{NodeId, Topology};
-use roundelay_core::units::rate_text;
-use roundelay_core::units::time_text;
+use roundelay_core::units::{count, rate_text, short, time_text};
 
 use super::describe::{DescribedLink, Description, Disjoint, Fraction, Rounds, SearchOutcome};
 
@@ -47,12 +46,6 @@ pub(super) fn print(described: &Description, topology: &Topology) -> String {
     text
 }
 
-/// Returns `1 rank`, `3 switches`
-pub(crate) fn count(n: usize, what: &str) -> String {
-    let plural = if n == 1 { "" } else { "s" };
-    format!("{n} {what}{plural}")
-}
-
 /// Returns the properties of a link: its kind, bandwidth and latency.
 fn quality(link: &DescribedLink, relative: bool) -> String {
     let latency = match link.latency_ns {
@@ -74,12 +67,6 @@ pub(super) fn bandwidth(value: f64, relative: bool) -> String {
 /// Formats four decimals: times in S/B.
 pub(crate) fn micro(value: f64) -> String {
     format!("{value:.4}")
-}
-
-/// Formats at most three decimals, and no zeros at their end.
-pub(crate) fn short(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn links(described: &Description, topology: &Topology, text: &mut String) {

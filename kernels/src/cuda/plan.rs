@@ -107,7 +107,7 @@ impl CudaPlan {
         let threads = check_threads(options.threads)?;
         let Spec { element: dtype, op, .. } = kernel.spec;
         let (schedule, proof) = (kernel.schedule.clone(), kernel.proof.clone());
-        let call = PlannedCall { schedule, proof, count, dtype, op, counts: None };
+        let call = PlannedCall { schedule, proof, count, dtype, op, even: None };
         let facts = kernel.facts(count);
         let (functions, in_flight) = Self::functions(world, &kernel, &facts, threads)?;
         let parts = Self::parts(world, &kernel, &facts, &functions, count, options)?;

@@ -123,12 +123,12 @@ impl PlannedCall {
         let (collective, root) = (self.schedule.collective, self.schedule.root);
         let (dtype, op) = (self.dtype, self.op);
         let equal = |units: u32| Block::packed((0..units).map(|_| self.count));
-        let (input, output) = match &self.counts {
+        let (input, output) = match &self.even {
             None => (
                 equal(collective.input_units(rank, nranks, root)),
                 equal(collective.output_units(rank, nranks, root)),
             ),
-            Some(counts) => {
+            Some((_, counts)) => {
                 let blocks = counts.of_rank(rank, root);
                 (blocks.input().to_vec(), blocks.output().to_vec())
             }

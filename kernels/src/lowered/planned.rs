@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use roundelay_core::certificate::Certificate;
 use roundelay_core::collective::Collective;
 use roundelay_core::counts::Counts;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Buffer, Schedule};
-use roundelay_core::verify::{Proof, Proved};
+use roundelay_core::verify::{Proof, Proved, Signals};
 
 use crate::buffers::Buffers;
 use crate::error::Error;
@@ -20,15 +21,23 @@ pub struct PlannedCall {
     pub(crate) count: u64,
     pub(crate) dtype: DType,
     pub(crate) op: ReduceOp,
-    /// The counts of the blocks, where the schedule is for a vector of counts.
-    pub(crate) counts: Option<Counts>,
+    /// The proof for equal counts and the counts of the blocks, where the schedule is for a vector of counts.
+    pub(crate) even: Option<(Proved, Counts)>,
 }
 
 impl PlannedCall {
     pub(crate) fn new(proved: &Proved, count: u64, dtype: DType, op: ReduceOp) -> Self {
         let (schedule, proof) = (proved.schedule().clone(), proved.proof().clone());
-        let counts = proved.even().map(|(_, counts)| counts.clone());
-        Self { schedule, proof, count, dtype, op, counts }
+        Self { schedule, proof, count, dtype, op, even: proved.even().cloned() }
+    }
+
+    /// Returns the certificate of the algorithm; for a vector of counts, that of its proof for equal counts.
+    pub(crate) fn certificate(&self) -> Certificate {
+        let (schedule, proof) = match &self.even {
+            Some((even, _)) => (even.schedule(), even.proof()),
+            None => (&self.schedule, &self.proof),
+        };
+        Certificate::direct(schedule, proof, Signals::default())
     }
 
     /// Returns the name of the call in messages.

@@ -162,7 +162,7 @@ impl WorldRank {
                 let (schedule, proof) = (made.schedule.clone(), made.proof.clone());
                 (
                     *author,
-                    PlannedCall { schedule, proof, count, dtype, op, counts: None },
+                    PlannedCall { schedule, proof, count, dtype, op, even: None },
                     Some(made.clone()),
                 )
             }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Instant;
 
+use roundelay_core::certificate::Certificate;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{RankId, StreamId};
 use roundelay_core::optimize::{Level, Optimized, Unproved};
@@ -120,7 +121,7 @@ impl Plan {
         dtype: DType,
         op: ReduceOp,
     ) -> Result<Self, Error> {
-        Self::empty(PlannedCall { schedule, proof, count, dtype, op, counts: None }).built()
+        Self::empty(PlannedCall { schedule, proof, count, dtype, op, even: None }).built()
     }
 
     fn empty(call: PlannedCall) -> Self {
@@ -208,6 +209,25 @@ impl Plan {
     /// Returns the proof of [`Self::schedule`].
     pub fn proof(&self) -> &Arc<Proof> {
         &self.call.proof
+    }
+
+    /// Returns the certificate of [`Self::schedule`], as `roundelay check` prints it; with a count for each block, that of
+    /// the proof for equal counts. It is made anew by each call, in a time that grows with the ops.
+    ///
+    /// ```
+    /// use roundelay::{DType, ReduceOp, ToPlan as _, library::RingAllReduce};
+    ///
+    /// let plan = RingAllReduce::new().plan(8, 1000, DType::F32, ReduceOp::Sum)?;
+    /// let certificate = plan.certificate();
+    /// assert!(certificate.proved.contains(&"no deadlock"));
+    /// assert_eq!((certificate.ideal.steps, certificate.ideal.least_units), (14, 1.75));
+    /// println!("{certificate}"); // the lines of the command
+    /// let facts = certificate.json().to_string(); // and of `--format json`
+    /// assert!(facts.starts_with(r#"{"nranks": 8, "#));
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    pub fn certificate(&self) -> Certificate {
+        self.call.certificate()
     }
 
     /// Returns the plan's count: elements of one unit of the collective, as NCCL counts.

@@ -9,6 +9,7 @@ use std::ops::Deref;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
+use roundelay_core::certificate::Certificate;
 use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{ChannelId, OpId, RankId, StreamId};
@@ -232,6 +233,11 @@ impl SpmdPlan {
     /// Returns the number of ranks.
     pub fn nranks(&self) -> u32 {
         self.call.schedule.nranks
+    }
+
+    /// Returns the certificate of the algorithm, as [`Plan::certificate`](super::Plan::certificate) does.
+    pub fn certificate(&self) -> Certificate {
+        self.call.certificate()
     }
 
     /// Returns the reduce op, which has no meaning for collectives that only copy.
