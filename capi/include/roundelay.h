@@ -265,6 +265,13 @@ int roundelay_ways(roundelay_world_t world, const char **ways);
  */
 int roundelay_split(roundelay_world_t world, int64_t color, int64_t key, roundelay_world_t *part);
 
+/*
+ * Makes a second handle of this rank of a world, for calls by another algorithm: both handles make the calls of one rank,
+ * in one order, and roundelay_use and roundelay_promise on one of them do not change the calls of the other. It begins
+ * with the algorithms of `world`. The world is left when the last of its handles is finalized.
+ */
+int roundelay_share(roundelay_world_t world, roundelay_world_t *share);
+
 /* After a failure, a new world of the ranks that are left, in their order; all of them call it. */
 int roundelay_shrink(roundelay_world_t world, roundelay_world_t *rest);
 

@@ -412,6 +412,16 @@ pub unsafe extern "C" fn roundelay_split(
     guarded(|| unsafe { returning(part, "part", worlds::split(world, color, key)) })
 }
 
+/// Makes a second handle of a world, with algorithms of its own.
+///
+/// # Safety
+/// `share` points to a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_share(world: u64, share: *mut u64) -> c_int {
+    // SAFETY: the caller's promise.
+    guarded(|| unsafe { returning(share, "share", worlds::share(world)) })
+}
+
 /// Makes a world of the ranks that are left.
 ///
 /// # Safety

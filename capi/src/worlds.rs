@@ -187,6 +187,11 @@ pub(crate) fn split(handle: u64, color: i64, key: i64) -> Outcome<u64> {
     Ok(part.map_or(0, held))
 }
 
+/// Makes a second value of a world.
+pub(crate) fn share(handle: u64) -> Outcome<u64> {
+    Ok(held(with(handle, |world| Ok(world.share()))?))
+}
+
 /// Makes a world of the ranks that are left.
 pub(crate) fn shrink(handle: u64) -> Outcome<u64> {
     Ok(held(calling(handle, |world| Ok(world.shrink()?))?))

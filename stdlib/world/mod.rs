@@ -71,10 +71,10 @@ use crate::{Algorithm, Element, Error};
 #[derive(Debug)]
 pub struct World {
     /// Goes first, with all calls that are under way.
-    progress: OnceLock<Result<Progress, String>>,
+    progress: Arc<OnceLock<Result<Progress, String>>>,
     turns: Arc<Turns>,
     /// Goes next, as long as the rank is there.
-    parting: Parting,
+    parting: Arc<Parting>,
     engine: Arc<shared_memory::World>,
     /// The ranks on several hosts, if there are several: the engine is the engine of this host.
     hosts: Option<Arc<Hosts>>,
@@ -90,10 +90,10 @@ impl World {
     }
 
     fn with(engine: shared_memory::World, chosen: Chosen, plans: NonZeroUsize) -> Self {
-        let (progress, turns) = (OnceLock::new(), Arc::default());
+        let (progress, turns) = (Arc::default(), Arc::default());
         let (plans, blocks) = (Mutex::new(Kept::new(plans)), Mutex::new(Kept::new(plans)));
         let engine = Arc::new(engine);
-        let parting = Parting::of(&engine);
+        let parting = Arc::new(Parting::of(&engine));
         Self { progress, turns, parting, engine, hosts: None, chosen, plans, blocks }
     }
 
@@ -107,6 +107,35 @@ impl World {
     pub fn using_between(mut self, bytes: &RangeInclusive<u64>, algorithm: Configured) -> Self {
         self.chosen.between(bytes, algorithm);
         self.forgotten()
+    }
+
+    /// Makes a second value of this rank of the world, for calls by another algorithm. Both make the calls of one rank, in
+    /// one order, and share its memory and the calls that are under way; each has algorithms and plans of its own. The
+    /// second value begins with the algorithms of this one. The rank leaves the world when the last value goes.
+    ///
+    /// ```
+    /// use roundelay::{ReduceOp, UniqueId, World, library::RingAllReduce};
+    ///
+    /// let world = World::join(&UniqueId::new()?, 1, 0)?;
+    /// let by_ring = world.share().using(RingAllReduce::new());
+    /// let mut buffer = [1.0_f32; 10];
+    /// by_ring.rank().all_reduce(&mut buffer, ReduceOp::Sum)?;
+    /// world.rank().all_reduce(&mut buffer, ReduceOp::Sum)?;
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    #[must_use]
+    pub fn share(&self) -> Self {
+        let most = self.plans_kept();
+        Self {
+            progress: self.progress.clone(),
+            turns: self.turns.clone(),
+            parting: self.parting.clone(),
+            engine: self.engine.clone(),
+            hosts: self.hosts.clone(),
+            chosen: self.chosen.clone(),
+            plans: Mutex::new(Kept::new(most)),
+            blocks: Mutex::new(Kept::new(most)),
+        }
     }
 
     fn forgotten(self) -> Self {
@@ -364,8 +393,8 @@ impl World {
             return Ok(Prepared::own(make()?));
         }
         let facts = format!(
-            "{nranks} {promises} {:?} {:?} {}",
-            algorithm.given(),
+            "{nranks} {promises} {} {:?} {}",
+            algorithm.settings(),
             algorithm.placed_on(),
             env!("CARGO_PKG_VERSION")
         );

@@ -1,6 +1,6 @@
 //! Worlds whose ranks are on several hosts.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use roundelay_kernels::network::{Carrier, Hosts};
@@ -55,9 +55,9 @@ impl World {
         let hosts = Arc::new(Hosts::new(host, hosts, rank, carrier)?);
         let chosen = Chosen::over(Spread::new(hosts.hosts()));
         Ok(Self {
-            progress: OnceLock::new(),
+            progress: Arc::default(),
             turns: Arc::default(),
-            parting: Parting::of(hosts.world()),
+            parting: Arc::new(Parting::of(hosts.world())),
             engine: hosts.world().clone(),
             hosts: Some(hosts),
             chosen,

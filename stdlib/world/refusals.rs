@@ -98,7 +98,9 @@ impl World {
     /// E0414 where a call was void; the error of a call whose handle was dropped.
     pub fn leave(mut self) -> Result<(), Error> {
         self.settle()?;
-        self.parting.0 = None;
+        // The last of the values that share the rank leaves.
+        let Some(parting) = Arc::get_mut(&mut self.parting) else { return Ok(()) };
+        parting.0 = None;
         Ok(self.engine.farewell()?)
     }
 }

@@ -38,6 +38,35 @@ fn both(rank: impl Fn(World) -> Result<(), Error> + Sync) {
     });
 }
 
+/// A world and its share make calls in one order, each by its own algorithm; the rank leaves with the last of them.
+#[test]
+fn a_share_of_a_world_has_algorithms_of_its_own() {
+    both(|world| {
+        let found = roundelay::tools::algorithms("RingBroadcast", None, &[]);
+        let ring = found.map_err(|(_, why)| why).expect("it is in the library").remove(0);
+        let share = world.share().using_between(&(0..=u64::MAX), ring);
+        let call = |collective, root| Call {
+            collective,
+            root,
+            count: 3,
+            dtype: DType::F32,
+            op: ReduceOp::Sum,
+        };
+        let names = [&world, &share].map(|of| of.algorithm_of(&call(Collective::Broadcast, 1)));
+        assert_eq!(names, ["NhrBroadcast", "RingBroadcast"]);
+        // The algorithm has the root of each call.
+        for (of, root) in [(&world, 0), (&share, 0), (&share, 1), (&world, 1), (&share, 0)] {
+            let mut rank = of.rank();
+            let mut said = [rank.id() as f32; 3];
+            rank.broadcast(&mut said, root)?;
+            assert_eq!(said, [root as f32; 3]);
+        }
+        world.leave()?;
+        share.rank().barrier()?;
+        share.leave()
+    });
+}
+
 /// After enough calls of a shape, rank 0 tells the way that the world has chosen for it.
 #[test]
 fn ranks_of_a_world_choose_a_way() {
