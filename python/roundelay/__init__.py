@@ -1,12 +1,13 @@
 """Roundelay: collective algorithms as pages of step loops, proved, then run between the processes of one host.
 
-:func:`compile` checks and proves a page. :class:`World` brings processes together, whose buffers are addresses;
+:func:`compile` checks and proves a page. :class:`World` brings processes together, whose collectives take arrays;
 ``roundelay.torch`` is a backend for ``torch.distributed``. ``python -m roundelay`` is the command.
 """
 
 from ._codes import COLLECTIVES, DTYPES, OPS
 from ._diagnostics import CompileError, Diagnostic
-from ._library import Error, Memory, Request, World, unique_id, version
+from ._arrays import ArgumentError
+from ._library import Error, unique_id, version
 from ._program import (
     Bounds,
     Certificate,
@@ -18,11 +19,13 @@ from ._program import (
     bounds,
     compile,
 )
+from ._world import Memory, Request, World
 
 __all__ = [
     "COLLECTIVES",
     "DTYPES",
     "OPS",
+    "ArgumentError",
     "Bounds",
     "Certificate",
     "CompileError",

@@ -22,29 +22,16 @@ from ctypes import (
     c_void_p,
 )
 from pathlib import Path
-from typing import Callable, NoReturn, Sequence, Tuple
-
-from ._codes import CHECKS, COLLECTIVES, PROMISES, SITES, USUAL_WAYS
+from typing import NoReturn, Sequence
 
 __all__ = [
     "Error",
-    "Memory",
-    "Request",
-    "World",
     "command",
     "main",
     "run",
     "unique_id",
     "version",
 ]
-
-#: The result of ``roundelay_wait`` for a call that is not done.
-_UNDER_WAY = -1
-#: For ever, in milliseconds.
-_EVER = -1
-#: A size without a bound.
-_NO_BOUND = 2**64 - 1
-
 
 class Error(RuntimeError):
     """A call of the library that failed. ``code`` is the error's code, such as ``"E0428"``: ``python -m roundelay
@@ -55,7 +42,7 @@ class Error(RuntimeError):
         self.code = code
 
 
-class _Options(Structure):
+class Options(Structure):
     _fields_ = [
         ("size", c_uint64),
         ("timeout_ms", c_uint64),
@@ -64,7 +51,7 @@ class _Options(Structure):
     ]
 
 
-_ALLGATHER = CFUNCTYPE(c_int, c_void_p, c_void_p, c_uint64, c_void_p)
+ALLGATHER = CFUNCTYPE(c_int, c_void_p, c_void_p, c_uint64, c_void_p)
 
 #: World, collective, the address, counts and places of the input's blocks, those of the output's, and the codes.
 _V: list[object] = [
@@ -78,14 +65,14 @@ _V: list[object] = [
 
 _ARGUMENTS: dict[str, list[object]] = {
     "unique_id": [c_char_p],
-    "init_from_env": [POINTER(_Options), POINTER(c_uint64)],
-    "init_id": [c_char_p, c_uint32, c_uint32, POINTER(_Options), POINTER(c_uint64)],
+    "init_from_env": [POINTER(Options), POINTER(c_uint64)],
+    "init_id": [c_char_p, c_uint32, c_uint32, POINTER(Options), POINTER(c_uint64)],
     "init_allgather": [
         c_uint32,
         c_uint32,
-        _ALLGATHER,
+        ALLGATHER,
         c_void_p,
-        POINTER(_Options),
+        POINTER(Options),
         POINTER(c_uint64),
     ],
     "rank": [c_uint64, POINTER(c_uint32)],
@@ -109,6 +96,7 @@ _ARGUMENTS: dict[str, list[object]] = {
     "send": [c_uint64, c_void_p, c_uint64, c_int, c_uint32],
     "recv": [c_uint64, c_void_p, c_uint64, c_int, c_uint32],
     "barrier": [c_uint64],
+    "share": [c_uint64, POINTER(c_uint64)],
     "use": [c_uint64, c_char_p, c_char_p, c_int, c_uint64, c_uint64],
     "split": [c_uint64, c_int64, c_int64, POINTER(c_uint64)],
     "shrink": [c_uint64, POINTER(c_uint64)],
@@ -185,60 +173,16 @@ def _load() -> ctypes.CDLL:
 
 
 _library = _load()
-_call = _library.roundelay_call
-
-#: How often this process was forked off another process. Objects from before a fork belong to the parent and are not
-#: given back here, because locks are in the state of the moment of the fork.
-_forks = 0
-
-
-def _forked() -> None:
-    global _forks
-    _forks += 1
-
-
-os.register_at_fork(after_in_child=_forked)
-
-
-def _failed(status: int) -> NoReturn:
+def failed(status: int) -> NoReturn:
+    """Raises the error of a function that returned its code."""
     text = _library.roundelay_last_error().decode(errors="replace")
     raise Error(text, f"E{status:04}")
 
 
-def _checked(status: int) -> None:
+def checked(status: int) -> None:
+    """Raises the error of a function that returned the code of one."""
     if status:
-        _failed(status)
-
-
-def _options(
-    timeout: float | None, check: str | None, measured: bool, sites: bool
-) -> _Options:
-    if timeout is not None and not timeout > 0:
-        raise ValueError(f"a timeout of {timeout} seconds leaves no time; None is the default")
-    if check not in CHECKS:
-        raise ValueError(f"check is {check!r}, and one of {', '.join(map(repr, CHECKS))}")
-    milliseconds = 0 if timeout is None else max(1, min(round(timeout * 1000), 2**62))
-    flags = CHECKS[check] | (0 if measured else USUAL_WAYS) | (SITES if sites else 0)
-    return _Options(ctypes.sizeof(_Options), milliseconds, 2, flags)
-
-
-#: A block of a buffer: its address, and its number of elements.
-Block = Tuple[int, int]
-
-
-def _blocks(blocks: Sequence[Block], size: int) -> tuple[int, object, object]:
-    """The blocks of a buffer as C takes them: an address, the counts, and the places from that address."""
-    first = next((address for address, count in blocks if count), 0)
-    for address, count in blocks:
-        if count and (address - first) % size:
-            raise Error(
-                f"a block at {address:#x} is not aligned for elements of {size} bytes", "E0404"
-            )
-    counts = (c_uint64 * len(blocks))(*(count for _, count in blocks))
-    starts = (c_int64 * len(blocks))(
-        *((address - first) // size if count else 0 for address, count in blocks)
-    )
-    return first, counts, starts
+        failed(status)
 
 
 def _texts(words: Sequence[str]) -> ctypes.Array[c_char_p]:
@@ -253,347 +197,8 @@ def version() -> str:
 def unique_id() -> bytes:
     """An id, by which one world meets: one process makes it, and passes it to the other processes."""
     made = ctypes.create_string_buffer(128)
-    _checked(_library.roundelay_unique_id(made))
+    checked(_library.roundelay_unique_id(made))
     return made.raw
-
-
-class Request:
-    """A call that was started. Its buffers must live, and are the library's, until it is done."""
-
-    __slots__ = ("_forks", "_handle", "_outcome")
-
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
-        self._forks = _forks
-        self._outcome: Error | None = None
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Waits until the call is done, or at most for the seconds of the timeout. Returns whether the call is done.
-        Each wait raises the error of a failed call."""
-        if self._handle:
-            milliseconds = _EVER if timeout is None else max(0, round(timeout * 1000))
-            status = _library.roundelay_wait(self._handle, milliseconds)
-            if status == _UNDER_WAY:
-                return False
-            self._handle = 0
-            try:
-                _checked(status)
-            except Error as error:
-                self._outcome = error
-        if self._outcome is not None:
-            raise self._outcome
-        return True
-
-    def test(self) -> bool:
-        """Whether the call is done, also where it failed."""
-        try:
-            return self.wait(0)
-        except Error:
-            return True
-
-    def __del__(self) -> None:
-        # A call without a waiter is still made; the next call raises its error.
-        if self._handle and self._forks == _forks and _library is not None:
-            _library.roundelay_release(self._handle)
-
-
-class Memory:
-    """Memory of a world that all its ranks can touch: calls on these buffers make no extra copies. ``address``
-    and ``bytes`` give its place; it is given back when this object goes, or when the world is closed."""
-
-    __slots__ = ("__weakref__", "_world", "address", "bytes")
-
-    def __init__(self, world: World, size: int) -> None:
-        memory = c_void_p()
-        _checked(_library.roundelay_alloc(world._handle, size, byref(memory)))
-        self._world = world
-        self.address: int = memory.value or 0
-        self.bytes = size
-
-    def __del__(self) -> None:
-        if getattr(self, "address", 0) and self._world._is_open():
-            _library.roundelay_free(self.address)
-
-
-class World:
-    """Processes of one host that run collectives together, and the rank of this process."""
-
-    __slots__ = ("__weakref__", "_forks", "_handle", "nranks", "rank")
-
-    rank: int
-    nranks: int
-
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
-        self._forks = _forks
-        number = c_uint32()
-        _checked(_library.roundelay_rank(handle, byref(number)))
-        self.rank = number.value
-        _checked(_library.roundelay_nranks(handle, byref(number)))
-        self.nranks = number.value
-
-    @classmethod
-    def from_env(
-        cls,
-        timeout: float | None = None,
-        *,
-        check: str | None = None,
-        measured: bool = True,
-        sites: bool = False,
-    ) -> World:
-        """The world that a launcher started this process in: ``roundelay launch``, torchrun, mpirun or srun.
-
-        ``timeout`` is the deadline of every wait, in seconds; a minute unless told. With ``check="first"`` on all
-        ranks, the first call of each shape checks itself on known data; with ``"never"`` no call does; None leaves it to the
-        environment variable ``ROUNDELAY_CHECK``. Without ``measured`` on rank 0, data takes the usual ways, and nothing
-        is measured. With ``sites``, or ``ROUNDELAY_SITES=1`` in the environment, ``roundelay ps`` tells the lines of
-        Python from which the calls of this rank come; each call then takes some microseconds more."""
-        world = c_uint64()
-        options = _options(timeout, check, measured, sites)
-        _checked(_library.roundelay_init_from_env(byref(options), byref(world)))
-        return cls(world.value)
-
-    @classmethod
-    def join(
-        cls,
-        id: bytes,
-        nranks: int,
-        rank: int,
-        timeout: float | None = None,
-        *,
-        check: str | None = None,
-        measured: bool = True,
-        sites: bool = False,
-    ) -> World:
-        """Joins the world of an id of :func:`unique_id`, as rank ``rank`` of ``nranks``; all join at once. The options
-        are those of :meth:`from_env`."""
-        if len(id) != 128:
-            raise ValueError(f"an id has 128 bytes, and this has {len(id)}")
-        world = c_uint64()
-        options = _options(timeout, check, measured, sites)
-        _checked(_library.roundelay_init_id(id, nranks, rank, byref(options), byref(world)))
-        return cls(world.value)
-
-    @classmethod
-    def bootstrap(
-        cls,
-        nranks: int,
-        rank: int,
-        allgather: Callable[[bytes], bytes],
-        timeout: float | None = None,
-        *,
-        check: str | None = None,
-        measured: bool = True,
-        sites: bool = False,
-    ) -> World:
-        """Joins through an existing connection of the processes: ``allgather`` takes bytes, and returns the bytes of
-        all ranks in their order, the same number from each rank. Its exceptions are raised here. The options are those
-        of :meth:`from_env`."""
-        raised: list[BaseException] = []
-
-        def gather(mine: int, all: int, size: int, _: int) -> int:
-            try:
-                got = allgather(ctypes.string_at(mine, size))
-                if len(got) != size * nranks:
-                    raise ValueError(
-                        f"allgather returned {len(got)} bytes for {nranks} ranks of {size} each"
-                    )
-                ctypes.memmove(all, got, len(got))
-            except BaseException as error:
-                raised.append(error)
-                return 1
-            return 0
-
-        world = c_uint64()
-        options = _options(timeout, check, measured, sites)
-        status = _library.roundelay_init_allgather(
-            nranks, rank, _ALLGATHER(gather), None, byref(options), byref(world)
-        )
-        if raised:
-            raise raised[0]
-        _checked(status)
-        return cls(world.value)
-
-    def call(
-        self,
-        collective: int,
-        input: int,
-        output: int,
-        count: int,
-        dtype: int,
-        op: int = 0,
-        root: int = 0,
-    ) -> None:
-        """Makes a call, by codes and addresses, and returns when this rank is done."""
-        status = _call(self._handle, collective, input, output, count, dtype, op, root)
-        if status:
-            _failed(status)
-
-    def start(
-        self,
-        collective: int,
-        input: int,
-        output: int,
-        count: int,
-        dtype: int,
-        op: int = 0,
-        root: int = 0,
-    ) -> Request:
-        """Starts a call, by codes and addresses, and returns at once."""
-        request = c_uint64()
-        _checked(
-            _library.roundelay_start(
-                self._handle, collective, input, output, count, dtype, op, root, byref(request)
-            )
-        )
-        return Request(request.value)
-
-    def call_v(
-        self,
-        collective: int,
-        inputs: Sequence[Block],
-        outputs: Sequence[Block],
-        size: int,
-        dtype: int,
-        op: int = 0,
-        root: int = 0,
-    ) -> None:
-        """Makes a call with a count for each block, and returns when this rank is done. ``inputs`` and ``outputs`` are
-        the blocks in the order of ranks, as ``roundelay_call_v`` lists them, each an address and a number of elements
-        of ``size`` bytes. Blocks may lie anywhere."""
-        given, taken = _blocks(inputs, size), _blocks(outputs, size)
-        _checked(
-            _library.roundelay_call_v(self._handle, collective, *given, *taken, dtype, op, root)
-        )
-
-    def start_v(
-        self,
-        collective: int,
-        inputs: Sequence[Block],
-        outputs: Sequence[Block],
-        size: int,
-        dtype: int,
-        op: int = 0,
-        root: int = 0,
-    ) -> Request:
-        """Starts a call with a count for each block, and returns at once."""
-        request = c_uint64()
-        given, taken = _blocks(inputs, size), _blocks(outputs, size)
-        _checked(
-            _library.roundelay_start_v(
-                self._handle, collective, *given, *taken, dtype, op, root, byref(request)
-            )
-        )
-        return Request(request.value)
-
-    def send(self, address: int, count: int, dtype: int, to: int) -> None:
-        """Sends to rank ``to``, which receives the same number of elements of the same type."""
-        _checked(_library.roundelay_send(self._handle, address, count, dtype, to))
-
-    def recv(self, address: int, count: int, dtype: int, sender: int) -> None:
-        """Receives a message of rank ``sender``."""
-        _checked(_library.roundelay_recv(self._handle, address, count, dtype, sender))
-
-    def barrier(self) -> None:
-        """Returns when all ranks have called it."""
-        _checked(_library.roundelay_barrier(self._handle))
-
-    def use(
-        self,
-        source: str,
-        algorithm: str | None = None,
-        collective: str | None = None,
-        min_bytes: int = 0,
-        max_bytes: int | None = None,
-    ) -> None:
-        """Runs an algorithm from now on for calls of its collective in a range of bytes. ``source`` is a text in the
-        language, a path, or the name of an algorithm of the library; ``algorithm`` chooses one of several algorithms,
-        and sets parameters: ``"MyRing slices=4"``. All ranks must use the same algorithm."""
-        code = -1
-        if collective is not None:
-            if collective not in COLLECTIVES:
-                raise ValueError(f"{collective!r} is none of {', '.join(COLLECTIVES)}")
-            code = COLLECTIVES[collective]
-        most = _NO_BOUND if max_bytes is None else max_bytes
-        name = None if algorithm is None else algorithm.encode()
-        _checked(
-            _library.roundelay_use(self._handle, source.encode(), name, code, min_bytes, most)
-        )
-
-    def promise(self, promises: str) -> None:
-        """Keeps promises about the order of reductions from now on: a list such as ``"all_counts,roundings=1"``, or
-        ``"all"``. Only algorithms whose certificate has them run. All ranks give the same promises."""
-        _checked(_library.roundelay_promise(self._handle, promises.encode()))
-
-    def order(self, collective: int, count: int, dtype: int, op: int, root: int = 0) -> str:
-        """The promises that the algorithm of a call keeps, as a list such as ``"all_ranks,roundings=7"``; an empty
-        text where the collective does not reduce."""
-        bits, roundings = c_uint32(), c_uint32()
-        _checked(
-            _library.roundelay_order(
-                self._handle, collective, count, dtype, op, root, byref(bits), byref(roundings)
-            )
-        )
-        kept = [name for place, name in enumerate(PROMISES) if bits.value >> place & 1]
-        return ",".join([*kept, f"roundings={roundings.value}"]) if roundings.value else ",".join(kept)
-
-    def ways(self) -> list[str]:
-        """The ways of data through the memory of this host that the world has chosen by measurement so far, in words.
-        Rank 0 of the host measures; other ranks have none. The environment variable ``ROUNDELAY_WAYS`` has the values
-        ``measured``, ``usual`` (no measurements) and ``kept`` (later worlds of this host begin with the chosen ways)."""
-        text = c_char_p()
-        _checked(_library.roundelay_ways(self._handle, byref(text)))
-        return (text.value or b"").decode().splitlines()
-
-    def split(self, color: int | None, key: int = 0) -> World | None:
-        """Makes of the ranks of each color a world of its own, in the order of their keys; None for no color."""
-        part = c_uint64()
-        number = -1 if color is None else color
-        if number < 0 and color is not None:
-            raise ValueError(f"color {color} is negative; None is no color")
-        _checked(_library.roundelay_split(self._handle, number, key, byref(part)))
-        return World(part.value) if part.value else None
-
-    def shrink(self) -> World:
-        """After a failure, makes a new world of the ranks that are left; all these ranks call it."""
-        rest = c_uint64()
-        _checked(_library.roundelay_shrink(self._handle, byref(rest)))
-        return World(rest.value)
-
-    def alloc(self, size: int) -> Memory:
-        """Memory of ``size`` bytes, all zero, that all ranks can touch."""
-        return Memory(self, size)
-
-    def abort(self, why: str | None = None) -> None:
-        """Ends all calls of all ranks: they and all later ones fail."""
-        _checked(_library.roundelay_abort(self._handle, None if why is None else why.encode()))
-
-    def refuse(self, why: str) -> None:
-        """Tells the other ranks that this rank does not make its next call: it is void for all, and they raise the
-        reason at once (E0414). A call whose arguments are refused does it by itself."""
-        _checked(_library.roundelay_refuse(self._handle, why.encode()))
-
-    def close(self) -> None:
-        """Leaves the world, when the calls are done that are under way, and the other ranks are done with the last one:
-        it raises the error of a call that was void, of which this rank was not told. Its memory goes with it."""
-        handle, self._handle = self._handle, 0
-        if handle:
-            _checked(_library.roundelay_finalize(handle))
-
-    def __enter__(self) -> World:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _is_open(self) -> bool:
-        """Whether it is this process's, and was not closed."""
-        return bool(getattr(self, "_handle", 0)) and self._forks == _forks and _library is not None
-
-    def __del__(self) -> None:
-        if self._is_open():
-            # Python writes an error of a finalizer to the standard error.
-            _checked(_library.roundelay_finalize(self._handle))
 
 
 def run(
@@ -607,7 +212,7 @@ def run(
 ) -> None:
     """Runs an algorithm in this process for all ranks, from the buffers at ``inputs`` to the buffers at ``outputs``."""
     ranks = len(inputs)
-    _checked(
+    checked(
         _library.roundelay_run(
             source.encode(),
             None if algorithm is None else algorithm.encode(),
@@ -627,7 +232,7 @@ def command(*words: str, input: str = "") -> tuple[int, str, str]:
     status = _library.roundelay_command(
         len(words), _texts(words), input.encode(), byref(code), byref(out), byref(err)
     )
-    _checked(status)
+    checked(status)
     texts = []
     for text in (out, err):
         texts.append(ctypes.string_at(text).decode())

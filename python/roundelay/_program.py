@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Mapping, Sequence, Union
 
 from . import _library
+from ._arrays import NUMPY_TYPES
 from ._codes import DTYPES, OPS
 from ._diagnostics import CompileError, Diagnostic, checked, told
 
@@ -201,6 +202,11 @@ class Program:
         return told([first, *rest, *self._flags], self._input)
 
     @property
+    def words(self) -> str:
+        """The name, and the parameters that were set: ``"MyTree arity=2"``."""
+        return " ".join([self.name, *self._set])
+
+    @property
     def certificates(self) -> tuple[Certificate, ...]:
         """The certificates of the compilation, for each rank count."""
         return tuple(Certificate.of(each) for each in self._checked["certificates"])
@@ -243,9 +249,9 @@ class Program:
         if len(kinds) != 1:
             raise TypeError(f"the inputs have several types: {', '.join(map(str, kinds))}")
         (kind,) = kinds
-        dtype = _DTYPES.get(kind.name)
+        dtype = NUMPY_TYPES.get(kind.name)
         if dtype is None:
-            raise TypeError(f"elements of {kind} are none of {', '.join(_DTYPES)}")
+            raise TypeError(f"elements of {kind} are none of {', '.join(NUMPY_TYPES)}")
         if op not in OPS:
             raise ValueError(f"{op!r} is none of {', '.join(OPS)}")
         schedule = self.schedule(nranks) if self.collective in _ROOTED else None
@@ -263,7 +269,7 @@ class Program:
         outputs = [numpy.zeros(size[1] * count, dtype=kind) for size in sizes]
         _library.run(
             self.source,
-            " ".join([self.name, *self._set]),
+            self.words,
             [each.ctypes.data for each in arrays],
             [each.ctypes.data for each in outputs],
             count,
@@ -288,22 +294,6 @@ class Program:
         every = "" if self.every_from is None else f", every_from={self.every_from}"
         return f"Program({self.name} -> {self.collective}{every})"
 
-
-#: Our names of the types of numpy and of ml_dtypes.
-_DTYPES = {
-    "int8": "i8",
-    "uint8": "u8",
-    "int32": "i32",
-    "uint32": "u32",
-    "int64": "i64",
-    "uint64": "u64",
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "float32": "f32",
-    "float64": "f64",
-    "float8_e4m3fn": "f8e4m3",
-    "float8_e5m2": "f8e5m2",
-}
 
 _ROOTED = ("Broadcast", "Reduce", "Scatter", "Gather")
 

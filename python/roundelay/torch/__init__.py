@@ -23,7 +23,7 @@ import torch
 import torch.distributed as dist
 
 from roundelay._codes import COLLECTIVES as _CODES
-from roundelay._library import World
+from roundelay._world import World
 
 from . import _handles
 from ._bootstrap import meet

@@ -56,7 +56,7 @@ def enrol(backend: Any, calls: Any, under_way: Any) -> list[ProcessGroup]:
 
     def failed(collective: int, status: int) -> None:
         try:
-            _library._failed(status)
+            _library.failed(status)
         except _library.Error as error:
             raise backend.named(_METHODS[collective][1], error) from None
 

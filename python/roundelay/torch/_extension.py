@@ -14,6 +14,7 @@ from typing import Any, Optional
 import torch
 
 from roundelay import _library
+from roundelay._world import World
 
 from ._elements import OPS_OF_TYPES
 
@@ -41,7 +42,7 @@ def method(collective: int, groups: dict[Any, Any], own: Callable[..., Any], wat
 
 
 def group(
-    world: _library.World, under_way: Any, no_time: Any, failed: Callable[[int, int], None], calls: ctypes.c_uint64
+    world: World, under_way: Any, no_time: Any, failed: Callable[[int, int], None], calls: ctypes.c_uint64
 ) -> Any:
     """The group of a world. Calls are left to torch while there are any under way; timeouts below ``no_time`` are none;
     ``failed`` raises the error of a collective and a status."""
