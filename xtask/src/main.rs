@@ -1,7 +1,7 @@
 //! The repository's own tasks: `cargo xtask test`, `cargo xtask book`, `cargo xtask mutants`, `cargo xtask sweeps`,
 //! `cargo xtask failures`, `cargo xtask aarch64`, `cargo xtask calibrate [--write]`, `cargo xtask gpu-test [OPTION]...`, `cargo xtask mpi
 //! [JOB] [OPTION]...`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask ptx [--mutants] [OPTION]...`, `cargo xtask capi --prefix
-//! DIR`, `cargo xtask python`, `cargo xtask reach [--program FILE]`, `cargo xtask synthesis [--program FILE]`, `cargo xtask torch [--suite|--bench] [OPTION]...`, `cargo xtask parser [--check]`.
+//! DIR`, `cargo xtask python`, `cargo xtask reach [--program FILE]`, `cargo xtask synthesis [--program FILE]`, `cargo xtask torch [--suite|--bench] [OPTION]...`, `cargo xtask parser [--check]`, `cargo xtask wheel [--dev]`.
 
 use std::process::ExitCode;
 
@@ -29,6 +29,7 @@ mod synthesis;
 mod test;
 mod test_times;
 mod torch;
+mod wheel;
 
 use book::Wanted;
 use test::Extent;
@@ -60,6 +61,7 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask torch             its backend of torch.distributed beside Gloo, with PyTorch, which it installs
        cargo xtask torch --suite     PyTorch's own tests of backends, by both
        cargo xtask torch --bench     times of collectives and of a training step, by both
+       cargo xtask wheel             the Python package as a wheel in target/wheels, tried in fresh environments; --dev quickly
        cargo xtask reach             how many ranks each algorithm of the library is proved for, into the book
        cargo xtask synthesis         the trees that are found for known machines, into the book
        cargo xtask packages          what would be published, packed and compiled by itself
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
         ["ptx", rest @ ..] => ptx::all(rest),
         ["python"] => python::check(&command::root()),
         ["torch", rest @ ..] => torch::all(rest),
+        ["wheel", rest @ ..] => wheel::all(rest),
         ["reach", rest @ ..] => reach::run(rest),
         ["synthesis", rest @ ..] => synthesis::run(rest),
         ["packages"] => packages::check(&command::root()),
