@@ -22,6 +22,15 @@ fn main() -> Result<(), Error> {
     // ANCHOR_END: options
     assert_eq!(buffers, [[10.0; 1000]; 4]);
 
+    // ANCHOR: certificate
+    let certificate = plan.certificate();
+    assert!(certificate.proved.contains(&"no deadlock"));
+    assert_eq!((certificate.messages, certificate.ideal.steps), (24, 6));
+    println!("{certificate}"); // the lines of `roundelay check`
+    let facts = certificate.json().to_string(); // and the facts of `--format json`
+    assert!(facts.contains("\"messages\": 24"));
+    // ANCHOR_END: certificate
+
     // ANCHOR: select
     let mesh: Topology = "full_mesh(8, 25GB/s, 2us) without (0, 1)".parse()?;
     let choice = select(Collective::AllReduce, 8, 1 << 20, Some(&mesh));

@@ -24,7 +24,8 @@ from ctypes import (
     py_object,
     pythonapi,
 )
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from ._codes import DTYPES
 from ._library import Error
@@ -51,7 +52,8 @@ class ArgumentError(Error, ValueError, TypeError):
     with this text, and later calls work. It is a ``ValueError`` and a ``TypeError``, too."""
 
 
-class Elements(NamedTuple):
+@dataclass
+class Elements:
     """The elements of an array, in C order without gaps."""
 
     what: str
@@ -86,8 +88,10 @@ def read(array: Any, what: str) -> Elements:
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(array, numpy.ndarray):
         return _of_numpy(numpy, array, what)
-    if is_scalar(array):
-        return _of_numpy(numpy, numpy.asarray(array), what)._replace(writable=False)
+    if numpy is not None and isinstance(array, numpy.generic):
+        found = _of_numpy(numpy, numpy.asarray(array), what)
+        found.writable = False
+        return found
     if hasattr(array, "__dlpack__"):
         return _of_dlpack(array, what)
     name = f"{type(array).__module__}.{type(array).__qualname__}"
@@ -129,7 +133,7 @@ def empty(array: Any, shape: tuple[int, ...], like: Elements) -> Any:
 def _gaps(what: str, shape: tuple[int, ...], strides: object) -> ArgumentError:
     return ArgumentError(
         f"{what} has the shape {shape} and the strides {strides}, so its elements do not lie one behind the other in C "
-        "order: give a contiguous array, as of numpy.ascontiguousarray",
+        "order: give a contiguous array, as of numpy.ascontiguousarray or tensor.contiguous()",
         "E0406",
     )
 

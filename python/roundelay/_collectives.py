@@ -209,12 +209,14 @@ class Collectives:
         """
         with _Told(self) as told:
             given: Optional[Elements] = None
-            inputs = []
+            inputs: list[tuple[int, int]] = []
+            result: Array
             if told.is_root(root):
-                given = read(array, "the array")
+                whole: Any = array
+                given = read(whole, "the array")
                 rows = told.split(given, counts)
                 inputs = _blocks(given, rows)
-                taken, result = self._output(array, given, rows[self.rank], out)
+                taken, result = self._output(whole, given, rows[self.rank], out)
             elif out is None:
                 raise ArgumentError(
                     f"rank {self.rank} is not the root, rank {root}: give out=, an array for its block", "E0406"
@@ -261,7 +263,7 @@ class Collectives:
     # Arguments.
 
     @staticmethod
-    def _in_place(array: Any, out: Any) -> tuple[Elements, Elements, Any]:
+    def _in_place(array: Array, out: Optional[Array]) -> tuple[Elements, Elements, Array]:
         """The input, the output, and the array of the result, where both have one length."""
         if out is None and _arrays.is_scalar(array):
             out = _arrays.empty(array, (), read(array, "the array"))
@@ -273,9 +275,9 @@ class Collectives:
         return given, taken, out
 
     @staticmethod
-    def _output(array: Any, given: Elements, rows: int, out: Any) -> tuple[Elements, Any]:
+    def _output(array: Array, given: Elements, rows: int, out: Optional[Array]) -> tuple[Elements, Array]:
         """An output of so many rows like those of the input, and its array."""
-        result = _arrays.empty(array, (rows, *given.shape[1:]), given) if out is None else out
+        result: Array = _arrays.empty(array, (rows, *given.shape[1:]), given) if out is None else out
         taken = written(result, "out")
         _fits(given, taken, rows * given.row)
         return taken, result

@@ -138,7 +138,7 @@ class World(Collectives):
     def __init__(self, handle: int) -> None:
         self._handle = handle
         self._forks = _forks
-        self._shares: dict[object, World] = {}
+        self._shares: dict[tuple[str, str | None, str], World] = {}
         number = c_uint32()
         checked(_library.roundelay_rank(handle, byref(number)))
         self.rank = number.value
