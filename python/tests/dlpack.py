@@ -12,7 +12,7 @@ _new.argtypes, _new.restype = [c_void_p, c_void_p, c_void_p], py_object
 class Produced:
     """Memory of ``words`` bytes as a tensor: of ``shape``, of elements ``(code, bits)`` of DLPack."""
 
-    def __init__(self, shape, kind=(2, 32), /, *, strides=None, device=1, flags=0, versioned=True, major=1, **more):
+    def __init__(self, shape, kind=(2, 32), /, *, strides=None, device=1, says=None, flags=0, versioned=True, major=1, **more):
         self.shape, self.asked = shape, []
         self._bytes = ctypes.create_string_buffer(more.pop("room", 4096))
         self._shape = (c_int64 * max(1, len(shape)))(*shape)
@@ -26,7 +26,7 @@ class Produced:
             tensor.strides = cast(self._strides, POINTER(c_int64))
         for name, value in more.items():
             setattr(tensor, name, value)
-        self._device, self._is_versioned = device, versioned
+        self._device, self._is_versioned = device if says is None else says, versioned
         self._name = ctypes.create_string_buffer(b"dltensor_versioned" if versioned else b"dltensor")
 
     def view(self, numpy, kind):

@@ -262,6 +262,7 @@ def test_ranks_give_bfloat16_by_dlpack(launch) -> None:
     [
         (Produced((4,), device=2), "E0420", "the device CUDA"),
         (Produced((4,), device=77), "E0420", "number 77"),
+        (Produced((4,), device=2, says=1), "E0420", "the device CUDA"),
         (Produced((4,), flags=1), "E0406", "read-only"),
         (Produced((4,), flags=2), "E0406", "read-only"),
         (Produced((4,), major=2), "E0406", "speaks DLPack 2.0"),
@@ -332,6 +333,7 @@ def test_a_closed_world_and_a_failed_one_say_so(world) -> None:
             each.all_reduce(numpy.ones(1))
     share.close()
     world.close()
+    assert world._shares == {}
     with pytest.raises(roundelay.Error, match="no world"):
         world.all_reduce(numpy.ones(1))
     with pytest.raises(roundelay.Error, match="no world"):

@@ -27,6 +27,17 @@ const PYTEST: Packages = Packages {
 
 /// Runs all tests except the ones of torch, which `cargo xtask torch` runs.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
+    // A wheel is built from it as it is.
+    let mut lock = Command::new(env!("CARGO"));
+    run(lock.current_dir(root.join("python")).args([
+        "update",
+        "--workspace",
+        "--locked",
+        "--quiet",
+    ]))
+    .map_err(|why| {
+        format!("python/Cargo.lock is stale, `cargo update --workspace` there: {why}")
+    })?;
     let packages = PYTEST.install(root)?;
     // Built with the selection that all tests are built for, so that no crate is built twice.
     let mut cargo = Command::new(env!("CARGO"));
