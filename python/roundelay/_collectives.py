@@ -21,6 +21,8 @@ Algorithm = Union[str, "os.PathLike[str]", Program]
 
 #: Ops that take booleans, 0 or 1, to booleans.
 _LOGICAL = ("max", "min", "band", "bor", "bxor", "land", "lor", "lxor")
+#: Codes of plans that cannot be made, beside E02xx and E03xx.
+_NO_PLAN = ("E0407", "E0424", "E0425", "E0426")
 #: Shares with algorithms of their own that a world keeps.
 _KEPT = 32
 
@@ -294,7 +296,9 @@ class _Told:
         return self
 
     def __exit__(self, _: object, error: Optional[BaseException], __: object) -> None:
-        if isinstance(error, Exception) and not self._made:
+        # The library tells of the arguments that it refuses itself, and not of a plan that cannot be made.
+        unplanned = isinstance(error, Error) and (error.code[:3] in ("E02", "E03") or error.code in _NO_PLAN)
+        if isinstance(error, Exception) and (unplanned or not self._made):
             try:
                 self.world.refuse(str(error))
             except Error as late:

@@ -162,6 +162,8 @@ def test_what_a_rank_cannot_give_is_told_to_all(launch) -> None:
             (lambda w, a: w.all_reduce(a.ravel()[:4], out=a.ravel()[2:6]), good, "E0406", "overlap"),
             (lambda w, a: w.all_reduce(a, algorithm="NoSuch"), good, "E0502", "neither a file nor"),
             (lambda w, a: w.all_reduce(a, algorithm="RingAllGather"), good, "E0503", "for AllReduce"),
+            (lambda w, a: w.all_reduce(a, algorithm="algorithm X() -> AllReduce { }"), good, "E0304", "X is not proved"),
+            (lambda w, a: w.all_reduce(a, algorithm="RingAllReduce slices=0"), good, "E0502", ""),
             (lambda w, a: w.broadcast(a, 2), good, "E0411", "0 to 1"),
             (lambda w, a: w.broadcast(a, "0"), good, "E0411", "root is '0'"),
             (lambda w, a: w.scatter(None, 1 - w.rank), good, "E0406", "give out="),
@@ -190,7 +192,7 @@ def test_what_a_rank_cannot_give_is_told_to_all(launch) -> None:
                     else:
                         assert error.code == code and text in str(error), (at, error.code, error)
                         of_arguments = isinstance(error, ValueError) and isinstance(error, TypeError)
-                        assert of_arguments or code in ("E0431", "E0406", "E0502", "E0503"), (at, error)
+                        assert of_arguments or code in ("E0304", "E0431", "E0406", "E0502", "E0503"), (at, error)
                 except (MemoryError, ValueError, OverflowError):
                     assert code == "", at
                 assert (world.all_reduce(numpy.ones(3)) == 2).all(), at
