@@ -1,12 +1,13 @@
 //! `cargo xtask wheel`: the Python package as one wheel for Linux, whose tag the symbols of its library set, tried in fresh
 //! environments.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::command::{output, root, run, there};
+use crate::command::{output, root, run};
 use crate::install::Packages;
 
 /// The builder of wheels: it links the library, and packs it with the modules.
@@ -50,7 +51,8 @@ pub(crate) fn all(asked: &[&str]) -> Result<(), String> {
     let wheel = only_wheel(&wheels)?;
     let bytes = fs::metadata(&wheel).map_err(|why| format!("{}: {why}", wheel.display()))?.len();
     let (seconds, megabytes) = (begun.elapsed().as_secs_f64(), bytes as f64 / 1e6);
-    println!("built {} of {megabytes:.1} MB in {seconds:.0} s", wheel.display());
+    let name = wheel.file_name().unwrap_or_default().display();
+    println!("built target/wheels/{name} of {megabytes:.1} MB in {seconds:.0} s");
     checked(&root, &wheel)?;
     tried(&root, &wheel)
 }
@@ -116,10 +118,15 @@ fn tried(root: &Path, wheel: &Path) -> Result<(), String> {
     fs::create_dir_all(&folder).map_err(|why| format!("{}: {why}", folder.display()))?;
     let program = folder.join("program.py");
     fs::write(&program, PROGRAM).map_err(|why| format!("{}: {why}", program.display()))?;
-    let others = MINORS.map(|minor| format!("python3.{minor}")).filter(|python| starts(python));
-    let mut pythons = vec!["python3".to_owned()];
-    pythons.extend(others);
-    for python in pythons {
+    let mut seen = BTreeSet::new();
+    let minors = MINORS.map(|minor| format!("python3.{minor}"));
+    for python in std::iter::once("python3".to_owned()).chain(minors) {
+        // The version, where it can make environments.
+        let version = "import ensurepip, sys, venv; print('Python', sys.version.split()[0])";
+        let Ok(version) = output(Command::new(&python).args(["-c", version])) else { continue };
+        if !seen.insert(version.clone()) {
+            continue;
+        }
         let begun = Instant::now();
         let at = folder.join(&python);
         run(Command::new(&python).args(["-m", "venv", "--clear"]).arg(&at))?;
@@ -136,19 +143,14 @@ fn tried(root: &Path, wheel: &Path) -> Result<(), String> {
         output(inside().args(["-m", "roundelay", "check", "RingAllReduce", "-n", "4"]))?;
         let ranks = ["-m", "roundelay", "launch", "-n", "2", "--"];
         output(inside().args(ranks).arg(at.join("bin/python")).arg(&program))?;
-        let version = output(inside().arg("--version"))?;
-        println!(
-            "{}: it is installed and runs, in {:.0} s",
-            version.trim(),
-            begun.elapsed().as_secs_f64()
-        );
+        let seconds = begun.elapsed().as_secs_f64();
+        println!("{}: it is installed and runs, in {seconds:.0} s", version.trim());
     }
-    Ok(())
-}
-
-/// Whether a Python is there that makes environments.
-fn starts(python: &str) -> bool {
-    there(python) && output(Command::new(python).args(["-c", "import venv, ensurepip"])).is_ok()
+    if seen.is_empty() {
+        return Err("no python3 is there that can make an environment".to_owned());
+    }
+    // Each environment has a NumPy.
+    fs::remove_dir_all(&folder).map_err(|why| format!("{}: {why}", folder.display()))
 }
 
 #[cfg(test)]
