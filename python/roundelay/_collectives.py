@@ -61,9 +61,9 @@ class Collectives:
         """Reduces the arrays of all ranks element by element; every rank gets the result, in place or in ``out``. Returns
         the array with the result.
 
-        Shapes: array ``(...)``, result ``(...)``. 0-d arrays and empty ones are arrays, too.
+        ``op`` is sum, prod, max, min or avg; for integers also band, bor, bxor, land, lor or lxor.
 
-        >>> world.all_reduce(gradient, "avg")  # doctest: +SKIP
+        Shapes: array ``(...)``, result ``(...)``. 0-d arrays and empty ones are arrays, too.
         """
         with _Told(self) as told:
             given, taken, result = self._in_place(array, out)
@@ -98,6 +98,8 @@ class Collectives:
     ) -> Optional[Array]:
         """Reduces the arrays of all ranks element by element; rank ``root`` gets the result, in place or in ``out``. Returns
         the array with the result at the root, and None elsewhere, where nothing changes.
+
+        ``op`` is sum, prod, max, min or avg; for integers also band, bor, bxor, land, lor or lxor.
 
         Shapes: array ``(...)``, result ``(...)``.
         """
@@ -178,6 +180,8 @@ class Collectives:
     ) -> Array:
         """Reduces the arrays of all ranks element by element; rank r gets block r of the result, in ``out`` or in a new
         array. With ``counts``, equal on all ranks, block r has ``counts[r]`` rows. Returns the result.
+
+        ``op`` is sum, prod, max, min or avg; for integers also band, bor, bxor, land, lor or lxor.
 
         Shapes: array ``(n * k, *rest)``, result ``(k, *rest)``; with counts: array ``(sum(counts), *rest)``, result
         ``(counts[rank], *rest)``.
