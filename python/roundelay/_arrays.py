@@ -96,7 +96,7 @@ def read(array: Any, what: str) -> Elements:
         return _of_dlpack(array, what)
     name = f"{type(array).__module__}.{type(array).__qualname__}"
     raise ArgumentError(
-        f"{what} is a {name.replace('builtins.', '')}: give a NumPy array, as of numpy.asarray, or an array with __dlpack__",
+        f"{what} is of the type {name.replace('builtins.', '')}: give a NumPy array, as of numpy.asarray, or an array with __dlpack__",
         "E0403",
     )
 

@@ -395,8 +395,12 @@ class _Told:
             return world
         if isinstance(algorithm, Program):
             source, name = algorithm.source, algorithm.words
-        else:
+        elif isinstance(algorithm, (str, os.PathLike)):
             source, name = os.fspath(algorithm), None
+        else:
+            raise ArgumentError(
+                f"algorithm is {algorithm!r}: give the name of one of the library, a page, a path or a Program", "E0406"
+            )
         shares, key = world._shares, (source, name, collective)
         share = shares.pop(key, None)
         if share is None:

@@ -12,6 +12,7 @@ const PYTEST: Packages = Packages {
     into: "--target",
     names: &[
         "numpy",
+        "ml_dtypes",
         "pytest>=8",
         "iniconfig",
         "packaging",
