@@ -128,6 +128,20 @@ pub use roundelay_kernels::{
 /// assert_eq!(refused.unwrap_err().code().as_str(), "E0402");
 /// # Ok::<(), roundelay::Error>(())
 /// ```
+///
+/// [`Plan::certificate`] has the facts that the proof established, as `roundelay check` prints them:
+///
+/// ```
+/// use roundelay::{DType, ReduceOp, ToPlan as _, library::RingAllReduce};
+///
+/// let certificate = RingAllReduce::new().plan(8, 1000, DType::F32, ReduceOp::Sum)?.certificate();
+/// assert!(certificate.proved.contains(&"no deadlock"));
+/// assert_eq!((certificate.ideal.steps, certificate.ideal.least_units), (14, 1.75));
+/// println!("{certificate}"); // the lines of the command
+/// let facts = certificate.json().to_string(); // and of `--format json`
+/// assert!(facts.starts_with(r#"{"nranks": 8, "#));
+/// # Ok::<(), roundelay::Error>(())
+/// ```
 #[doc(inline)]
 pub use roundelay_kernels::Plan;
 

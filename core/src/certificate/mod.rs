@@ -103,7 +103,7 @@ impl From<Depth> for Fifo {
 pub struct Port {
     /// The number of peers.
     pub peers: usize,
-    /// A rank that has so many.
+    /// A rank with this number of peers.
     pub rank: u32,
     /// The step in which it has them.
     pub step: u32,

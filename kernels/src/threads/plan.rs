@@ -213,19 +213,6 @@ impl Plan {
 
     /// Returns the certificate of [`Self::schedule`], as `roundelay check` prints it; with a count for each block, that of
     /// the proof for equal counts. It is made anew by each call, in a time that grows with the ops.
-    ///
-    /// ```
-    /// use roundelay::{DType, ReduceOp, ToPlan as _, library::RingAllReduce};
-    ///
-    /// let plan = RingAllReduce::new().plan(8, 1000, DType::F32, ReduceOp::Sum)?;
-    /// let certificate = plan.certificate();
-    /// assert!(certificate.proved.contains(&"no deadlock"));
-    /// assert_eq!((certificate.ideal.steps, certificate.ideal.least_units), (14, 1.75));
-    /// println!("{certificate}"); // the lines of the command
-    /// let facts = certificate.json().to_string(); // and of `--format json`
-    /// assert!(facts.starts_with(r#"{"nranks": 8, "#));
-    /// # Ok::<(), roundelay::Error>(())
-    /// ```
     pub fn certificate(&self) -> Certificate {
         self.call.certificate()
     }
