@@ -6,6 +6,8 @@ use std::time::Instant;
 
 use roundelay::{DType, Options, Plan, ReduceOp, SpmdPlan, stay_on_core};
 use roundelay_core::ids::RankId;
+use roundelay_core::syntax::Source;
+use roundelay_core::trace::TraceText;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::{Error, RankPlan};
 
@@ -22,6 +24,8 @@ pub(crate) struct Calls {
     rewrite: bool,
     /// The processes that were started for the last number of ranks.
     ranks: Option<Ranks>,
+    /// The trace so far, where one is wanted.
+    pub(crate) trace: Option<TraceText>,
 }
 
 /// An algorithm, as it was asked for and proved.
@@ -41,16 +45,17 @@ pub(crate) enum CallPlan<'a> {
         plans: Box<[SpmdPlan; 2]>,
         rewrite: bool,
     },
-    /// Processes with buffers of their own; `rewrite` as in [`Calls`].
+    /// Processes with buffers of their own; `rewrite` as in [`Calls`], and whether runs are recorded.
     Processes {
         ranks: &'a mut Ranks,
         rewrite: bool,
+        traced: bool,
     },
 }
 
 impl Calls {
     pub(crate) fn new(callers: CalledBy, options: Options, rewrite: bool) -> Self {
-        Self { callers, options, rewrite, ranks: None }
+        Self { callers, options, rewrite, ranks: None, trace: None }
     }
 
     /// Makes a plan for `count` elements, on inputs of this seed.
@@ -83,7 +88,7 @@ impl Calls {
                 let (dtype, op) = (dtype.name().to_owned(), op.name().to_owned());
                 let counts = proved.even().map(|(_, counts)| counts.all().to_vec());
                 ranks.plan(&PlanShape { which, root, count, counts, dtype, op, seed })?;
-                CallPlan::Processes { ranks, rewrite }
+                CallPlan::Processes { ranks, rewrite, traced: false }
             }
         })
     }
@@ -110,6 +115,29 @@ impl CallPlan<'_> {
         }
     }
 
+    /// Records the runs from now on.
+    pub(crate) fn record(&mut self) {
+        match self {
+            Self::One(plan) => plan.record(),
+            Self::Each { plans, .. } => plans[0].record(),
+            Self::Processes { traced, .. } => *traced = true,
+        }
+    }
+
+    /// Moves the recorded runs to a trace.
+    pub(crate) fn trace(
+        &mut self,
+        text: &mut TraceText,
+        source: Option<&Source>,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::One(plan) => plan.trace(text, source),
+            Self::Each { plans, .. } => plans[0].trace(text, source),
+            Self::Processes { ranks, .. } => ranks.trace(text)?,
+        }
+        Ok(())
+    }
+
     /// Runs `runs` times in a row out of place, and returns the seconds.
     pub(crate) fn apart(
         &mut self,
@@ -134,7 +162,9 @@ impl CallPlan<'_> {
                     |rank, (input, output)| rank.run_bytes(input, output),
                 )?
             }
-            Self::Processes { ranks, rewrite } => ranks.row(false, runs, *rewrite)?,
+            Self::Processes { ranks, rewrite, traced } => {
+                ranks.row(false, runs, (*rewrite, *traced))?
+            }
         })
     }
 
@@ -157,7 +187,9 @@ impl CallPlan<'_> {
                     |rank, buffer| rank.run_bytes_in_place(buffer),
                 )?
             }
-            Self::Processes { ranks, rewrite } => ranks.row(true, runs, *rewrite)?,
+            Self::Processes { ranks, rewrite, traced } => {
+                ranks.row(true, runs, (*rewrite, *traced))?
+            }
         })
     }
 }

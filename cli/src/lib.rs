@@ -70,6 +70,7 @@ mod streams;
 mod synthesize;
 mod topo;
 mod topology;
+mod trace;
 mod usage;
 mod values;
 mod vector;

@@ -29,6 +29,8 @@ pub mod messages;
 
 pub mod simulate;
 
+pub mod trace;
+
 pub mod symmetry;
 
 pub mod executor;

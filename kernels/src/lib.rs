@@ -35,6 +35,8 @@ pub mod mpi;
 #[cfg_attr(not(target_os = "linux"), path = "network/unsupported.rs")]
 pub mod network;
 mod options;
+#[doc(hidden)]
+pub mod recorder;
 pub mod reduce;
 pub mod reference;
 #[cfg_attr(not(target_os = "linux"), path = "shared_memory/unsupported.rs")]

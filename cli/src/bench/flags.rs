@@ -9,6 +9,7 @@ use crate::device::{Device, DeviceFlags};
 use crate::flags::{CalledBy, CallerFlags, EngineFlags, TopologyFlags};
 use crate::lints::LintFlags;
 use crate::report::{Failure, Format};
+use crate::trace::TraceFlag;
 use crate::values::{
     RankCounts, RefusedValue, at_least, bytes, collective, collectives, dtype, rank_counts,
     reduce_op, setting, whole,
@@ -111,6 +112,8 @@ pub(crate) struct BenchFlags {
     /// Write a plot of bandwidth by size
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<String>,
+    #[command(flatten)]
+    pub(super) trace: TraceFlag,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
@@ -197,6 +200,7 @@ impl BenchFlags {
             () if self.callers.callers == CalledBy::Each => "--callers each",
             () if self.callers.callers == CalledBy::Processes => "--callers processes",
             () if self.svg.is_some() => "--svg",
+            () if self.trace.trace.is_some() => "--trace",
             () if self.choice => "--choice",
             () => return Ok(()),
         };

@@ -16,11 +16,16 @@ mod table;
 mod timing;
 
 use std::ops::Not;
+use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use roundelay::{DType, ReduceOp};
 use roundelay_core::counts::Counts;
+use roundelay_core::topology::Topology;
+use roundelay_core::trace::Data;
+use roundelay_core::verify::Proved;
 use roundelay_kernels::grid::Gpu;
+use roundelay_kernels::recorder::now;
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
@@ -34,6 +39,8 @@ use crate::output;
 use crate::progress::Bar;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
+use crate::topology;
+use crate::trace::predict;
 use crate::values::{RankCounts, count_of_size};
 use buffers::{BenchBuffers, SEED};
 use choice::{BenchChoice, Choices};
@@ -147,7 +154,9 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         return Err(Failure::usage(flags::CODE, title).with_help("leave out --device"));
     }
     let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), flags.rewrite);
-    output::reserve(&[("--svg", flags.svg.as_deref())], flags.format == Format::Json)?;
+    calls.trace = flags.trace.begin();
+    let files = [("--svg", flags.svg.as_deref()), ("--trace", flags.trace.trace.as_deref())];
+    output::reserve(&files, flags.format == Format::Json)?;
     let nranks = RankCounts::or(flags.nranks.as_ref(), flags::NRANKS);
     let (groups, mut refused) = subject::find(flags, &nranks)?;
     let (cases, left_out) = cases(flags, &groups, &sizes)?;
@@ -193,6 +202,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     if let Some(path) = &flags.svg {
         output::write(path, &plot::svg(&results, &limits))?;
     }
+    flags.trace.write(calls.trace.as_ref())?;
     let okay = summary.out_of_bounds.okay && !results.is_empty();
     if text {
         for line in table::foot(&summary) {
@@ -347,6 +357,8 @@ fn measure(
     let text = flags.format == Format::Human;
     let steps: usize = cases.iter().map(|case| 2 + case.subjects.len()).sum();
     let bar = Bar::new(steps);
+    let given = topology::given(&flags.topology)?;
+    let topology = given.as_ref().map(|given| &given.topology);
     let mut measured = Measured::default();
     for case in cases {
         let mut buffers = BenchBuffers::new(case.reference, case.counts.as_ref());
@@ -364,6 +376,7 @@ fn measure(
         for subject in &case.subjects {
             bar.message(format!("{}, {} B", subject.name, case.size));
             rows.push(result(subject, &mut buffers, case, config, calls)?);
+            traced(subject, &mut buffers, case, calls, topology)?;
             bar.step();
         }
         let limit = before.zip(limit(&mut buffers)).map(|(before, after)| before.or(after));
@@ -399,14 +412,10 @@ fn result(
     config: &Config,
     calls: &mut Calls,
 ) -> Result<BenchRow, Failure> {
-    let Case { size, reference: Reference { count, dtype, op, .. }, .. } = *case;
-    let Subject { proved, which, root, .. } = subject;
-    let (proved, count) = match &case.counts {
-        Some(counts) => (&subject.of_blocks(counts).map_err(|_| Failure::Program)?, 1),
-        None => (proved, count),
-    };
-    let asked = AskedAlgorithm { proved, which: *which, root: *root };
-    let mut plan = calls.plan(asked, (count as u64, dtype, op), SEED)?;
+    let Case { size, reference: Reference { dtype, op, .. }, .. } = *case;
+    let (proved, count) = shaped(subject, case)?;
+    let asked = AskedAlgorithm { proved: &proved, which: subject.which, root: subject.root };
+    let mut plan = calls.plan(asked, (count, dtype, op), SEED)?;
     let (effort, sized) = (config.effort(), (size, proved.proof().reduce_depth));
     let out_of_place = place(&mut plan, buffers, false, sized, effort)?;
     let in_place = subject
@@ -414,6 +423,42 @@ fn result(
         .then(|| place(&mut plan, buffers, true, sized, effort))
         .transpose()?;
     Ok(BenchRow::new(subject.name.clone(), subject, case, (out_of_place, in_place)))
+}
+
+/// Runs a subject twice more, after its times were taken, where a trace is wanted.
+fn traced(
+    subject: &Subject,
+    buffers: &mut BenchBuffers,
+    case: &Case,
+    calls: &mut Calls,
+    topology: Option<&Arc<Topology>>,
+) -> Result<(), Failure> {
+    let Some(mut text) = calls.trace.take() else { return Ok(()) };
+    let Reference { dtype, op, .. } = case.reference;
+    let (proved, count) = shaped(subject, case)?;
+    let asked = AskedAlgorithm { proved: &proved, which: subject.which, root: subject.root };
+    let mut plan = calls.plan(asked, (count, dtype, op), SEED)?;
+    plan.record();
+    plan.prepare(false)?;
+    let (mut inputs, mut outputs) = buffers.apart();
+    let mut last = 0;
+    // The second run finds its memory in the caches, as far as it fits there.
+    for _ in 0..2 {
+        last = now();
+        plan.apart(&mut inputs, &mut outputs, 1)?;
+    }
+    plan.trace(&mut text, None)?;
+    predict(&mut text, proved.schedule(), Data { count, dtype }, topology, None, last);
+    calls.trace = Some(text);
+    Ok(())
+}
+
+/// Returns the proof of a subject for a case, and the elements of a unit.
+fn shaped(subject: &Subject, case: &Case) -> Result<(Proved, u64), Failure> {
+    Ok(match &case.counts {
+        Some(counts) => (subject.of_blocks(counts).map_err(|_| Failure::Program)?, 1),
+        None => (subject.proved.clone(), case.reference.count as u64),
+    })
 }
 
 impl Summary {

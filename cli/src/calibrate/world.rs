@@ -88,7 +88,7 @@ pub(super) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
                     op: ReduceOp::Sum.name().to_owned(),
                     seed: 1,
                 })?;
-                ranks.row(false, CALLS, false)?;
+                ranks.row(false, CALLS, (false, false))?;
                 bar.step();
             }
         }

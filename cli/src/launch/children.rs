@@ -56,6 +56,8 @@ impl Children {
         arguments: &[String],
     ) -> io::Result<(ChildStdin, ChildStdout, Child)> {
         let mut command = called::again();
+        // These ranks send their records to this command.
+        command.env_remove("ROUNDELAY_TRACE");
         command.envs(self.environment.of(rank)).args(arguments).args(called::args());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;

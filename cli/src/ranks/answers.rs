@@ -50,7 +50,8 @@ fn of_blocks(proved: &Proved, counts: &[u64]) -> std::result::Result<Proved, Fai
 
 /// Answers all questions.
 pub(crate) fn answer(options: Options, alloc: bool, find: &mut Find<'_>) -> u8 {
-    let rank = AnsweringRank { options, alloc, place: None, held: None, proved: BTreeMap::new() };
+    let (proved, traced) = (BTreeMap::new(), String::new());
+    let rank = AnsweringRank { options, alloc, place: None, held: None, proved, traced };
     match rank.serve(find) {
         Ok(true) => 0,
         // The command, if it still runs, reports the failure.
@@ -65,6 +66,8 @@ struct AnsweringRank {
     held: Option<Held>,
     /// The earlier proofs, by the index of the algorithm and by root.
     proved: BTreeMap<(usize, Option<u32>), Proved>,
+    /// The record that is to be sent.
+    traced: String,
 }
 
 impl AnsweringRank {
@@ -80,6 +83,7 @@ impl AnsweringRank {
             let reply: Reply = self.reply(ask, find).map_err(Told::from);
             serde_json::to_writer(&mut to, &reply)?;
             to.write_all(b"\n")?;
+            to.write_all(std::mem::take(&mut self.traced).as_bytes())?;
             if let (Some(in_place), Some(held)) = (shown, &self.held) {
                 to.write_all(held.shown(in_place))?;
             }
@@ -121,20 +125,27 @@ impl AnsweringRank {
             (answer.ways, answer.file) = place.keep_ways()?;
             return Ok(answer);
         }
+        if let Ask::Trace = ask {
+            self.traced = place.trace();
+            answer.bytes = self.traced.len();
+            return Ok(answer);
+        }
         let held = self.held.as_mut().expect("a plan is asked for before it is run");
         match ask {
             Ask::Prepare { in_place } => held.prepare(in_place),
-            Ask::Row { in_place, runs, rewrite: false } => {
-                answer.seconds = place.row(held, in_place, runs)?;
+            Ask::Row { in_place, runs, rewrite: false, traced } => {
+                answer.seconds = place.row(held, (in_place, traced), runs)?;
             }
-            Ask::Row { in_place, runs, rewrite: true } => {
+            Ask::Row { in_place, runs, rewrite: true, traced } => {
                 for _ in 0..runs {
                     held.rewrite(in_place);
-                    answer.seconds += place.row(held, in_place, 1)?;
+                    answer.seconds += place.row(held, (in_place, traced), 1)?;
                 }
             }
             Ask::Show { in_place } => answer.bytes = held.shown(in_place).len(),
-            Ask::Join { .. } | Ask::Plan(_) | Ask::KeepWays => unreachable!("answered above"),
+            Ask::Join { .. } | Ask::Plan(_) | Ask::KeepWays | Ask::Trace => {
+                unreachable!("answered above")
+            }
         }
         Ok(answer)
     }

@@ -117,14 +117,31 @@ impl HeldPlace {
         Ok(Buffers { of, input: own, room, output, starts })
     }
 
-    /// Meets the other ranks, then runs `runs` times in a row, and returns the seconds of the runs.
-    pub(super) fn row(&self, held: &mut Held, in_place: bool, runs: u32) -> Result<f64, Error> {
+    /// Takes the record of the traced runs, as lines of a trace.
+    pub(super) fn trace(&self) -> String {
+        self.world.trace()
+    }
+
+    /// Meets the other ranks, then runs `runs` times in a row, recorded or not, and returns the seconds of the runs.
+    pub(super) fn row(
+        &self,
+        held: &mut Held,
+        (in_place, traced): (bool, bool),
+        runs: u32,
+    ) -> Result<f64, Error> {
         self.barrier.run::<u8>(&[0], &mut [0])?;
+        if traced {
+            self.world.record(true);
+        }
         let begun = Instant::now();
         for _ in 0..runs {
             held.run(in_place)?;
         }
-        Ok(begun.elapsed().as_secs_f64())
+        let seconds = begun.elapsed().as_secs_f64();
+        if traced {
+            self.world.record(false);
+        }
+        Ok(seconds)
     }
 }
 

@@ -16,12 +16,14 @@ pub(super) enum Ask {
     /// To write the input, and clear the output.
     Prepare { in_place: bool },
     /// To meet the other ranks, and then to run `runs` times; with `rewrite`, to write the input again and meet them
-    /// before each run.
-    Row { in_place: bool, runs: u32, rewrite: bool },
+    /// before each run; with `traced`, to record the runs.
+    Row { in_place: bool, runs: u32, rewrite: bool, traced: bool },
     /// To send the output, or in place the whole buffer, after the answer.
     Show { in_place: bool },
     /// To add the ways that the world has chosen to the host's file.
     KeepWays,
+    /// To send the record of the traced runs after the answer, as lines of a trace.
+    Trace,
 }
 
 #[derive(Default, Serialize, Deserialize)]

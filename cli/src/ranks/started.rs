@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{ChildStdin, ChildStdout};
 
 use roundelay_core::diagnostics::Code;
+use roundelay_core::trace::TraceText;
 
 use super::PlanShape;
 use super::answers::arguments;
@@ -49,9 +50,15 @@ impl Ranks {
         self.ask(&Ask::Prepare { in_place }).map(drop)
     }
 
-    /// Runs `runs` times in a row, and returns the seconds of the slowest rank.
-    pub(crate) fn row(&mut self, in_place: bool, runs: u32, rewrite: bool) -> Result<f64, Failure> {
-        let answers = self.ask(&Ask::Row { in_place, runs, rewrite })?;
+    /// Runs `runs` times in a row, after the inputs were rewritten or not, recorded or not, and returns the seconds of the
+    /// slowest rank.
+    pub(crate) fn row(
+        &mut self,
+        in_place: bool,
+        runs: u32,
+        (rewrite, traced): (bool, bool),
+    ) -> Result<f64, Failure> {
+        let answers = self.ask(&Ask::Row { in_place, runs, rewrite, traced })?;
         Ok(answers.iter().map(|answer| answer.seconds).fold(0.0, f64::max))
     }
 
@@ -60,6 +67,20 @@ impl Ranks {
         let answers = self.ask(&Ask::KeepWays)?;
         let first = answers.into_iter().next();
         Ok(first.map(|answer| (answer.file, answer.ways)).unwrap_or_default())
+    }
+
+    /// Moves the records of the traced runs to a trace.
+    pub(crate) fn trace(&mut self, text: &mut TraceText) -> Result<(), Failure> {
+        for at in 0..self.ranks.len() {
+            let rank = &mut self.ranks[at];
+            rank.ask(&Ask::Trace);
+            let answer = rank.answer().ok_or_else(|| self.ended(at))??;
+            let mut lines = vec![0; answer.bytes];
+            let read = self.ranks[at].answers.read_exact(&mut lines);
+            read.map_err(|_| self.ended(at))?;
+            text.add(&String::from_utf8_lossy(&lines));
+        }
+        Ok(())
     }
 
     /// Brings the results of all ranks.

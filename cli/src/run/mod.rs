@@ -20,7 +20,9 @@ use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::Source;
+use roundelay_core::trace::Data;
 use roundelay_core::verify::Proved;
+use roundelay_kernels::recorder::now;
 use roundelay_kernels::reference::Reference;
 
 use crate::calls::{AskedAlgorithm, CallPlan, Calls};
@@ -28,11 +30,13 @@ use crate::device::{Device, DeviceFlags};
 use crate::flags::{CalledBy, CallerFlags, EngineFlags, SourceFlags};
 use crate::memory::{self, Room, TooMuch};
 use crate::msccl;
+use crate::output;
 use crate::program::{Loaded, load, load_with, one, read};
 use crate::progress;
 use crate::ranks;
 use crate::report::{Failure, Format, JsonDiagnostic, name_counts, print_all, refuse};
 use crate::topology;
+use crate::trace::{TraceFlag, predict};
 use crate::values::{RankCounts, at_least, count, dtype, rank_counts, reduce_op};
 use crate::vector::{VectorForm, vector};
 use table::{RunReport, RunTable};
@@ -74,6 +78,8 @@ pub(crate) struct RunFlags {
     pub(crate) engine: EngineFlags,
     #[command(flatten)]
     pub(crate) device: DeviceFlags,
+    #[command(flatten)]
+    pub(crate) trace: TraceFlag,
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
@@ -107,6 +113,13 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
         let title = "--counts is for the host's engines: kernels have one count";
         return Err(Failure::usage(Code::BadFlag, title).with_help("leave out --device"));
     }
+    if flags.trace.trace.is_some() && flags.device.device != Device::Host {
+        let title = "--trace is for the host's engines: kernels keep no times";
+        return Err(Failure::usage(Code::BadFlag, title)
+            .with_help("leave out --device, or `roundelay simulate --trace FILE` the algorithm"));
+    }
+    let document = flags.format == Format::Json;
+    output::reserve(&[("--trace", flags.trace.trace.as_deref())], document)?;
     if msccl::is_program(&flags.source.source) {
         return program(flags);
     }
@@ -125,6 +138,7 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
     };
     let room = Room::of_host()?;
     let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), false);
+    calls.trace = flags.trace.begin();
     let mut table = RunTable::new(flags, algorithm.name(), algorithm.collective());
     let (mut refused, mut left_out) = (Vec::new(), None);
     let nranks = RankCounts::or(flags.nranks.as_ref(), DEFAULT);
@@ -157,6 +171,9 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
         }
         _ => {}
     }
+    if !table.reports.is_empty() {
+        flags.trace.write(calls.trace.as_ref())?;
+    }
     Ok(table.end())
 }
 
@@ -171,6 +188,7 @@ fn program(flags: &RunFlags) -> Result<bool, Failure> {
     let (_, proved) = given(flags)?;
     let shaped = Shaped { proved, count: flags.count(), counts: None };
     let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), false);
+    calls.trace = flags.trace.begin();
     let report = match run_proved(&shaped, None, flags, Room::of_host()?, &mut calls) {
         Ok(report) => report,
         Err(Stopped::Failure(failure)) => return Err(failure),
@@ -180,6 +198,7 @@ fn program(flags: &RunFlags) -> Result<bool, Failure> {
     let schedule = shaped.proved.schedule();
     let mut table = RunTable::new(flags, &schedule.algorithm, schedule.collective);
     table.add(report);
+    flags.trace.write(calls.trace.as_ref())?;
     Ok(table.end())
 }
 
@@ -305,7 +324,10 @@ fn run_proved(
     let data = reference.with_counts(shaped.counts.as_ref());
     let mut inputs = data.inputs(flags.seed);
     let measured = match (&flags.device.device, of) {
-        (Device::Host, _) => host(shaped, &mut inputs, flags, calls)?,
+        (Device::Host, _) => {
+            let source = of.map(|(_, source)| source);
+            host(shaped, source, &mut inputs, flags, calls)?
+        }
         (_, Some(of)) => on_device(of, proved, &inputs, flags)?,
         (_, None) => return Err(Stopped::Failure(msccl::on_host())),
     };
@@ -354,15 +376,28 @@ struct Measured {
 
 fn host(
     shaped: &Shaped,
+    source: Option<&Source>,
     inputs: &mut [Vec<u8>],
     flags: &RunFlags,
     calls: &mut Calls,
 ) -> Result<Measured, Stopped> {
     let proved = &shaped.proved;
     let asked = AskedAlgorithm { proved, which: 0, root: None };
+    let mut trace = calls.trace.take();
     let mut plan = calls.plan(asked, (shaped.count, flags.dtype, flags.op), flags.seed)?;
+    if trace.is_some() {
+        plan.record();
+    }
     let form = if flags.in_place { in_place } else { out_of_place };
-    let (outputs, seconds) = form(&mut plan, shaped, inputs, flags)?;
+    let (outputs, seconds, last) = form(&mut plan, shaped, inputs, flags)?;
+    if let Some(text) = &mut trace {
+        plan.trace(text, source)?;
+        let given = topology::given(&flags.source.topology)?;
+        let topology = given.as_ref().map(|given| &given.topology);
+        let data = Data { count: shaped.count, dtype: flags.dtype };
+        predict(text, proved.schedule(), data, topology, source, last);
+    }
+    calls.trace = trace;
     let (seconds, reduce_depth) = (Some(seconds), proved.proof().reduce_depth);
     Ok(Measured { outputs, seconds, reduce_depth, device: None, counters: None })
 }
@@ -406,7 +441,7 @@ fn out_of_place(
     shaped: &Shaped,
     inputs: &mut [Vec<u8>],
     flags: &RunFlags,
-) -> Result<(Vec<Vec<u8>>, f64), Failure> {
+) -> Result<(Vec<Vec<u8>>, f64, u64), Failure> {
     let schedule = shaped.proved.schedule();
     let len = |rank| bytes(shaped, Buffer::Output, rank, flags);
     let mut outputs: Vec<Vec<u8>> = ranks(schedule).map(|rank| vec![0xA5; len(rank)]).collect();
@@ -414,12 +449,13 @@ fn out_of_place(
     let mut writes: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
     plan.prepare(false)?;
     plan.apart(&mut reads, &mut writes, 1)?;
-    let mut seconds = 0.0;
+    let (mut seconds, mut last) = (0.0, 0);
     for _ in 0..flags.iterations() {
+        last = now();
         seconds += plan.apart(&mut reads, &mut writes, 1)?;
     }
     plan.fetch(false, &mut writes)?;
-    Ok((outputs, seconds))
+    Ok((outputs, seconds, last))
 }
 
 fn in_place(
@@ -427,7 +463,7 @@ fn in_place(
     shaped: &Shaped,
     inputs: &mut [Vec<u8>],
     flags: &RunFlags,
-) -> Result<(Vec<Vec<u8>>, f64), Failure> {
+) -> Result<(Vec<Vec<u8>>, f64, u64), Failure> {
     let schedule = shaped.proved.schedule();
     // The starts of input and output in the one buffer of a rank.
     let starts = |rank: RankId| {
@@ -438,7 +474,7 @@ fn in_place(
         |rank| [Buffer::Input, Buffer::Output].map(|buffer| bytes(shaped, buffer, rank, flags));
     let mut buffers: Vec<Vec<u8>> =
         ranks(schedule).map(|rank| vec![0xA5; len(rank).into_iter().max().unwrap_or(0)]).collect();
-    let mut seconds = 0.0;
+    let (mut seconds, mut last) = (0.0, 0);
     for iteration in 0..=flags.iterations() {
         plan.prepare(true)?;
         for (rank, buffer) in ranks(schedule).zip(&mut buffers) {
@@ -446,6 +482,7 @@ fn in_place(
             buffer[starts(rank).0..][..input.len()].copy_from_slice(input);
         }
         let mut views: Vec<&mut [u8]> = buffers.iter_mut().map(Vec::as_mut_slice).collect();
+        last = now();
         let took = plan.in_place(&mut views, 1)?;
         // The first is to warm up.
         if iteration > 0 {
@@ -458,5 +495,5 @@ fn in_place(
         .collect();
     let mut views: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
     plan.fetch(true, &mut views)?;
-    Ok((outputs, seconds))
+    Ok((outputs, seconds, last))
 }

@@ -7,8 +7,8 @@ mod path;
 mod picture;
 mod tables;
 
-use roundelay::Algorithm as _;
 use roundelay::select::size;
+use roundelay::{Algorithm as _, DType};
 use roundelay_core::cost;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::SpanId;
@@ -44,6 +44,7 @@ struct Run<'a> {
     simulated: Simulated,
     steps: u32,
     count: u64,
+    dtype: DType,
     size: Size,
     /// The least time of any algorithm by bandwidth alone, in seconds, and why.
     bound: Option<(f64, String)>,
@@ -80,7 +81,7 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         Loaded::Wrong(errors) => return Err(refused(&errors)),
     };
     let wrong = |findings: Vec<Finding>| refused(&told(&algorithm, findings, nranks));
-    let pictured = flags.picture.any();
+    let pictured = flags.picture.over_time();
     progress::about(format!("{}, {nranks} ranks", algorithm.name()));
     let (schedule, count, simulated) =
         simulated(&algorithm, flags, &machine, nranks, pictured).map_err(wrong)?;
@@ -95,6 +96,7 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         machine: &machine,
         simulated,
         count,
+        dtype: flags.dtype,
         size,
     };
     show(flags, &run)
@@ -127,7 +129,7 @@ fn program(flags: &SimulateFlags, machine: &Machine) -> Result<bool, Failure> {
         None => Failure::Program,
     };
     let (schedule, count, simulated) =
-        timed(written, flags, machine, flags.picture.any()).map_err(wrong)?;
+        timed(written, flags, machine, flags.picture.over_time()).map_err(wrong)?;
     let size = shown(flags, simulated.bytes);
     let run = Run {
         source: &source,
@@ -139,6 +141,7 @@ fn program(flags: &SimulateFlags, machine: &Machine) -> Result<bool, Failure> {
         machine,
         simulated,
         count,
+        dtype: flags.dtype,
         size,
     };
     show(flags, &run)

@@ -7,6 +7,7 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::simulate::Timeline;
 use roundelay_core::topology::NodeId;
+use roundelay_core::trace::{Data, TraceText, simulated};
 use roundelay_export::spacetime::{self, Drawing, Units, View};
 use roundelay_export::topology_svg::{self, Marks};
 
@@ -31,6 +32,9 @@ pub(crate) struct PictureFlags {
     /// Write a page that steps through the rounds of the diagram, and zooms
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<String>,
+    /// Write a trace of the run for Perfetto or chrome://tracing: a row for each stream of each rank, and for its messages
+    #[arg(long, value_name = "FILE")]
+    trace: Option<String>,
     /// Draw only these ranks: 0..8, 0..=7, or a list such as 0,2,4
     #[arg(long, value_name = "RANKS", value_parser = numbers)]
     ranks: Option<Numbers>,
@@ -126,13 +130,23 @@ fn width(text: &str) -> Result<u32, RefusedValue> {
 
 impl PictureFlags {
     /// Returns the flags that name files, and the names.
-    pub(super) fn files(&self) -> [(&'static str, Option<&str>); 3] {
-        let files = [("--svg", &self.svg), ("--html", &self.html), ("--links", &self.links)];
+    pub(super) fn files(&self) -> [(&'static str, Option<&str>); 4] {
+        let files = [
+            ("--svg", &self.svg),
+            ("--html", &self.html),
+            ("--links", &self.links),
+            ("--trace", &self.trace),
+        ];
         files.map(|(flag, file)| (flag, file.as_deref()))
     }
 
+    /// Whether the activity of the ranks over time is wanted.
+    pub(super) fn over_time(&self) -> bool {
+        self.any() || self.trace.is_some()
+    }
+
     /// Whether any picture of the ranks over time is wanted.
-    pub(super) fn any(&self) -> bool {
+    fn any(&self) -> bool {
         self.svg.is_some() || self.html.is_some()
     }
 
@@ -141,6 +155,7 @@ impl PictureFlags {
         let given = [
             (self.html.is_some(), "--html"),
             (self.links.is_some(), "--links"),
+            (self.trace.is_some(), "--trace"),
             (self.ranks.is_some(), "--ranks"),
             (self.rounds.is_some(), "--rounds"),
             (self.width.is_some(), "--width"),
@@ -200,6 +215,15 @@ impl PictureFlags {
     /// Draws the wanted pictures.
     pub(super) fn write(&self, run: &Run<'_>, timeline: &Timeline) -> Result<(), Failure> {
         let schedule = run.schedule;
+        if let Some(path) = &self.trace {
+            let data = Data { count: run.count, dtype: run.dtype };
+            let mut text = TraceText::default();
+            simulated(&mut text, (schedule, timeline), data, Some(run.source), 0);
+            output::write(path, &text.file())?;
+        }
+        if !self.any() {
+            return Ok(());
+        }
         if let Some((_, last)) = self.rounds {
             let count = spacetime::rounds(schedule, timeline);
             if last > count {

@@ -109,6 +109,19 @@ pub fn signal_name(kind: SignalKind) -> &'static str {
     KINDS.iter().find(|(known, _)| *known == kind).map_or("", |(_, name)| name)
 }
 
+/// Returns the name of a signal as the author writes it, or a description for a signal of a fifo or a stream.
+pub fn signal_word(kind: SignalKind) -> &'static str {
+    match kind {
+        SignalKind::Ack => "TxAck",
+        SignalKind::Data => "TxDataSignal",
+        SignalKind::Head => "credit",
+        SignalKind::Tail => "data in the fifo",
+        SignalKind::Fork => "fork",
+        SignalKind::Join => "join",
+        SignalKind::Local => "word between streams",
+    }
+}
+
 /// Returns the kind of signal for a word.
 pub fn signal_kind(name: &str) -> Result<SignalKind, String> {
     let kind = KINDS.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind);

@@ -118,7 +118,7 @@ fn bytes(schedule: &Schedule, count: u64, dtype: DType) -> Result<u64, Box<Findi
 }
 
 /// Returns the bytes of an element of a region: scratch may keep narrow floats as f32.
-fn element_bytes(schedule: &Schedule, region: &Region, dtype: DType) -> u64 {
+pub(crate) fn element_bytes(schedule: &Schedule, region: &Region, dtype: DType) -> u64 {
     if schedule.is_wide_buffer(region.buffer) && dtype.is_narrow_float() {
         size_of::<f32>() as u64
     } else {

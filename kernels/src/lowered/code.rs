@@ -26,6 +26,17 @@ pub(crate) struct Code {
     pub(crate) independent: bool,
 }
 
+impl Code {
+    /// Returns the number of the first op behind the segment of an instruction, which stands for several ops where
+    /// they hand partials to each other; beyond all ops for the last segment of the stream.
+    pub(crate) fn step_after(&self, stream: u32, instr: Instr) -> u32 {
+        let task = self.tasks[stream as usize];
+        let instrs = &self.instrs[task.first as usize..][..task.len as usize];
+        let next = instrs.partition_point(|other| other.step <= instr.step);
+        instrs.get(next).map_or(u32::MAX, |next| next.step)
+    }
+}
+
 /// A stream's instructions.
 #[derive(Clone, Copy)]
 pub(crate) struct Task {

@@ -28,8 +28,8 @@ pub(crate) trait Effects {
     /// schedule orders before the segment has been done.
     unsafe fn data(&mut self, stream: u32, instr: Instr) -> Result<(), Self::Stop>;
 
-    /// Posts a signal on the channel of each instruction, in this order.
-    fn post(&mut self, row: &[Instr]) -> Result<(), Self::Stop>;
+    /// Posts a signal on the channel of each instruction of a stream, in this order.
+    fn post(&mut self, stream: u32, row: &[Instr]) -> Result<(), Self::Stop>;
 
     /// Takes the next signal of the channel, if it is there.
     fn take(&mut self, waiting: Waiting) -> Result<bool, Self::Stop>;
@@ -65,7 +65,7 @@ pub(crate) unsafe fn advance<E: Effects>(
             InstrKind::Post => {
                 let rest = &instrs[*at as usize..];
                 let row = rest.iter().take_while(|instr| instr.kind == InstrKind::Post).count();
-                effects.post(&rest[..row])?;
+                effects.post(stream, &rest[..row])?;
                 *at += row as u32 - 1;
             }
             InstrKind::Wait => {

@@ -10,6 +10,7 @@ mod interpreter;
 mod lower;
 pub(crate) mod planned;
 mod rank_plan;
+mod recorded;
 mod scratch;
 mod segments;
 mod user_buffers;
@@ -25,6 +26,7 @@ pub(crate) use {
     interpreter::{Effects, Waiting, advance, run_streams},
     lower::lower,
     planned::PlannedCall,
+    recorded::RecordedEffects,
     scratch::Scratch,
     segments::Segment,
 };

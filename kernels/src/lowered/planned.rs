@@ -8,10 +8,12 @@ use roundelay_core::counts::Counts;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Buffer, Schedule};
+use roundelay_core::trace::Data;
 use roundelay_core::verify::{Proof, Proved, Signals};
 
 use crate::buffers::Buffers;
 use crate::error::Error;
+use crate::recorder::CallRecordShape;
 
 /// The call that a plan runs: a proved schedule with a count, a dtype and an op.
 #[derive(Clone)]
@@ -44,6 +46,12 @@ impl PlannedCall {
     pub(crate) fn name(&self) -> String {
         let Self { schedule, count, dtype, op, .. } = self;
         call_name((schedule.collective, schedule.root), (Some(*count), *dtype, *op))
+    }
+
+    /// Returns the shape of the calls for a record, where each runs the schedule `running`.
+    pub(crate) fn recorded(&self, running: &Arc<Schedule>) -> CallRecordShape {
+        let (schedule, data) = (running.clone(), Data { count: self.count, dtype: self.dtype });
+        CallRecordShape { key: [0; 3], schedule, data, name: self.name() }
     }
 
     pub(crate) fn ranks(&self) -> impl Iterator<Item = RankId> + use<> {

@@ -110,7 +110,7 @@ impl<'p> CallInFlight<'p> {
                     }
                 }
                 HostsStep::Move(segment, at) => {
-                    active.stand_at(self.step as u32, at);
+                    let _step = active.step_at(self.step as u32, at);
                     // SAFETY: the bases point at buffers that are lent for the call; by the proof moves touch no
                     // message under way.
                     unsafe { one(plan, active, open, segment)? };

@@ -23,7 +23,7 @@ use super::ways::{Shape, Way};
 use super::world::World;
 use crate::Error;
 use crate::lowered::planned::{check_multiple, extent};
-use crate::lowered::{RankCall as _, UserBuffers, run_streams};
+use crate::lowered::{RankCall as _, UserBuffers};
 use crate::reduce::Stores;
 
 /// The number of tiles with which a rank says that it reads no other rank's input any more.
@@ -428,7 +428,7 @@ impl BlocksCall<'_> {
                     let Some(stripe) = tiles.stripe_of_block(tile, unit, block, cell) else {
                         continue;
                     };
-                    active.stand(CallPosition { step, at: *at });
+                    let _step = active.step(CallPosition { step, at: *at });
                     pull.bases.set(pull.output, stripe.base(self.buffers.output, rank.size));
                     for source in &pull.sources {
                         let Source::Shared(base, from) = sources[source.rank] else { continue };
@@ -484,7 +484,7 @@ impl BlocksCall<'_> {
             // SAFETY: as in calls with one count; the stripes lie within the caller's blocks.
             unsafe {
                 rank.copy_in(self.inputs(tile), self.buffers, input, Stores::Cached);
-                run_streams(&streams.code, streams.tasks.clone(), &mut run)?;
+                run.go()?;
                 rank.copy_out(out, output, self.buffers, Stores::Cached);
             }
         }

@@ -8,14 +8,16 @@ use std::sync::MutexGuard;
 use std::time::Duration;
 
 use roundelay_core::counts::RankBlocks;
-use roundelay_core::ids::RankId;
+use roundelay_core::ids::{RankId, SpanId};
 use roundelay_core::schedule::Schedule;
 
 use super::arena::WINDOW;
+use super::recording::{During, Recording};
 use super::shared_state::{CallHeader, CallPosition, MOST_TILES};
 use super::watch::{self, Watch};
 use super::world::{LocalState, World};
 use crate::Error;
+use crate::recorder::Recorded;
 use crate::sync::{Ordering, fence};
 
 /// A call under way.
@@ -30,6 +32,7 @@ pub(crate) struct ActiveCall<'w> {
     pub(super) schedule: &'w Schedule,
     /// Whether the call waits for long work of other ranks.
     pub(super) patient: bool,
+    pub(super) recording: Recording<'w>,
     published: bool,
     /// The number of the call that an awaited rank must make, without which the current wait cannot end; 0 where the
     /// wait is for something else.
@@ -52,6 +55,7 @@ impl World {
             self.hear(&mut local, number)?;
         }
         self.intact()?;
+        let recording = self.record.recording(number, &header, schedule);
         let places = Cell::new(0);
         let (patient, published) = (false, false);
         let active = ActiveCall {
@@ -62,6 +66,7 @@ impl World {
             blocks: None,
             schedule,
             patient,
+            recording,
             published,
             needs: Cell::new(0),
             places,
@@ -71,7 +76,7 @@ impl World {
     }
 }
 
-impl ActiveCall<'_> {
+impl<'w> ActiveCall<'w> {
     /// Waits until no rank reads the line that this call overwrites.
     fn make_room(mut self) -> Result<Self, Error> {
         while self.number > self.local.room {
@@ -122,6 +127,12 @@ impl ActiveCall<'_> {
     pub(super) fn stand(&self, place: CallPosition) {
         self.world.shared.stand(self.world.rank, place);
         self.fault();
+    }
+
+    /// Stores this rank's position, and notes the work on its statement until the returned value is dropped.
+    pub(super) fn step(&self, place: CallPosition) -> During<'w> {
+        self.stand(place);
+        self.recording.during(Recorded::Statement(SpanId(place.at.wrapping_sub(1))))
     }
 
     /// Injects the fault that a test has set for this place of the call.
@@ -181,7 +192,15 @@ impl ActiveCall<'_> {
     }
 
     /// Waits until `ready()`, for an action of rank `on`, or of any rank if `on` is `None`.
-    pub(super) fn wait(&self, on: Option<usize>, ready: impl FnMut() -> bool) -> Result<(), Error> {
+    pub(super) fn wait(
+        &self,
+        on: Option<usize>,
+        mut ready: impl FnMut() -> bool,
+    ) -> Result<(), Error> {
+        if self.recording.is_on() && ready() {
+            return Ok(());
+        }
+        let _wait = self.recording.during(Recorded::Wait(on.map(|on| on as u32)));
         watch::wait(self, on, ready)
     }
 
@@ -245,6 +264,7 @@ impl ActiveCall<'_> {
         }
         self.hears(&result);
         self.published = false;
+        self.recording.end(result.is_err());
         result
     }
 

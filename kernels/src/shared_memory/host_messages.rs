@@ -19,6 +19,7 @@ use super::watch::{self, AWAKE, Watch};
 use super::world::World;
 use crate::Error;
 use crate::lowered::PlannedCall;
+use crate::recorder::Recorded;
 use crate::reduce::{Stores, copy};
 use crate::sync::Ordering;
 
@@ -367,7 +368,7 @@ impl World {
     }
 }
 
-impl ActiveCall<'_> {
+impl<'w> ActiveCall<'w> {
     /// Returns the number of the call.
     pub(crate) fn number(&self) -> u64 {
         self.number
@@ -376,6 +377,12 @@ impl ActiveCall<'_> {
     /// Stores that this rank has done `step` steps and is at the statement `at` of its schedule.
     pub(crate) fn stand_at(&self, step: u32, at: SpanId) {
         self.stand(CallPosition { step, at: at.0 + 1 });
+    }
+
+    /// Stores the position as [`Self::stand_at`] does, and notes the work on the statement until the returned value is
+    /// dropped.
+    pub(crate) fn step_at(&self, step: u32, at: SpanId) -> impl Drop + use<'w> {
+        self.step(CallPosition { step, at: at.0 + 1 })
     }
 
     /// Whether the call ends early.
@@ -392,6 +399,7 @@ impl ActiveCall<'_> {
         ready: impl FnMut() -> bool,
     ) -> Result<(), Error> {
         let (on, far) = (on.ok(), on.err());
+        let _wait = self.recording.during(Recorded::Wait(on.map(|on| on as u32)));
         watch::wait(&Awaiting { active: self, far, polls }, on, ready)
     }
 }

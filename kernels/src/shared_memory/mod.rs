@@ -38,6 +38,7 @@ mod plan_sharing;
 mod pull;
 mod queue_ends;
 mod reach;
+mod recording;
 mod refusals;
 mod remote_read;
 mod ring;

@@ -17,9 +17,8 @@ use super::trials::Measured;
 use super::ways::Way;
 use super::work_counter::WorkCounter;
 use crate::Error;
-use crate::lowered::{
-    Bases, FirstCall, Memory, PlannedCall, RankCall, Segments, UserBuffers, run_streams,
-};
+use crate::lowered::{Bases, FirstCall, Memory, PlannedCall, RankCall, Segments, UserBuffers};
+use crate::recorder::Recorded;
 use crate::reduce::{Stores, copy};
 
 /// The least bytes of a buffer whose pages are looked up before its use: for fewer bytes the system is as quick by
@@ -247,11 +246,13 @@ impl WorldRank {
             }
         }
         let slot = world.shared.arena.layout.slot(world.rank, at);
+        let copy = active.recording.during(Recorded::CopyIn);
         // SAFETY: the caller's promise; all readers are done with the slot.
         unsafe {
             let slot = world.shared.arena.address(slot, SLOT);
             self.copy_in(stripes, outside, slot, stores);
         }
+        drop(copy);
         let number = active.number;
         let used = &mut active.local.uses[which];
         (used.number, used.tiles) = (number, tile + 1);
@@ -330,6 +331,7 @@ impl WorldRank {
                 let chunks = (&common.data, &*common.chunks, way.passing());
                 self.make_chunks(active, chunks, &common.bases)?;
             }
+            let _copy = active.recording.during(Recorded::CopyOut);
             // SAFETY: all chunks of the tile are done; the tile stays until this rank has staged the tile after next.
             unsafe { self.copy_out(self.outputs(tiles, tile), place, outside, way.stores) };
         }
@@ -351,7 +353,7 @@ impl WorldRank {
         while let Some(at) = counter.take() {
             // Another process may have written a wrong number, so the number is checked here.
             let Some(chunk) = chunks.get(at) else { break };
-            active.stand(CallPosition { step: at as u32, at: chunk.at });
+            let _step = active.step(CallPosition { step: at as u32, at: chunk.at });
             let segment = data.all[chunk.segment as usize];
             let partials = self.partials.address(0);
             // SAFETY: chunks are independent, and each is taken once; only this process uses the partials; the caller's
@@ -439,13 +441,17 @@ impl WorldRank {
         for other in world.others() {
             active.meet(other, 0)?;
         }
+        let recording = active.recording;
         let mut run = StreamRun::new(self, streams, active);
         for tile in 0..tiles.number {
             // SAFETY: in any sequence of runs, the proof lets the caller write a rank's input when the rank enters a
             // run, and read its output when the rank has left it.
             unsafe {
+                let copy = recording.during(Recorded::CopyIn);
                 self.copy_in(self.inputs(tiles, tile), outside, input, Stores::Cached);
-                run_streams(&streams.code, streams.tasks.clone(), &mut run)?;
+                drop(copy);
+                run.go()?;
+                let _copy = recording.during(Recorded::CopyOut);
                 self.copy_out(self.outputs(tiles, tile), output, outside, stores);
             }
         }

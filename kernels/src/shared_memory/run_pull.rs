@@ -128,7 +128,7 @@ impl WorldRank {
         let own = pull.own.as_ref().filter(|_| in_place);
         let own = own.and_then(|own| Some((own.source.buffer, own.apart.as_deref()?)));
         for ((segment, (begin, at)), step) in pull.data.all.iter().zip(&pull.outputs).zip(0..) {
-            active.stand(CallPosition { step, at: *at });
+            let _step = active.step(CallPosition { step, at: *at });
             let end = begin + segment.elements as u64;
             for stripe in tiles.within(tile, *begin, end) {
                 if let Some((source, apart)) = pull.copies[step as usize]

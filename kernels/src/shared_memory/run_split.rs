@@ -9,6 +9,7 @@ use super::split::Split;
 use super::ways::Way;
 use crate::Error;
 use crate::lowered::UserBuffers;
+use crate::recorder::Recorded;
 
 impl WorldRank {
     /// # Safety
@@ -61,6 +62,7 @@ impl WorldRank {
             }
             for other in world.others() {
                 self.tile_of(active, other, 2 * tile + 1)?;
+                let _copy = active.recording.during(Recorded::CopyOut);
                 for (_, stripe) in split.share(tiles, tile, other) {
                     // SAFETY: the other rank has made its share, which stays until this rank has staged the tile after
                     // next; the stripe lies within the caller's output and within the tile.
@@ -84,7 +86,7 @@ impl WorldRank {
         let partials = self.partials.address(0);
         for (nth, stripe) in split.share(tiles, tile, split.rank) {
             let (begin, at) = split.places[nth];
-            active.stand(CallPosition { step: nth as u32, at });
+            let _step = active.step(CallPosition { step: nth as u32, at });
             let input = stripe.base(outside.input.cast_mut(), self.size);
             split.bases.set(split.inputs[split.rank], input);
             split.bases.set(split.outputs[0], stripe.base(outside.output, self.size));

@@ -9,7 +9,7 @@ use super::plan::WorldRank;
 use super::shared_state::CallPosition;
 use super::strategy::Streams;
 use crate::Error;
-use crate::lowered::{Effects, Instr, Waiting, Waits};
+use crate::lowered::{Effects, Instr, RecordedEffects, Waiting, Waits, run_streams};
 
 /// The memory of a plan and the signals of its world, for the streams of this rank in a call.
 pub(super) struct StreamRun<'s, 'v, 'w> {
@@ -27,6 +27,24 @@ impl<'s, 'v, 'w> StreamRun<'s, 'v, 'w> {
         active: &'v mut ActiveCall<'w>,
     ) -> Self {
         Self { plan, streams, active, inner: vec![[0; 2]; streams.counters.len()] }
+    }
+
+    /// Runs the streams on a tile.
+    ///
+    /// # Safety
+    /// As for [`Effects::data`], for all streams.
+    pub(super) unsafe fn go(&mut self) -> Result<(), Error> {
+        let Streams { code, tasks, .. } = self.streams;
+        match self.active.recording.parts() {
+            // SAFETY: the caller's promise.
+            None => unsafe { run_streams(code, tasks.clone(), self) },
+            Some((recorder, call)) => {
+                let first = tasks.start;
+                let mut recorded = RecordedEffects { effects: self, code, recorder, call, first };
+                // SAFETY: the caller's promise.
+                unsafe { run_streams(code, tasks.clone(), &mut recorded) }
+            }
+        }
     }
 
     /// Publishes the rank's position, for ranks that report why it is late.
@@ -66,7 +84,7 @@ impl Effects for StreamRun<'_, '_, '_> {
         if whole { Ok(()) } else { active.goes_on() }
     }
 
-    fn post(&mut self, row: &[Instr]) -> Result<(), Error> {
+    fn post(&mut self, _: u32, row: &[Instr]) -> Result<(), Error> {
         let world = self.active.world;
         let arena = &world.shared.arena;
         for instr in row {

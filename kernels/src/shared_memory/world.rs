@@ -24,6 +24,7 @@ use super::join::{Joined, join, make_arena};
 use super::known_ways::{self, Knowledge};
 use super::queue_ends::{Mail, Parcels};
 use super::reach::Reach;
+use super::recording::{TraceFile, WorldRecord};
 use super::shared_state::SharedState;
 use super::spinning::Spinning;
 use super::system::{boot, network};
@@ -55,6 +56,7 @@ pub struct World {
     pub(super) local: Mutex<LocalState>,
     pub(super) heap: Mutex<Heap>,
     pub(super) fault: Faults,
+    pub(super) record: WorldRecord,
     pub(super) mail: Mail,
     /// This rank's ends of the rings for messages of calls.
     pub(super) parcels: Mutex<Parcels>,
@@ -149,8 +151,11 @@ impl World {
         let knowledge = Knowledge::of_process(options.choosing())?;
         let ways = if rank == 0 { knowledge.image() } else { Vec::new() };
         let known = (layout.choice(0) as u64, &ways[..]);
+        // Before the ranks meet, so that no rank adds to a file of an earlier job.
+        let file = TraceFile::of_process(rank);
         let joined = join(id, nranks, rank, (layout.bytes as u64, known), options.deadline)?;
         let mut world = Self::of(joined, layout, rank, options)?;
+        world.record.record_for(world.rank, file);
         world.keeps_ways = rank == 0 && knowledge.kept;
         Ok(world)
     }
@@ -241,6 +246,18 @@ impl World {
         self.deadline.store(nanos, Ordering::Relaxed);
     }
 
+    /// Records the calls of this rank from now on, or no longer, for [`Self::trace`].
+    #[doc(hidden)]
+    pub fn record(&self, on: bool) {
+        self.record.record(self.rank, on);
+    }
+
+    /// Takes the recorded calls of this rank, as lines of a trace.
+    #[doc(hidden)]
+    pub fn trace(&self) -> String {
+        self.record.trace(self.named(self.rank))
+    }
+
     /// Makes all ranks of a world in this process, for tests whose threads call for the ranks.
     ///
     /// # Errors
@@ -296,6 +313,7 @@ impl World {
         Self {
             heap: Mutex::new(Heap::new(arena.layout.heap)),
             fault: Faults::new(),
+            record: WorldRecord::default(),
             mail: Mail::new(n),
             parcels: Mutex::new(Parcels::new(n)),
             names: (0..n as u32).map(RankId).collect(),
@@ -456,6 +474,7 @@ impl Drop for World {
     fn drop(&mut self) {
         if self.shared.arena.is_here() {
             self.shared.leave(self.rank, std::thread::panicking());
+            self.record.keep(self.named(self.rank));
             if self.keeps_ways {
                 // A world without the file measures anew, so a file that cannot be written costs only time.
                 _ = self.keep_ways();

@@ -3,13 +3,14 @@
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::pool::{self, Job};
 use super::streams::{Failure, message};
 use super::worker_group::WorkerGroup;
 use crate::error::Error;
-use crate::lowered::{Bases, Code, Scratch, Segment};
+use crate::lowered::{Bases, Code, InstrKind, Scratch, Segment};
+use crate::recorder::{Recorded, Recorder, now};
 use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, Padded, lock};
 
 /// Bytes of traffic of a chunk: enough to make the cost of taking it negligible, and few enough to share the last
@@ -43,6 +44,14 @@ pub(super) struct ChunkEngine {
     pinned: bool,
     failure: Mutex<Option<Failure>>,
     bases: Bases,
+    /// The record of the runs, where there is one.
+    recorder: OnceLock<ChunkRecorder>,
+}
+
+/// The record of runs, and the first op of each segment with the number of its ops.
+struct ChunkRecorder {
+    recorder: Arc<Recorder>,
+    segments: Box<[Recorded]>,
 }
 
 impl ChunkEngine {
@@ -75,6 +84,7 @@ impl ChunkEngine {
             pinned,
             failure: Mutex::new(None),
             bases: Bases::new(code.buffers.len.len()),
+            recorder: OnceLock::new(),
             code,
         })
     }
@@ -106,6 +116,22 @@ impl ChunkEngine {
         if self.stopped.load(Ordering::Relaxed) { lock(&self.failure).take() } else { None }
     }
 
+    /// Records the runs from now on.
+    pub(super) fn record(&self, recorder: Arc<Recorder>) {
+        let code = &*self.code;
+        let unknown = Recorded::Ops { stream: 0, step: 0, len: 0 };
+        let mut segments = vec![unknown; code.segments.all.len()];
+        for (task, stream) in code.tasks.iter().zip(0..) {
+            for instr in &code.instrs[task.first as usize..][..task.len as usize] {
+                if instr.kind == InstrKind::Data {
+                    let (step, len) = (instr.step, code.step_after(stream, *instr) - instr.step);
+                    segments[instr.arg as usize] = Recorded::Ops { stream, step, len };
+                }
+            }
+        }
+        _ = self.recorder.set(ChunkRecorder { recorder, segments: segments.into() });
+    }
+
     /// Takes the next chunk of worker `me`, or one that another worker has left.
     fn next(&self, me: usize) -> Option<Chunk> {
         let workers = self.ranges.len();
@@ -127,13 +153,18 @@ impl Job for ChunkEngine {
         let worked = catch_unwind(AssertUnwindSafe(|| {
             let partials = self.partials.address(me as usize);
             let stopped = || self.stopped.load(Ordering::Relaxed);
+            let record = self.recorder.get();
             while let Some(Chunk { segment, first, end }) = self.next(me as usize) {
+                let (begin, nth) = (record.map(|_| now()), segment as usize);
                 let segment = self.code.segments.all[segment as usize];
                 // SAFETY: the buffers are lent for the run; lowering found the segments independent of each other, and
                 // the elements of a segment are independent, too; each worker has partials of its own.
                 unsafe {
                     self.code.segments.run(segment, first..end, &self.bases, partials, stopped)
                 };
+                if let Some((ChunkRecorder { recorder, segments }, begin)) = record.zip(begin) {
+                    recorder.in_row(me as usize, recorder.current(), begin, segments[nth]);
+                }
             }
         }));
         if let Err(panic) = worked {

@@ -1,7 +1,7 @@
 //! A plan's code on the engine that suits it, with the plan's scratch memory.
 
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -14,8 +14,9 @@ use roundelay_core::schedule::{Buffer, Schedule};
 use super::chunks::ChunkEngine;
 use super::streams::{Failure, StreamEngine};
 use crate::error::Error;
-use crate::lowered::{Bases, Code, Instr, Scratch, lower};
+use crate::lowered::{Bases, Code, Instr, PlannedCall, Scratch, lower};
 use crate::options::Options;
+use crate::recorder::{RecordRows, Recorded, Recorder};
 use crate::stuck::{Stuck, signal_name, to_blame};
 
 /// The written bytes per further worker, unless the number of workers is given.
@@ -44,6 +45,8 @@ pub(super) struct Engine {
     workers: u32,
     options: Options,
     how: How,
+    /// The record of the runs, where there is one.
+    recorder: OnceLock<Arc<Recorder>>,
 }
 
 /// The units of work that workers take.
@@ -86,7 +89,8 @@ impl Engine {
         } else {
             How::Streams(Arc::new(StreamEngine::new(code.clone(), workers, options)?))
         };
-        Ok(Self { schedule, code, scratch, workers, options, how })
+        let recorder = OnceLock::new();
+        Ok(Self { schedule, code, scratch, workers, options, how, recorder })
     }
 
     /// Replaces the op at step `instr.step` of `stream` by `instr`; only for code as its author wrote it.
@@ -109,6 +113,26 @@ impl Engine {
         Stats { elapsed, waited, ops: self.code.ops, bytes: self.code.bytes, workers: self.workers }
     }
 
+    /// Records the runs from now on; `call` is in words what they do.
+    pub(super) fn record(&self, call: &PlannedCall) {
+        let streams = self.code.tasks.len();
+        let recorder = Arc::new(match self.how {
+            How::Chunks(_) => Recorder::new(RecordRows::Workers, 1, self.workers as usize),
+            How::Streams(_) => Recorder::new(RecordRows::Streams, 1, streams),
+        });
+        recorder.shape([0; 3], || call.recorded(&self.schedule));
+        if self.recorder.set(recorder.clone()).is_ok() {
+            match &self.how {
+                How::Chunks(engine) => engine.record(recorder),
+                How::Streams(engine) => _ = engine.recorder.set(recorder),
+            }
+        }
+    }
+
+    pub(super) fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.get().map(|recorder| &**recorder)
+    }
+
     /// Runs the plan on the input and output of each rank.
     ///
     /// # Safety
@@ -118,6 +142,7 @@ impl Engine {
         &self,
         io: impl Iterator<Item = (*mut u8, *mut u8)>,
     ) -> Result<(), Error> {
+        let call = self.recorder.get().map(|recorder| recorder.begin_next());
         let buffers = &self.code.buffers;
         let place = |bases: &Bases| {
             for (rank, (input, output)) in (0..).map(RankId).zip(io) {
@@ -135,6 +160,10 @@ impl Engine {
                 How::Streams(engine) => engine.run(place),
             }
         };
+        if let Some((recorder, call)) = self.recorder.get().zip(call) {
+            let failed = failure.is_some();
+            recorder.in_call(0, call, call.begin, Recorded::Call { failed });
+        }
         failure.map_or(Ok(()), |failure| Err(self.explain(failure)))
     }
 

@@ -10,6 +10,8 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{RankId, StreamId};
 use roundelay_core::optimize::{Level, Optimized, Unproved};
 use roundelay_core::schedule::Schedule;
+use roundelay_core::syntax::Source;
+use roundelay_core::trace::TraceText;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::{Proof, Proved};
 
@@ -182,6 +184,22 @@ impl Plan {
         let replace = |engine: Engine| engine.with_op(stream, Instr { kind, arg, step });
         self.engine = self.engine.and_then(replace);
         self
+    }
+
+    /// Records the runs from now on, for [`Self::trace`].
+    #[doc(hidden)]
+    pub fn record(&self) {
+        if let Ok(engine) = &self.engine {
+            engine.record(&self.call);
+        }
+    }
+
+    /// Moves the recorded runs to a trace, with statements where the source is there.
+    #[doc(hidden)]
+    pub fn trace(&self, text: &mut TraceText, source: Option<&Source>) {
+        if let Some(recorder) = self.engine.as_ref().ok().and_then(Engine::recorder) {
+            recorder.write(text, source, RankId(0));
+        }
     }
 
     /// Returns the level that the optimizer reached, and the reason where that is lower than the options asked for.

@@ -14,6 +14,8 @@ use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{ChannelId, OpId, RankId, StreamId};
 use roundelay_core::schedule::{Buffer, Schedule};
+use roundelay_core::syntax::Source;
+use roundelay_core::trace::TraceText;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 
@@ -22,10 +24,11 @@ use super::needs::{Needs, needs};
 use crate::error::Error;
 use crate::lowered::first_call::{WORD, WORDS, exchange};
 use crate::lowered::{
-    Bases, Code, Effects, FirstCall, Instr, InstrKind, PlannedCall, RankCall, Runs, Scratch,
-    UserBuffers, Waiting, Waits, check_name, lower, run_streams,
+    Bases, Code, Effects, FirstCall, Instr, InstrKind, PlannedCall, RankCall, RecordedEffects,
+    Runs, Scratch, UserBuffers, Waiting, Waits, check_name, lower, run_streams,
 };
 use crate::options::{Check, Options};
+use crate::recorder::{RecordRows, Recorded, RecordedCall, Recorder, now};
 use crate::stuck::{Stuck, signal_name};
 use crate::sync::{AtomicU64, Ordering, Padded, fence};
 
@@ -58,6 +61,8 @@ pub struct SpmdPlan {
     options: Options,
     /// For each rank, whether no check comes before its next call.
     checked: Box<[AtomicBool]>,
+    /// The record of the calls, where there is one.
+    recorder: OnceLock<Recorder>,
     /// Made when it is first needed.
     check: OnceLock<Result<SpmdCheck, Error>>,
 }
@@ -191,6 +196,7 @@ impl SpmdPlan {
         Ok(Self {
             options,
             checked: (0..nranks).map(|_| AtomicBool::new(checked)).collect(),
+            recorder: OnceLock::new(),
             check: OnceLock::new(),
             calls: calls.clone(),
             number: calls.add_shape(call.name())?,
@@ -270,6 +276,25 @@ impl SpmdPlan {
         self.check.get_or_init(new).as_ref().map_err(Clone::clone)
     }
 
+    /// Records the calls from now on, for [`Self::trace`].
+    #[doc(hidden)]
+    pub fn record(&self) {
+        self.recorder.get_or_init(|| {
+            let (calls, streams) = (self.ranks.len(), self.code.tasks.len());
+            let recorder = Recorder::new(RecordRows::Streams, calls, streams);
+            recorder.shape([0; 3], || self.call.recorded(&self.running));
+            recorder
+        });
+    }
+
+    /// Moves the recorded calls to a trace, with statements where the source is there.
+    #[doc(hidden)]
+    pub fn trace(&self, text: &mut TraceText, source: Option<&Source>) {
+        if let Some(recorder) = self.recorder.get() {
+            recorder.write(text, source, RankId(0));
+        }
+    }
+
     /// Runs the part of one rank.
     ///
     /// # Safety
@@ -277,6 +302,7 @@ impl SpmdPlan {
     /// the call.
     unsafe fn run(&self, rank: RankId, buffers: UserBuffers) -> Result<(), Error> {
         let streams = &self.ranks[rank.index()];
+        let begin = self.recorder.get().map_or(0, |_| now());
         let shape = if buffers.check { self.check(false)?.number } else { self.number };
         let active = self.calls.enter(rank, shape, &streams.needs, || {
             // Lowering refuses to write an input.
@@ -285,10 +311,21 @@ impl SpmdPlan {
             self.bases.set(self.code.buffers.index(Buffer::Output, rank), buffers.output);
         })?;
         let mut effects = RankEffects { plan: self, active: &active };
-        // SAFETY: the caller's promise; the callers of other ranks made the same promise before these published the
-        // call, and all ranks whose buffers this rank touches have entered it.
-        let done = unsafe { run_streams(&self.code, streams.first..streams.end, &mut effects) };
-        active.end(done)
+        let (code, all) = (&self.code, streams.first..streams.end);
+        let Some(recorder) = self.recorder.get() else {
+            // SAFETY: the caller's promise; the callers of other ranks made the same promise before these published the
+            // call, and all ranks whose buffers this rank touches have entered it.
+            let done = unsafe { run_streams(code, all, &mut effects) };
+            return active.end(done);
+        };
+        let call = RecordedCall { number: active.number, shape: 0, begin };
+        let mut recorded =
+            RecordedEffects { effects: &mut effects, code, recorder, call, first: 0 };
+        // SAFETY: as above.
+        let done = unsafe { run_streams(code, all, &mut recorded) };
+        let done = active.end(done);
+        recorder.in_call(rank.index(), call, begin, Recorded::Call { failed: done.is_err() });
+        done
     }
 
     fn stuck(&self, active: &ActiveCall<'_>, Waiting { stream, at, channel }: Waiting) -> Error {
@@ -342,7 +379,7 @@ impl Effects for RankEffects<'_, '_> {
         if whole { Ok(()) } else { plan.calls.goes_on(active.rank, active.number) }
     }
 
-    fn post(&mut self, row: &[Instr]) -> Result<(), Error> {
+    fn post(&mut self, _: u32, row: &[Instr]) -> Result<(), Error> {
         let Self { plan, active } = *self;
         for instr in row {
             let counter = &plan.counters[instr.arg as usize];

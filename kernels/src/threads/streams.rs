@@ -5,7 +5,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use roundelay_core::ids::StreamId;
@@ -15,8 +15,9 @@ use super::pool::{self, Job};
 use super::ready::Ready;
 use super::signal::{Signal, Wait};
 use crate::error::Error;
-use crate::lowered::{Bases, Code, Effects, Instr, Scratch, Waiting, advance};
+use crate::lowered::{Bases, Code, Effects, Instr, RecordedEffects, Scratch, Waiting, advance};
 use crate::options::Options;
+use crate::recorder::Recorder;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Padded, lock};
 
 /// The number of looks for work before a worker sleeps, and of polls before a lone stream parks.
@@ -41,6 +42,8 @@ pub(super) struct StreamEngine {
     /// The partials of each worker.
     partials: Scratch,
     bases: Bases,
+    /// The record of the runs, where there is one.
+    pub(super) recorder: OnceLock<Arc<Recorder>>,
 }
 
 /// The reason for which a run ended early. The engine explains it when all workers have left.
@@ -81,6 +84,7 @@ impl StreamEngine {
             failure: Mutex::new(None),
             partials: Scratch::new((0..workers).map(|_| bytes))?,
             bases: Bases::new(code.buffers.len.len()),
+            recorder: OnceLock::new(),
             code,
         })
     }
@@ -165,7 +169,16 @@ impl StreamEngine {
         let mut at = task.first + step.load(Ordering::Relaxed);
         let mut effects = WorkerEffects { engine: self, me };
         // SAFETY: this worker owns the stream, and the buffers of all ranks are lent for the run.
-        let waiting = unsafe { advance(&self.code, stream, &mut at, &mut effects) };
+        let waiting = unsafe {
+            match self.recorder.get() {
+                None => advance(&self.code, stream, &mut at, &mut effects),
+                Some(recorder) => {
+                    let (effects, code, call) = (&mut effects, &*self.code, recorder.current());
+                    let mut recorded = RecordedEffects { effects, code, recorder, call, first: 0 };
+                    advance(&self.code, stream, &mut at, &mut recorded)
+                }
+            }
+        };
         if let Ok(None) = waiting {
             step.store(task.len, Ordering::Relaxed);
             if self.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -235,7 +248,7 @@ impl Effects for WorkerEffects<'_> {
         Ok(())
     }
 
-    fn post(&mut self, row: &[Instr]) -> Result<(), Stopped> {
+    fn post(&mut self, _: u32, row: &[Instr]) -> Result<(), Stopped> {
         for instr in row {
             if let Some(woken) = self.engine.signals[instr.arg as usize].post() {
                 self.engine.ready.push(self.me, woken);

@@ -4,7 +4,8 @@ use rustc_hash::FxHashMap;
 
 use super::{Elided, Kept, Why};
 use crate::ids::{OpId, RankId};
-use crate::schedule::{Schedule, SignalKind};
+use crate::schedule::Schedule;
+use crate::schedule::text::signal_word;
 
 /// Signals of one statement that are needed for the same reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub fn reasons(elided: &Elided) -> Vec<Reason> {
         let how = how.map(|(first, second)| (first.verb(), second.verb()));
         let at =
             *known.entry((line(kept.post), kind, code, first, second, how)).or_insert_with(|| {
-                let (line, signal) = (line(kept.post), name(kind));
+                let (line, signal) = (line(kept.post), signal_word(kind));
                 all.push(Reason { line, signal, times: 0, why: why(schedule, kept) });
                 all.len() - 1
             });
@@ -49,19 +50,6 @@ pub fn reasons(elided: &Elided) -> Vec<Reason> {
     }
     all.sort_by_key(|reason| (reason.line, std::cmp::Reverse(reason.times)));
     all
-}
-
-/// Returns the name of a signal as the author writes it, or a description for a signal of a fifo or a stream.
-fn name(kind: SignalKind) -> &'static str {
-    match kind {
-        SignalKind::Ack => "TxAck",
-        SignalKind::Data => "TxDataSignal",
-        SignalKind::Head => "credit",
-        SignalKind::Tail => "data in the fifo",
-        SignalKind::Fork => "fork",
-        SignalKind::Join => "join",
-        SignalKind::Local => "word between streams",
-    }
 }
 
 /// Returns the order that would be lost without the signal, in words.
