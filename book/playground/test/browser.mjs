@@ -17,8 +17,8 @@ function lacks() {
     return browser() ? "" : "no Chromium is installed";
 }
 
-/** Returns the path of the browser. */
-function browser() {
+/** Returns the path of the browser; empty where there is none. */
+export function browser() {
     const known = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
     return known.find((path) => path && existsSync(path)) ?? "";
 }

@@ -76,10 +76,13 @@ impl OpText {
         source: Option<&Source>,
     ) -> Self {
         let mut args = place(schedule, at, source);
-        let streams = schedule.streams.iter().filter(|stream| stream.rank == rank);
-        let mut ops =
-            streams.flat_map(|stream| &schedule.ops[stream.first.index()..][..stream.len as usize]);
-        let found = ops.find(|op| op.at == at && op.kind == OpKind::Move);
+        let moves = || {
+            schedule.ops.iter().zip(0..).filter(|(op, _)| op.at == at && op.kind == OpKind::Move)
+        };
+        let owner = |id: u32| schedule.streams[schedule.stream_of(OpId(id)).index()].rank;
+        // Any rank may make a part of a result that all ranks have.
+        let found = moves().find(|(_, id)| owner(*id) == rank).or_else(|| moves().next());
+        let found = found.map(|(op, _)| op);
         let name = found.map_or("step".to_owned(), |op| {
             let (name, peers) = of_move(schedule, op, rank);
             args.extend(peers);

@@ -11,8 +11,9 @@ pub const HEAD: &str = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
 /// The lines behind the events of a file.
 pub const TAIL: &str = "\n]}\n";
 
-/// The id of the first rank's process. A viewer takes process 0 for the idle task of the system.
-const FIRST: u32 = 1;
+/// The id of the first rank's process, which viewers show beside its name: that of rank 12 is 1012. Process 0 would be
+/// the idle task of a system.
+const FIRST: u32 = 1000;
 /// The id of the first simulated rank's process, above all real ranks.
 const FIRST_SIMULATED: u32 = 100_000;
 /// The ids of threads of one kind begin at a multiple of this number, above all ids of processes.
@@ -97,14 +98,14 @@ impl TraceText {
         self.lines.push_str("}}");
     }
 
-    /// Adds the beginning or the end of an arrow between two events; `id` is of that arrow alone.
-    pub fn arrow(&mut self, track: Track, id: &str, ends: bool, at: u64) {
+    /// Adds the beginning or the end of an arrow between two events; the words `id` are of that arrow alone.
+    pub fn arrow(&mut self, track: Track, id: [u64; 4], ends: bool, at: u64) {
         let (phase, binds) = if ends { ("f", "\"bp\":\"e\",") } else { ("s", "") };
-        let (id, ids) = (json(id), ids(track));
+        let (id, ids) = (hash(id), ids(track));
         self.begin_line();
         let _ = write!(
             self.lines,
-            "{{\"ph\":\"{phase}\",{binds}\"name\":\"signal\",\"cat\":\"signal\",\"id\":{id},{ids},\"ts\":{}}}",
+            "{{\"ph\":\"{phase}\",{binds}\"name\":\"signal\",\"cat\":\"signal\",\"id\":\"{id:#x}\",{ids},\"ts\":{}}}",
             micros(at)
         );
     }
@@ -207,6 +208,13 @@ fn thread(kind: TrackKind) -> u64 {
         TrackKind::Messages(nth) => (4, nth),
     };
     kind * KINDS + u64::from(nth)
+}
+
+/// Returns a number for some words: viewers take ids of 64 bits.
+fn hash(words: [u64; 4]) -> u64 {
+    let step =
+        |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23);
+    words.into_iter().fold(words.len() as u64, step)
 }
 
 /// Returns nanoseconds in the unit of the format, microseconds.
