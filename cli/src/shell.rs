@@ -27,6 +27,12 @@ pub(crate) struct ManFlags {
     markdown: bool,
 }
 
+/// Returns an argument as it is typed in a shell.
+pub(crate) fn quoted(text: &str) -> String {
+    let quote = if text.contains('"') { '\'' } else { '"' };
+    format!("{quote}{text}{quote}")
+}
+
 pub(crate) fn completions(flags: &CompletionsFlags, mut command: Command) {
     let mut script = Vec::new();
     clap_complete::generate(flags.shell, &mut command, "roundelay", &mut script);

@@ -3,6 +3,7 @@
 
 mod draw;
 mod flags;
+mod library;
 mod rounds;
 
 use std::iter;
@@ -16,6 +17,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::optimize::join;
 use roundelay_core::prove_source;
+use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::bounds::Fraction;
@@ -28,6 +30,7 @@ use serde::Serialize;
 use crate::program::compile;
 use crate::progress;
 use crate::report::{Failure, Format, print_all};
+use crate::shell::quoted;
 use crate::streams::{print, print_json};
 use crate::topo::{count, short};
 use crate::values::count_of_size;
@@ -132,6 +135,8 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
     let mut head = vec![run.title(), format!("Written by `{}`.", run.command())];
     head.extend(found.iter().map(|found| run.line(found)));
     head.extend(run.simulated(&timed));
+    let library = timed.first().and_then(|timed| run.in_library(timed.seconds));
+    head.extend(library.clone());
     let (text, algorithm) = run.page(packing, slices, &head)?;
     progress::about(format!("the proof of {}", algorithm.name()));
     if let Err(errors) = prove_source(&algorithm, nranks) {
@@ -149,6 +154,7 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
                 "found": all,
                 "at_once": packing.at_once,
                 "simulated": timed.first(),
+                "library": library,
                 "page": text,
             }));
         }
@@ -198,13 +204,17 @@ impl Synthesis<'_> {
             let told = found.into_iter().map(|of| algorithm.diagnostic(of, self.nranks));
             fault(&told.collect::<Vec<_>>(), text)
         };
+        let schedule = algorithm.schedule(self.nranks).map_err(wrong)?;
+        self.run(&schedule).map_err(wrong)
+    }
+
+    /// Returns the seconds of a simulated run of a schedule.
+    fn run(&self, schedule: &Schedule) -> Result<f64, Vec<Finding>> {
         let bandwidth = self.bandwidth();
         let machine = Machine { bandwidth, ..Machine::new(self.topology.clone()) };
         let bytes = self.flags.bytes.bytes;
         let elements = count_of_size(self.flags.collective, self.nranks, bytes, 4);
-        let schedule = algorithm.schedule(self.nranks).map_err(wrong)?;
-        let run =
-            simulate(&join(&schedule), &machine, elements, DType::F32, false).map_err(wrong)?;
+        let run = simulate(&join(schedule), &machine, elements, DType::F32, false)?;
         Ok(run.seconds)
     }
 
@@ -227,8 +237,9 @@ impl Synthesis<'_> {
     fn command(&self) -> String {
         let Self { flags, nranks, topology } = self;
         let mut words = vec![format!(
-            "roundelay synthesize {} --topology \"{}\"",
-            flags.collective, flags.machine.topology
+            "roundelay synthesize {} --topology {}",
+            flags.collective,
+            quoted(&flags.machine.topology)
         )];
         if *nranks != topology.nranks() {
             words.push(format!("--nranks {nranks}"));

@@ -297,9 +297,9 @@ impl Topology {
         self.kinds
     }
 
-    /// A copy with the links of one kind alone.
-    fn of_kind(&self, kind: LinkKind) -> Self {
-        let links = self.links.iter().copied().filter(|l| l.kind == kind).collect();
+    /// A copy with some of the links alone, which `keep` chooses.
+    fn keeping(&self, keep: impl Fn(&Link) -> bool) -> Self {
+        let links = self.links.iter().copied().filter(keep).collect();
         Self::assemble(self.name.clone(), self.nodes.clone(), links, self.nranks, self.relative)
     }
 

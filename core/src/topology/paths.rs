@@ -229,7 +229,25 @@ pub fn nvlink_alone(topology: &Topology, nranks: u32) -> Option<Topology> {
         paths.iter().take(nranks as usize).all(|path| path.kind <= PathType::Nvb)
     };
     let mut ranks = topology.ranks().take(nranks as usize);
-    (nranks > 1 && ranks.all(joined)).then(|| topology.of_kind(LinkKind::NvLink))
+    (nranks > 1 && ranks.all(joined))
+        .then(|| topology.keeping(|link| link.kind == LinkKind::NvLink))
+}
+
+/// Returns the links alone that carry data between the first `nranks` ranks, in either direction, where a machine has
+/// links of several kinds: data takes one path from rank to rank, so that PCI beside `NVLinks` carries none. These are
+/// its `NVLinks` where they join the ranks.
+pub fn carrying(topology: &Topology, nranks: u32) -> Option<Topology> {
+    if !topology.has_kinds() {
+        return None;
+    }
+    let cable = |link: &Link| (link.from.min(link.to), link.from.max(link.to), link.kind);
+    let mut carrying = BTreeSet::new();
+    for rank in topology.ranks().take(nranks as usize) {
+        for path in to_ranks(topology, rank.into()).iter().take(nranks as usize) {
+            carrying.extend(path.links.iter().map(|index| cable(link(topology, *index))));
+        }
+    }
+    Some(topology.keeping(|link| carrying.contains(&cable(link))))
 }
 
 /// Returns a path from `source` to every node. PXN and P2C exist only between ranks and network cards.

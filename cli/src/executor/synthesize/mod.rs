@@ -22,6 +22,7 @@ use super::flags::{LinkFlags, SynthesisFlags};
 use super::{compiled, simulated, size};
 use crate::progress;
 use crate::report::{Failure, Format};
+use crate::shell::quoted;
 use crate::streams::{print, print_json};
 use crate::synthesize::fault;
 use crate::topo::short;
@@ -234,7 +235,7 @@ impl ExecutorSearch<'_> {
     /// Returns the comment at the head of the page.
     fn head(&self, sizes: &[u64], score: &Score, tried: &[Tried]) -> String {
         let flags = self.flags;
-        let mut call = format!("roundelay executor synthesize --topology \"{}\"", self.text);
+        let mut call = format!("roundelay executor synthesize --topology {}", quoted(&self.text));
         if sizes != [1 << 10, 1 << 20, 1 << 30] {
             let all: Vec<String> = sizes.iter().map(u64::to_string).collect();
             let _ = write!(call, " --sizes {}", all.join(","));

@@ -5,33 +5,33 @@
 //! theorem of Edmonds, trees exist as soon as a flow of everything reaches each rank alone; that is what the bound
 //! asks. First the rate is found, and capacities become whole numbers of trees (`rate`). Then switches are taken
 //! out, which leaves edges between ranks (`switches`), trees are packed into these (`trees`) and made shallower
-//! (`depth`), and their edges are led through the switches again (`paths`). A switch forwards and does not copy.
+//! (`depth`), and their edges are led through the switches again (`ways`). A switch forwards and does not copy.
 //!
 //! AllReduce takes trees that reduce to their root and broadcast from it, one after the other or at once. Each root may
 //! have another share of the buffer; the best shares are found too (`shares`).
 
 mod depth;
 mod linear;
-mod paths;
 mod rate;
 mod shares;
 mod simplex;
 mod switches;
 mod trees;
+mod ways;
 
 use std::collections::HashMap;
 
 use super::bounds::{self, Fraction};
 use super::flow::gcd;
 use super::search::trees::SpanningTree;
-use super::{NodeId, Problem, Topology};
+use super::{NodeId, Problem, Topology, paths};
 use crate::collective::Collective;
 use crate::diagnostics::Code;
 use crate::ids::RankId;
-use paths::Ways;
 use rate::{Passes, Scaled, Wires};
 use switches::Edge;
 use trees::Batch;
+use ways::Ways;
 
 /// Trees of one or of all roots, and the time that they take together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,6 +144,9 @@ pub struct Route {
 /// AllReduce, `trees` is the weight of all trees; the links of a cable are used as far as both directions are equal. Data
 /// goes up all trees and then down. Its time may be more than the bound, where [`pack_at_once`] is faster.
 ///
+/// Of a machine with links of several kinds, those that carry data from rank to rank are used alone: its `NVLinks`, where
+/// they join all ranks.
+///
 /// Switches that send more or less than they receive are used only as far as both directions are equal; then, or if
 /// the bound counts on ranks that are not in the run, the time is more than the bound.
 ///
@@ -183,6 +186,9 @@ fn packed(
     trees: Option<u32>,
     at_once: bool,
 ) -> Result<Packing, Problem> {
+    topology.holds_pairs(nranks)?;
+    let carrying = paths::carrying(topology, nranks);
+    let topology = carrying.as_ref().unwrap_or(topology);
     let mut bound = bounds::bound(topology, nranks, collective, root)?.per_byte;
     let (rooted, up) = match collective {
         Collective::AllGather | Collective::AllReduce => (false, false),

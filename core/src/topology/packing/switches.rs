@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::paths::Ways;
 use super::rate::{Scaled, Wires};
+use super::ways::Ways;
 use super::{Problem, bug};
 use crate::topology::NodeId;
 
