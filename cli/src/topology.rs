@@ -8,7 +8,7 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
 use roundelay_core::topology::files::{self, TopologyFile};
-use roundelay_core::topology::nccl::{Assumption, System};
+use roundelay_core::topology::nccl::{Assumption, NamedMachine, System};
 
 use crate::flags::TopologyFlags;
 use crate::report::Failure;
@@ -71,8 +71,16 @@ pub(crate) fn quietly(text: &str, assume: Option<&str>) -> Result<(Given, bool),
     match check::topology::read(&source) {
         Ok(topology) => {
             let (topology, notes) = (Arc::new(topology), Vec::new());
-            Ok((Given { topology, system: None, notes }, false))
+            let system = check::topology::machine(&source);
+            Ok((Given { topology, system, notes }, false))
         }
-        Err(errors) => Err(Failure::Value(errors, Box::new(source))),
+        Err(mut errors) => {
+            if let Some(machine) = NamedMachine::named(text.trim()) {
+                errors.truncate(1);
+                let help = format!("write `machine(\"{}\")`", machine.name);
+                errors.iter_mut().for_each(|error| error.help = Some(help.clone()));
+            }
+            Err(Failure::Value(errors, Box::new(source)))
+        }
     }
 }

@@ -210,7 +210,7 @@ export default grammar({
         _braced: ($) => seq("{", $._expression, "}"),
 
         arguments: ($) => seq("(", commas($._argument), ")"),
-        _argument: ($) => choice($._expression, $.quantity, $.rate, $.named_argument),
+        _argument: ($) => choice($._expression, $.quantity, $.rate, $.string, $.named_argument),
         named_argument: ($) => seq(field("name", $._name), choice(":", "="), field("value", $._expression)),
         rate: ($) => seq($.quantity, "/", alias($.identifier, $.unit)),
 

@@ -2,12 +2,16 @@
 
 use lsp_types::{
     CompletionItem, CompletionItemKind, Documentation, MarkupContent, MarkupKind, Position,
+    TextEdit,
 };
 use roundelay::{Algorithm as _, select};
 use roundelay_core::check::ATTRIBUTES;
 use roundelay_core::check::hir::Ty;
 use roundelay_core::collective::Collective;
+use roundelay_core::source::Span;
 use roundelay_core::syntax::token::{CONTEXTUAL, KEYWORDS, Tok};
+use roundelay_core::topology::nccl::NamedMachine;
+use roundelay_core::topology::shape::ShapeKind;
 
 use super::document::Document;
 use super::hover::{docs, word_meaning};
@@ -26,6 +30,9 @@ impl Document {
         let is = |token: Option<usize>, wanted: &Tok| {
             token.is_some_and(|token| self.source.tokens().get(token) == Some(wanted))
         };
+        if let Some(machines) = last.and_then(|last| self.machines(&lines, last)) {
+            return machines;
+        }
         if is(before, &Tok::Dot) {
             let base = before.and_then(|dot| dot.checked_sub(1));
             return base.map_or_else(Vec::new, |base| self.members(base));
@@ -66,6 +73,28 @@ impl Document {
         all.sort_by(|a, b| a.label.cmp(&b.label));
         all.dedup_by(|a, b| a.label == b.label);
         all
+    }
+
+    /// Returns the machines that have a name, where a text is the first argument of `machine`.
+    fn machines(&self, lines: &Lines, text: usize) -> Option<Vec<CompletionItem>> {
+        let tokens = self.source.tokens();
+        let before = |many: usize| text.checked_sub(many).and_then(|at| tokens.get(at));
+        let is_text = matches!(tokens.get(text), Some(Tok::Str(_) | Tok::Unknown));
+        let is_argument = before(1) == Some(&Tok::LParen)
+            && matches!(before(2), Some(Tok::Ident(word)) if word == ShapeKind::Machine.name());
+        if !is_text || !is_argument {
+            return None;
+        }
+        let range = lines.range(&self.source, Span::new(text, text + 1));
+        let machine = |machine: &NamedMachine| {
+            let quoted = format!("\"{}\"", machine.name);
+            CompletionItem {
+                filter_text: Some(quoted.clone()),
+                text_edit: Some(TextEdit::new(range, quoted).into()),
+                ..item(machine.name, CompletionItemKind::VALUE, machine.product)
+            }
+        };
+        Some(NamedMachine::ALL.iter().map(machine).collect())
     }
 
     /// Returns the members of the value that a token ends.

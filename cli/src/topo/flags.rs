@@ -7,8 +7,8 @@ use crate::values::at_least;
 
 #[derive(Args)]
 pub(crate) struct TopoFlags {
-    #[arg(value_name = "FILE|TEXT", help = topology_help!("What to describe"))]
-    pub(crate) topology: String,
+    #[arg(value_name = "FILE|TEXT", help = topology_help!("What to describe [default: the list of machines that have a name]"))]
+    pub(crate) topology: Option<String>,
     /// The GPUs to assume if a topology file has none: sm=80,nvlinks=12 or sm=70,cube or
     /// gfx942,xgmi=1; or links alone, such as nvlinks=18, if it lists none
     #[arg(long, value_name = "ASSUMPTION")]

@@ -2,6 +2,7 @@
 
 mod describe;
 mod flags;
+mod machines;
 mod marks;
 mod tables;
 
@@ -23,10 +24,11 @@ pub(crate) use roundelay_core::units::{count, short};
 pub(crate) use tables::{aligned, micro};
 
 pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
+    let Some(text) = &flags.topology else { return machines::main(flags) };
     // The picture is a document of its own.
     let document = flags.format != TopoFormat::Human;
     output::reserve(&[("--svg", flags.svg.as_deref())], document)?;
-    let given = match topology::quietly(&flags.topology, flags.assume.as_deref()) {
+    let given = match topology::quietly(text, flags.assume.as_deref()) {
         Ok((given, _)) => given,
         Err(failure) if flags.format == TopoFormat::Json => {
             print_json(&serde_json::json!({ "ok": false, "diagnostics": wrong(&failure) }));

@@ -9,7 +9,7 @@ use crate::topology::shape::ShapeKind;
 use crate::values::tree::TreeKind;
 
 /// Every constructor and its arguments as written.
-const FORMS: [(&str, &str); 26] = [
+const FORMS: [(&str, &str); 27] = [
     ("Ring::natural", "(nranks)"),
     ("Ring::order", "([…])"),
     ("Ring::twisted", "()"),
@@ -34,6 +34,7 @@ const FORMS: [(&str, &str); 26] = [
     ("Groups::sizes", "([…])"),
     ("Groups::colors", "([…])"),
     ("Groups::balanced", "()"),
+    ("Groups::natural", "()"),
     ("Groups::islands", "(topology)"),
     ("Groups::rails", "(topology)"),
 ];
@@ -198,6 +199,7 @@ impl Checker<'_> {
             ("sizes", [list]) => GroupsForm::Sizes(self.expect(list, Ty::List)),
             ("colors", [list]) => GroupsForm::Colors(self.expect(list, Ty::List)),
             ("balanced", []) => GroupsForm::Balanced,
+            ("natural", []) => GroupsForm::Natural,
             ("islands", [topology]) => GroupsForm::Islands(self.expect(topology, Ty::Topology)),
             ("rails", [topology]) => GroupsForm::Rails(self.expect(topology, Ty::Topology)),
             _ => return None,

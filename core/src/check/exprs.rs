@@ -83,6 +83,14 @@ impl Checker<'_> {
                 );
                 (ExprKind::Error, Ty::Error)
             }
+            ast::ExprKind::Text(_) => {
+                self.error(
+                    Diagnostic::new(Code::WrongType, span, "a text is not a value")
+                        .label("names a machine")
+                        .help("names of machines stand in topologies: `machine(\"dgx-h100\", 2)`"),
+                );
+                (ExprKind::Error, Ty::Error)
+            }
             ast::ExprKind::Named(name, value) => {
                 self.expr(value);
                 self.error(

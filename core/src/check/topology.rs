@@ -6,18 +6,30 @@ use std::str::FromStr;
 use super::constructors::makes_topology;
 use super::dependencies::{Dependencies, Known, Sources};
 use super::hir::{Expr, ExprKind, ShapeArg, TopologyField, Ty};
-use super::{Checker, Frontend};
+use super::{Checker, Frontend, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::Source;
 use crate::syntax::ast::{self, UnOp};
 use crate::syntax::token::Quantity;
+use crate::topology::nccl::{NamedMachine, System};
 use crate::topology::shape::{Argument, Shape, ShapeKind, Size};
 use crate::topology::{Problem, Topology};
 use crate::values::arith;
 
 /// Reads the topology that `source` describes, such as `full_mesh(8, 25GB/s) without (0, 1)`.
 pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
+    let (shape, span) = read_shape(source)?;
+    shape.build().map_err(|problem| vec![problem.on(span)])
+}
+
+/// Returns the machine that `source` describes, if it is one that has a name, as a topology file describes it.
+pub fn machine(source: &Source) -> Option<System> {
+    read_shape(source).ok()?.0.system()?.ok()
+}
+
+/// Reads the text of a topology, and returns its place too.
+fn read_shape(source: &Source) -> Result<(Shape, Span), Vec<Diagnostic>> {
     let expr = crate::syntax::parse_value(source)?;
     let mut errors = Vec::new();
     let dependencies = Dependencies::none();
@@ -35,8 +47,9 @@ pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
         return Err(errors);
     }
     match shape(&checked) {
-        Some(Ok(shape)) => shape.build().map_err(|problem| vec![problem.on(expr.span)]),
-        Some(Err(problem)) => Err(vec![problem.on(expr.span)]),
+        Some(shape) => {
+            shape.map(|shape| (shape, expr.span)).map_err(|problem| vec![problem.on(expr.span)])
+        }
         None => {
             let title = "a topology that stands alone has no rank count to refer to";
             Err(vec![
@@ -112,6 +125,9 @@ impl Checker<'_> {
             _ => None,
         };
         match per {
+            None if let ast::ExprKind::Text(name) = &*arg.kind => {
+                self.named_machine(kind, name, arg.span)
+            }
             None if let Some(number) = self.a_second(arg) => {
                 let written = match number {
                     n if n > 0 && n % (1 << 30) == 0 => format!("{}GB/s", n >> 30),
@@ -158,6 +174,32 @@ impl Checker<'_> {
                 None
             }
         }
+    }
+
+    /// Returns the machine of that name.
+    fn named_machine(&mut self, kind: ShapeKind, name: &str, span: Span) -> Option<ShapeArg> {
+        if kind != ShapeKind::Machine {
+            let title = format!("`{}` takes no text", kind.name());
+            self.error(
+                Diagnostic::new(Code::WrongType, span, title)
+                    .label("names a machine")
+                    .help(format!("the form is `{}`", kind.form())),
+            );
+            return None;
+        }
+        let known = NamedMachine::named(name);
+        if known.is_none() {
+            let title = format!("no machine is called \"{name}\"");
+            let error = Diagnostic::new(Code::UnknownName, span, title).label("not found");
+            let all = NamedMachine::ALL.iter().map(|machine| machine.name);
+            self.error(match scope::nearest(name, all.clone()) {
+                Some(near) => error.meant(&format!("\"{near}\"")),
+                None => {
+                    error.help(format!("the machines are {}", all.collect::<Vec<_>>().join(", ")))
+                }
+            });
+        }
+        known.map(ShapeArg::Machine)
     }
 
     /// Returns the number of `1GiB/s` or `25/s`, which would be a division by an undeclared name.
@@ -241,6 +283,7 @@ pub(super) fn shape(expr: &Expr) -> Option<Result<Shape, Problem>> {
         arguments.push(match arg {
             ShapeArg::Rate(rate) => Argument::Rate(*rate),
             ShapeArg::Time(time) => Argument::Time(*time),
+            ShapeArg::Machine(machine) => Argument::Machine(machine),
             ShapeArg::Size(size) => Argument::Size(match &*size.kind {
                 ExprKind::List(items) => {
                     Size::List(items.iter().map(constant).collect::<Option<_>>()?)

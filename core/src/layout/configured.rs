@@ -97,6 +97,7 @@ impl Configured {
             (_, Some(ParamValue::Int(value)), _) => value.to_string(),
             (_, Some(ParamValue::Bool(value)), _) => value.to_string(),
             (_, Some(_), _) => return None,
+            (.., Some(Expr { op: Op::GroupsNatural, .. })) => self.natural_text(),
             (.., Some(default)) => source.written(default.span),
             (.., None) if param.ty == ParamTy::Ring => "natural".to_owned(),
             (.., None) => self.topology.as_ref()?.name().to_owned(),
@@ -104,6 +105,15 @@ impl Configured {
         match text.char_indices().nth(LONGEST) {
             Some((end, _)) => Some(format!("{}…", &text[..end])),
             None => Some(text),
+        }
+    }
+
+    /// Returns the groups that `Groups::natural()` stands for on the topology of the run, in words.
+    fn natural_text(&self) -> String {
+        match self.topology.as_ref().map(|topology| topology.islands().len()) {
+            None => "balanced".to_owned(),
+            Some(0 | 1) => "balanced, for the topology is one island".to_owned(),
+            Some(islands) => format!("the {islands} islands of the topology"),
         }
     }
 

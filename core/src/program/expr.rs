@@ -3,6 +3,7 @@
 use crate::ids::VarId;
 use crate::source::Span;
 use crate::syntax::ast::BinOp;
+use crate::topology::nccl::NamedMachine;
 use crate::topology::shape::ShapeKind;
 use crate::values::arith::IntFn;
 use crate::values::tree::TreeKind;
@@ -144,6 +145,8 @@ pub enum Op {
     GroupsColors,
     /// Groups whose number and size are as nearly equal as possible.
     GroupsBalanced,
+    /// The islands of the topology of the run; groups of one size without one.
+    GroupsNatural,
     /// The islands of a topology.
     GroupsIslands,
     /// The ranks at one position of each island.
@@ -171,6 +174,8 @@ pub enum Op {
     Rate(u64),
     /// A latency in nanoseconds, for a topology.
     Time(u64),
+    /// A machine that has a name, for a topology.
+    Machine(&'static NamedMachine),
     /// Whether two ranks are linked.
     Linked,
     /// The ranks that a rank is linked to.

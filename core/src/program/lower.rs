@@ -227,6 +227,7 @@ fn expr(from: &hir::Expr) -> Expr {
                 ShapeArg::Size(size) => expr(size),
                 ShapeArg::Rate(rate) => node(Op::Rate(*rate), Box::default()),
                 ShapeArg::Time(time) => node(Op::Time(*time), Box::default()),
+                ShapeArg::Machine(machine) => node(Op::Machine(machine), Box::default()),
             });
             let pairs = cuts.iter().flat_map(|(a, b)| [expr(a), expr(b)]);
             node(Op::Topology(*kind, cuts.len() as u32), args.chain(pairs).collect())
@@ -330,6 +331,7 @@ fn groups(form: &GroupsForm) -> (Op, Vec<&hir::Expr>) {
         GroupsForm::Sizes(a) => (Op::GroupsSizes, vec![a]),
         GroupsForm::Colors(a) => (Op::GroupsColors, vec![a]),
         GroupsForm::Balanced => (Op::GroupsBalanced, vec![]),
+        GroupsForm::Natural => (Op::GroupsNatural, vec![]),
         GroupsForm::Islands(a) => (Op::GroupsIslands, vec![a]),
         GroupsForm::Rails(a) => (Op::GroupsRails, vec![a]),
     }

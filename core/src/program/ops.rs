@@ -1,6 +1,7 @@
 //! The operators of a program in one table: their names in its text form, and the kinds of their operands.
 
 use super::ir::{Expr, Kind, Op, Program};
+use crate::topology::nccl::NamedMachine;
 use crate::topology::shape::ShapeKind;
 use crate::values::arith::IntFn;
 use crate::values::tree::TreeKind;
@@ -55,6 +56,7 @@ const TABLE: &[Row] = &[
     (Op::GroupsSizes, "groups.sizes", &[List], Groups),
     (Op::GroupsColors, "groups.colors", &[List], Groups),
     (Op::GroupsBalanced, "groups.balanced", &[], Groups),
+    (Op::GroupsNatural, "groups.natural", &[], Groups),
     (Op::GroupsIslands, "groups.islands", &[Topology], Groups),
     (Op::GroupsRails, "groups.rails", &[Topology], Groups),
     (Op::GroupsMine, "groups.mine", &[Groups], List),
@@ -101,6 +103,7 @@ impl Op {
             Self::Tree(kind) => Some(format!("tree.{}", kind.name())),
             Self::Trees(kind) => Some(format!("trees.{}", kind.name())),
             Self::Topology(kind, cuts) => Some(format!("topology.{}.{cuts}", kind.name())),
+            Self::Machine(machine) => Some(format!("machine.{}", machine.name)),
             _ => None,
         }
     }
@@ -123,7 +126,8 @@ impl Op {
             let (kind, cuts) = name.strip_prefix("topology.")?.rsplit_once('.')?;
             Some(Self::Topology(ShapeKind::from_name(kind)?, cuts.parse().ok()?))
         };
-        row.or_else(function).or_else(tree).or_else(topology)
+        let machine = || NamedMachine::named(name.strip_prefix("machine.")?).map(Self::Machine);
+        row.or_else(function).or_else(tree).or_else(topology).or_else(machine)
     }
 
     /// Returns the kind of the value, if the operator takes operands of these kinds; not for `Var`.
@@ -146,7 +150,7 @@ impl Op {
             (Self::Trees(_) | Self::TreesDoubleBinary, [])
             | (Self::TreesDoubleBinary, [Number])
             | (Self::TreesParents | Self::TreesTurned, [List] | [List, List]) => Some(Trees),
-            (Self::Rate(_) | Self::Time(_), []) => Some(Kind::Quantity),
+            (Self::Rate(_) | Self::Time(_) | Self::Machine(_), []) => Some(Kind::Quantity),
             (Self::Topology(_, cuts), _) => {
                 let sizes = args.len().checked_sub(2 * cuts as usize)?;
                 let (sizes, cuts) = args.split_at(sizes);

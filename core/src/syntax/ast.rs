@@ -375,6 +375,8 @@ pub enum ExprKind {
     Without(Expr, Expr, Expr),
     /// `25GB/s`, `2us`: an argument of a topology, with the name after the slash.
     Quantity(Quantity, Option<Name>),
+    /// `"dgx-h100"`: the name of a machine, an argument of a topology.
+    Text(String),
     /// `rust { … }`: the text of the Rust expression, which only the macro can compile.
     Rust(String),
     /// An expression that could not be read; it has been reported.

@@ -7,7 +7,7 @@ use crate::ids::RankId;
 use crate::rational::Rat;
 
 /// A bandwidth that no link exceeds: 10^15 bytes a second.
-const FASTEST: u64 = 1_000_000_000_000_000;
+pub(super) const FASTEST: u64 = 1_000_000_000_000_000;
 /// The longest latency: an hour, in nanoseconds.
 pub(super) const SLOWEST: u64 = 3_600_000_000_000;
 /// The most switches of a topology that a file describes.

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use super::draft::Draft;
+use super::nccl::{NamedMachine, System};
 use super::{LinkKind, NodeId, NodeKind, Problem, Topology};
 use crate::diagnostics::Code;
 use crate::rational::Rat;
@@ -19,6 +20,8 @@ pub struct Shape {
     sizes: Vec<Size>,
     tiers: Vec<Tier>,
     cuts: Vec<(i64, i64)>,
+    /// The machine, where the constructor is that of machines.
+    machine: Option<&'static NamedMachine>,
 }
 
 /// The links of a tier, as far as they were given.
@@ -48,6 +51,8 @@ pub enum Argument {
     Rate(u64),
     /// A latency in nanoseconds: `2us`.
     Time(u64),
+    /// A machine that has a name: `"dgx-h100"`.
+    Machine(&'static NamedMachine),
 }
 
 macro_rules! shapes {
@@ -107,6 +112,8 @@ shapes! {
     Islands "islands" "islands(count, size, bandwidth, latency, rail, latency)" 2..=2 false 2;
     /// Machines of any sizes, each a full mesh; every rank has a port on one network switch.
     Groups "groups" "groups([8, 4], bandwidth, latency, network, latency)" 1..=1 true 2;
+    /// A machine that has a name, or several of them, whose network cards rails join.
+    Machine "machine" "machine(\"dgx-h100\", count)" 0..=1 false 0;
 }
 
 impl ShapeKind {
@@ -125,6 +132,22 @@ impl Shape {
         let bad = |what: String| {
             Problem::new(Code::BadTopology, what).help(format!("the form is `{}`", kind.form()))
         };
+        if kind == ShapeKind::Machine {
+            let (machine, sizes) = match arguments {
+                [Argument::Machine(machine)] => (*machine, Vec::new()),
+                [Argument::Machine(machine), Argument::Size(count @ Size::One(_))] => {
+                    (*machine, vec![count.clone()])
+                }
+                _ => {
+                    let what = "`machine` takes a name, and perhaps a number of machines";
+                    let names: Vec<_> = NamedMachine::ALL.iter().map(|m| m.name).collect();
+                    let names = format!("the machines are {}", names.join(", "));
+                    return Err(bad(what.to_owned()).note(names));
+                }
+            };
+            let (tiers, cuts) = (Vec::new(), Vec::new());
+            return Ok(Self { kind, sizes, tiers, cuts, machine: Some(machine) });
+        }
         // Reports a number in place of a bandwidth or a latency.
         let no_unit = |what: String, size: &Size, quantity: &str, unit: &str| match size {
             // A multiple of 1024 is a size that was written as 1MiB.
@@ -157,6 +180,9 @@ impl Shape {
                         return Err(bad(format!("`{}`: two latencies in a row", kind.name())));
                     }
                 },
+                Argument::Machine(_) => {
+                    return Err(bad(format!("`{}` takes no name of a machine", kind.name())));
+                }
             }
         }
         let (least, most) = kind.sizes();
@@ -185,7 +211,7 @@ impl Shape {
             let takes = format!("`{}` takes {} bandwidth{plural}", kind.name(), kind.tiers());
             return Err(bad(format!("{takes}, and got {}", tiers.len())));
         }
-        Ok(Self { kind, sizes, tiers, cuts: Vec::new() })
+        Ok(Self { kind, sizes, tiers, cuts: Vec::new(), machine: None })
     }
 
     /// Cuts the links between ranks `a` and `b`, in both directions.
@@ -198,7 +224,8 @@ impl Shape {
     /// A full mesh of links of bandwidth B.
     pub fn full_mesh(nranks: u32) -> Self {
         let sizes = vec![Size::One(nranks.into())];
-        Self { kind: ShapeKind::FullMesh, sizes, tiers: Vec::new(), cuts: Vec::new() }
+        let (tiers, cuts) = (Vec::new(), Vec::new());
+        Self { kind: ShapeKind::FullMesh, sizes, tiers, cuts, machine: None }
     }
 
     /// Lays the topology out.
@@ -207,11 +234,21 @@ impl Shape {
     /// E0601 for sizes that make no sense, E0602 for a cut of a link that does not exist, E0603 where ranks can no
     /// longer reach each other.
     pub fn build(&self) -> Result<Topology, Problem> {
+        if let Some(system) = self.system() {
+            return Ok(system?.topology);
+        }
         let mut draft = self.draft()?;
         for (a, b) in &self.cuts {
             draft.cut(*a, *b)?;
         }
         draft.build()
+    }
+
+    /// Returns the machine as a topology file describes it; `None` where the topology is not that of machines.
+    pub fn system(&self) -> Option<Result<System, Problem>> {
+        let machine = self.machine?;
+        let count = self.one(0, "machines");
+        Some(count.and_then(|count| machine.system(&self.to_string(), count, &self.cuts)))
     }
 
     fn one(&self, i: usize, what: &str) -> Result<u32, Problem> {
@@ -333,6 +370,7 @@ impl Shape {
                 }
                 Ok(draft)
             }
+            ShapeKind::Machine => unreachable!("a machine is built as a file describes it"),
             ShapeKind::Groups => {
                 let sizes = self.list("ranks in a group")?;
                 let mut draft = self.start(sizes.iter().map(|s| u64::from(*s)).sum())?;
@@ -396,6 +434,7 @@ fn share(rate: Rat, hosts: u32, uplinks: u64) -> Result<Rat, Problem> {
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut arguments = Vec::new();
+        arguments.extend(self.machine.map(|machine| format!("\"{}\"", machine.name)));
         for size in &self.sizes {
             arguments.push(match size {
                 Size::One(n) => n.to_string(),

@@ -55,6 +55,14 @@ impl Groups {
         Self(GroupForm::Balanced)
     }
 
+    /// Returns the groups of ranks on `topology`: its islands if it has several, and else [`Self::balanced`].
+    pub(crate) fn natural(topology: Option<&Arc<Topology>>) -> Self {
+        match topology.filter(|topology| topology.islands().len() > 1) {
+            Some(topology) => Self::islands(topology.clone()),
+            None => Self::balanced(),
+        }
+    }
+
     /// Returns the [islands](Topology::islands) of `topology`, one group for each.
     pub fn islands(topology: impl Into<Arc<Topology>>) -> Self {
         Self(GroupForm::Islands(topology.into()))

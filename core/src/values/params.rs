@@ -88,6 +88,7 @@ impl ParamValue {
             ParamTy::Trees => trees(text).map(Self::Trees).ok_or_else(bad),
             ParamTy::Groups => match (text.trim(), call(text)) {
                 ("balanced", _) => Ok(Self::Groups(Groups::balanced())),
+                ("natural", _) => Ok(Self::Groups(Groups::natural(given))),
                 (_, Some(("islands", t))) => Ok(Self::Groups(Groups::islands(topology(t)?))),
                 (_, Some(("rails", t))) => Ok(Self::Groups(Groups::rails(topology(t)?))),
                 (_, Some((form, list))) => groups(form, list).map(Self::Groups).ok_or_else(bad),
@@ -263,7 +264,7 @@ impl ParamTy {
                 "`binary`, `binomial`, `chain`, `star`, `double_binary`, `double_binary(0)`, or the parents in each tree, with weights, such as `-1,0,0,1*3;1,-1,1,0`, `turned(-1,0,0,1)`"
             }
             Self::Groups => {
-                "`of(4)`, `sizes(8,4)`, `colors(0,0,1,1)`, `balanced`, `islands(TOPOLOGY)` or `rails(TOPOLOGY)`"
+                "`of(4)`, `sizes(8,4)`, `colors(0,0,1,1)`, `balanced`, `natural`, `islands(TOPOLOGY)` or `rails(TOPOLOGY)`"
             }
             Self::Topology => "a topology such as `full_mesh(8) without (0, 1)`",
             Self::Ranks => "a list of ranks such as `0,2,4`",

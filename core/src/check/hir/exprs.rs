@@ -3,6 +3,7 @@
 use super::{Ty, VarId};
 use crate::source::Span;
 use crate::syntax::ast::{BinOp, UnOp};
+use crate::topology::nccl::NamedMachine;
 use crate::topology::shape::ShapeKind;
 use crate::values::arith::IntFn;
 use crate::values::tree::TreeKind;
@@ -16,6 +17,8 @@ pub enum ShapeArg {
     Rate(u64),
     /// Nanoseconds.
     Time(u64),
+    /// A machine that has a name.
+    Machine(&'static NamedMachine),
 }
 
 /// The constructor of a tree.
@@ -100,6 +103,8 @@ pub enum GroupsForm {
     Colors(Expr),
     /// `Groups::balanced()`
     Balanced,
+    /// `Groups::natural()`
+    Natural,
     /// `Groups::islands(topology)`
     Islands(Expr),
     /// `Groups::rails(topology)`

@@ -78,7 +78,7 @@ impl Expr {
             | ExprKind::RingNatural
             | ExprKind::RingTwisted
             | ExprKind::Trees(TreesForm::Regular(_))
-            | ExprKind::Groups(GroupsForm::Balanced)
+            | ExprKind::Groups(GroupsForm::Balanced | GroupsForm::Natural)
             | ExprKind::Error => Vec::new(),
             ExprKind::Unary(_, a)
             | ExprKind::IsPowerOfTwo(a)

@@ -7,6 +7,7 @@ use crate::ids::{RankId, SpanId};
 use crate::topology::shape::Shape;
 use crate::topology::{Problem, Topology};
 use crate::values::arith::Fault;
+use crate::values::groups::Groups;
 use crate::values::ranked_topology::RankedTopology;
 use crate::values::ring::{Ring, RingAtRank, RingOrder};
 use crate::values::rings::Rings;
@@ -46,6 +47,12 @@ impl Builder<'_> {
     /// Returns the topology that the run was placed on, if there is one; a called algorithm is placed on none.
     pub(crate) fn placed(&self) -> Option<Arc<Topology>> {
         self.path.is_empty().then(|| self.tables.placed.clone()).flatten()
+    }
+
+    /// Returns the groups of the topology that the run was placed on; inside of `within` there is none.
+    pub(crate) fn natural_groups(&self) -> Groups {
+        let placed = self.placed().filter(|_| self.ranks().is_none());
+        Groups::natural(placed.as_ref())
     }
 
     /// Demands the links of the topology that the run was placed on.

@@ -218,6 +218,7 @@ impl<'p> Walk<'p> {
             | Op::Nranks
             | Op::Rate(_)
             | Op::Time(_)
+            | Op::Machine(_)
             | Op::Input
             | Op::Output
             | Op::Piece
@@ -349,6 +350,7 @@ impl<'p> Walk<'p> {
                     Op::GroupsSizes,
                     Op::GroupsColors,
                     Op::GroupsBalanced,
+                    Op::GroupsNatural,
                     Op::GroupsIslands,
                     Op::GroupsRails,
                 ];

@@ -154,6 +154,7 @@ impl<'p> Walk<'p> {
                 self.membership(b, &Groups::colors(colors.iter().copied()), span)?
             }
             Op::GroupsBalanced => self.membership(b, &Groups::balanced(), span)?,
+            Op::GroupsNatural => self.membership(b, &b.natural_groups(), span)?,
             Op::GroupsIslands => {
                 let topology = self.topology(b, &args[0])?.topology;
                 self.membership(b, &Groups::islands(topology), span)?
@@ -207,6 +208,7 @@ impl<'p> Walk<'p> {
             arguments.push(match arg.op {
                 Op::Rate(rate) => Argument::Rate(rate),
                 Op::Time(time) => Argument::Time(time),
+                Op::Machine(machine) => Argument::Machine(machine),
                 _ => Argument::Size(match self.value(b, arg)? {
                     Value::List(list) => Size::List(list.to_vec()),
                     Value::Int(size) => Size::One(size),

@@ -22,6 +22,7 @@ impl Printer<'_> {
             ExprKind::Int(value) => spelt(value.to_string()),
             ExprKind::Rust(text) if text.is_empty() => spelt("rust {}".to_owned()),
             ExprKind::Rust(text) => spelt(format!("rust {{ {text} }}")),
+            ExprKind::Text(text) => spelt(format!("{text:?}")),
             ExprKind::Quantity(amount, None) => self.amount(*amount, e.span),
             ExprKind::Quantity(amount, Some(per)) => {
                 format!("{}/{}", self.amount(*amount, e.span), per.text)

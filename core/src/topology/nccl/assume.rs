@@ -38,6 +38,11 @@ impl Model {
 const CLASSES: [&str; 2] = ["0x03", "0x12"];
 
 impl Assumption {
+    /// Returns the links alone, of GPUs that a tree names.
+    pub(super) const fn of_links(links: Links) -> Self {
+        Self { model: None, links }
+    }
+
     /// Reads a text: `sm=80,nvlinks=12` for NVIDIA's GPUs on an `NVSwitch`, `sm=70,cube` for eight in a hybrid cube
     /// mesh, `gfx942,xgmi=1` for AMD's in a full mesh of xGMI links. `sm=80` or `gfx942` alone stands for GPUs
     /// without links; links alone, such as `nvlinks=12`, join GPUs that the file names.

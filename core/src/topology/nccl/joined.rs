@@ -5,7 +5,7 @@ use crate::diagnostics::Code;
 use crate::topology::Problem;
 
 /// The way in which GPUs are joined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Links {
     /// By PCI alone.
     None,

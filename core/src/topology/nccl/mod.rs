@@ -7,13 +7,16 @@ mod assume;
 mod cables;
 mod devices;
 mod graph;
+mod hosts;
 mod joined;
+mod machines;
 mod matrix;
 mod notes;
 mod partitions;
 mod places;
 mod ranks;
 mod speeds;
+mod tree;
 mod write;
 mod xml;
 
@@ -21,6 +24,7 @@ use super::file::File;
 use super::{Problem, Topology};
 
 pub use assume::Assumption;
+pub use machines::NamedMachine;
 pub(super) use matrix::{begins as is_matrix, read as read_matrix};
 pub use speeds::RULES;
 pub use write::write;

@@ -1,0 +1,69 @@
+//! Several machines of one kind, joined by their network cards.
+//!
+//! Network card r of each machine hangs on the switch of rail r, and each rail carries to the other rails what its cards
+//! send, as the spines of a fat tree that never block.
+
+use crate::rational::Rat;
+use crate::topology::draft::{Draft, FASTEST};
+use crate::topology::{Link, LinkKind, NodeId, NodeKind, Problem, Topology};
+
+/// Returns the draft of `count` machines; cards whose numbers are equal modulo `rails` share a rail. One machine alone
+/// is as it is.
+pub(super) fn draft(
+    name: &str,
+    machine: &Topology,
+    count: u32,
+    rails: u32,
+) -> Result<Draft, Problem> {
+    let (nodes, ranks) = (machine.nodes(), machine.nranks());
+    let mut draft = Draft::new(name, u64::from(ranks) * u64::from(count), false)?;
+    let joined = count > 1;
+    let is_port = |kind: NodeKind| joined && kind == NodeKind::Net;
+    let mut switches: Vec<(NodeId, Rat)> = Vec::new();
+    let groups = nodes.iter().filter_map(|node| node.group).max().map_or(1, |last| last + 1);
+    let fastest = Rat::whole(FASTEST);
+    let mut places: Vec<Vec<NodeId>> = Vec::new();
+    for host in 0..count {
+        let mut ports = 0..;
+        let mut here = Vec::with_capacity(nodes.len());
+        for (at, node) in (0..).zip(nodes) {
+            let group = node.group.map(|group| host * groups + group);
+            if at < ranks {
+                let rank = NodeId(host * ranks + at);
+                group.into_iter().for_each(|group| draft.group(rank, group));
+                here.push(rank);
+                continue;
+            }
+            if is_port(node.kind) {
+                let rail = ports.next().unwrap_or(0) % rails;
+                if rail as usize == switches.len() {
+                    let name = format!("rail {rail}");
+                    switches.push((draft.switch(name, NodeKind::Net, None), Rat::ZERO));
+                }
+                here.push(switches[rail as usize].0);
+                continue;
+            }
+            let name =
+                if joined { format!("{} of machine {host}", node.name) } else { node.name.clone() };
+            let place = draft.switch(name, node.kind, group);
+            node.vendor.into_iter().for_each(|vendor| draft.vendor(place, vendor));
+            here.push(place);
+        }
+        places.push(here);
+    }
+    for here in &places {
+        for link in machine.links() {
+            let (from, to) = (here[link.from.index()], here[link.to.index()]);
+            draft.link(Link { from, to, ..*link })?;
+            if let Some((_, sum)) = switches.iter_mut().find(|(rail, _)| *rail == to) {
+                *sum = sum.plus(link.capacity).unwrap_or(fastest).min(fastest);
+            }
+        }
+    }
+    for (at, (rail, capacity)) in switches.iter().enumerate() {
+        for (other, _) in switches.iter().skip(at + 1) {
+            draft.cable(*rail, *other, LinkKind::Net, *capacity, 0)?;
+        }
+    }
+    Ok(draft)
+}
