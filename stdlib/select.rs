@@ -20,7 +20,7 @@ use roundelay_core::simulate::{Machine, Spent, simulate};
 use roundelay_core::syntax::Source;
 use roundelay_core::{compile_with, prove};
 
-pub use roundelay_core::cost::{CostForm, Costs, Counts, Time};
+pub use roundelay_core::cost::{CostForm, Costs, Counts, GivenCosts, Origin, Time};
 
 mod table;
 
@@ -105,8 +105,8 @@ pub struct Refused {
 
 /// Ranks the library's algorithms for `collective` by their predicted time for `bytes` bytes (nccl-tests' size: the
 /// larger of input and output) on `nranks` ranks, every parameter at its default; parameters of type `Topology` get
-/// `topology`. The constants are those of [`costs_of`]: the assumptions about the GPUs on the topology of a machine
-/// with GPUs, and else the constants of the host engine.
+/// `topology`. The constants are those of [`Costs::of`]: those published of the GPUs of the topology where its ranks are
+/// GPUs, and else those of the host engine.
 ///
 /// ```
 /// use roundelay::{Collective, select};
@@ -121,7 +121,13 @@ pub fn select(
     bytes: u64,
     topology: Option<&Topology>,
 ) -> Choice {
-    select_with(&costs_of(topology, nranks), collective, nranks, bytes, topology)
+    select_with(
+        &Costs::of(topology, nranks, &GivenCosts::default()),
+        collective,
+        nranks,
+        bytes,
+        topology,
+    )
 }
 
 /// Ranks the library's algorithms as [`select`] does, by constants of your own, such as those that `roundelay
@@ -201,20 +207,6 @@ pub fn select_beside(
     }
 }
 
-/// Returns the constants for `nranks` ranks of a topology: the assumptions about its GPUs where it is the topology of a
-/// machine with GPUs, and else the constants of the host engine.
-pub fn costs_of(topology: Option<&Topology>, nranks: u32) -> Costs {
-    topology.and_then(|t| Costs::of_gpus(t, nranks)).unwrap_or_else(|| host().clone())
-}
-
-/// Returns the constants of the host engine, as measured by `cargo xtask calibrate`.
-pub fn host() -> &'static Costs {
-    static HOST: OnceLock<Costs> = OnceLock::new();
-    HOST.get_or_init(|| {
-        Costs::parse("host.costs", include_str!("host.costs")).expect("a test reads the file")
-    })
-}
-
 /// Returns the library's algorithms, every parameter at its default.
 pub fn library() -> &'static [Configured] {
     static LIBRARY: OnceLock<Vec<Configured>> = OnceLock::new();
@@ -290,7 +282,11 @@ fn simulated(
     asked: &SelectQuery<'_>,
 ) -> Result<(Counts, Time, Numbers), Vec<Finding>> {
     let SelectQuery { costs, nranks, bytes, topology, .. } = *asked;
-    let Some(machine) = Machine::of_costs(costs, topology, nranks) else {
+    let machine = match topology {
+        Some(topology) => Some(Machine::of_costs(costs, topology.clone())),
+        None => Machine::of_ports(costs, nranks),
+    };
+    let Some(machine) = machine else {
         let most = Topology::PAIRS_LIMIT;
         let title = format!("{nranks} ranks are more than are simulated: at most {most}");
         return Err(vec![Finding::new(Code::StepLimit, SpanId::default(), title)]);

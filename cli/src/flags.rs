@@ -23,6 +23,18 @@ macro_rules! topology_help {
 }
 pub(crate) use topology_help;
 
+/// Help for flags that take an assumption about the GPUs of a topology.
+macro_rules! assume_help {
+    () => {
+        concat!(
+            "What the ranks of --topology are, where it does not say so: sm=90 or gfx942.\n",
+            "For a file of NCCL's also how they are joined: sm=80,nvlinks=12 or sm=70,cube or\n",
+            "gfx942,xgmi=1; or links alone, such as nvlinks=18, if it lists none"
+        )
+    };
+}
+pub(crate) use assume_help;
+
 /// Where algorithms come from.
 #[derive(Args, Clone)]
 pub(crate) struct SourceFlags {
@@ -45,9 +57,7 @@ pub(crate) struct SourceFlags {
 pub(crate) struct TopologyFlags {
     #[arg(long, value_name = "FILE|TEXT", help = topology_help!("What the ranks run on"))]
     pub(crate) topology: Option<String>,
-    /// The GPUs to assume if a topology file has none: sm=80,nvlinks=12 or sm=70,cube or
-    /// gfx942,xgmi=1; or links alone, such as nvlinks=18, if it lists none
-    #[arg(long, value_name = "ASSUMPTION")]
+    #[arg(long, value_name = "ASSUMPTION", help = assume_help!())]
     pub(crate) assume: Option<String>,
 }
 

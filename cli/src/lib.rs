@@ -21,6 +21,7 @@ mod calls;
 mod chart;
 mod check;
 mod command;
+mod constants;
 mod device;
 mod emit;
 mod every;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use roundelay::library::SOURCES;
-use roundelay::select::{Costs, host};
+use roundelay::select::Costs;
 use roundelay_core::MANY;
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::ids::{RankId, SpanId};
@@ -96,7 +96,7 @@ impl GoalFlags {
         let size = element.size() as u64;
         let bytes = self.bytes.unwrap_or(BYTES);
         let elements = || count_of_size(algorithm.collective(), nranks, bytes, size);
-        let known = host();
+        let known = Costs::host();
         let costs = Costs {
             reduce: self.reduce.unwrap_or(known.reduce),
             copy: self.copy.unwrap_or(known.copy),

@@ -64,12 +64,13 @@ pub(crate) fn quietly(text: &str, assume: Option<&str>) -> Result<(Given, bool),
         let TopologyFile { topology, system, notes, is_sketch } = read;
         return Ok((Given { topology: Arc::new(topology), system, notes }, is_sketch));
     }
-    if assume.is_some() {
-        return Err(files::needs_none().into());
-    }
     let source = Source::from_text("<topology>", text);
     match check::topology::read(&source) {
         Ok(topology) => {
+            let topology = match assumption {
+                Some(assumption) => assumption.of_ranks(topology)?,
+                None => topology,
+            };
             let (topology, notes) = (Arc::new(topology), Vec::new());
             let system = check::topology::machine(&source);
             Ok((Given { topology, system, notes }, false))

@@ -8,8 +8,7 @@ use roundelay_core::topology::draft::Draft;
 use roundelay_core::topology::{LinkKind, NodeId, NodeKind, Problem};
 
 use super::call::Call;
-use crate::select::host;
-use crate::{Algorithm, DType, Topology};
+use crate::{Algorithm, Costs, DType, Topology};
 
 use std::sync::Arc;
 
@@ -38,14 +37,14 @@ impl Wire {
         // Times that make no sense, for example because the machine has other work, give the bandwidth of a host's
         // memory.
         let bandwidth = volume * LONG as f64 / (long - short);
-        let most = host().bandwidth;
+        let most = Costs::host().bandwidth;
         let bandwidth = if bandwidth > 0.0 { bandwidth.min(most) } else { most };
         Self { latency: (short / steps).max(0.0), bandwidth }
     }
 
     /// Makes the topology of the hosts: the ranks of each host at a switch, and a switch that joins these switches.
     fn topology(self, hosts: &[Vec<u32>]) -> Result<Topology, Problem> {
-        let costs = host();
+        let costs = Costs::host();
         let nanoseconds = |seconds: f64| (seconds * 1e9).round() as u64;
         let ranks: usize = hosts.iter().map(Vec::len).sum();
         let mut draft = Draft::new("hosts", ranks as u64, false)?;
@@ -72,10 +71,8 @@ impl Wire {
         candidates: &[Box<dyn Algorithm>],
     ) -> usize {
         let nranks = hosts.iter().map(Vec::len).sum::<usize>() as u32;
-        let machine = self.topology(hosts).ok();
-        let machine =
-            machine.and_then(|hosts| Machine::of_costs(host(), Some(&Arc::new(hosts)), nranks));
-        let Some(machine) = machine else { return 0 };
+        let Ok(hosts) = self.topology(hosts) else { return 0 };
+        let machine = Machine::of_costs(Costs::host(), Arc::new(hosts));
         let bytes = call.count.saturating_mul(call.dtype.size() as u64);
         let time = |algorithm: &dyn Algorithm| {
             let schedule = algorithm.schedule_within(nranks, LIMITS).ok()?;
@@ -95,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_wire_is_what_two_calls_say() {
-        let most = host().bandwidth;
+        let most = Costs::host().bandwidth;
         for (times, hosts, [latency, bandwidth]) in [
             // 256 KiB by a link of 1 Gbit/s, after 30 us.
             ([30e-6, 30e-6 + LONG as f64 / 125e6], 2, [30e-6, 125e6]),

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::{Choice, Counts, Numbers, Refused, host};
-use roundelay_core::cost::Costs;
+use super::{Choice, Counts, Numbers, Origin, Refused};
 
 impl Choice {
     /// Writes the refused algorithms with their reasons; advice that several have in common is written once.
@@ -70,7 +69,7 @@ impl fmt::Display for Choice {
         self.refusals(f)?;
         let latency =
             if self.latency_of_links { "of the links".to_owned() } else { time(costs.latency) };
-        let library = Costs { cores: host().cores, ..costs.clone() } == *host();
+        let of = |cost: f64| if cost.is_finite() { rate(cost) } else { "0 ns".to_owned() };
         write!(
             f,
             "\npredicted: simulated, streams by data, signals free; messages to copied: of the busiest rank\n\
@@ -79,22 +78,18 @@ impl fmt::Display for Choice {
             size(self.bytes),
             rate(self.bandwidth),
             time(costs.message),
-            if costs.reduce.is_finite() { rate(costs.reduce) } else { "0 ns".to_owned() },
-            rate(costs.copy),
+            of(costs.reduce),
+            of(costs.copy),
         )?;
-        let constants = if library {
-            "those of the library, measured on one host; `--costs FILE` takes your own"
-        } else {
-            &costs.name
-        };
+        let own =
+            if costs.origin == Origin::Assumed { "; `--costs FILE` takes your own" } else { "" };
         let mut lines = String::new();
-        wrapped(&mut lines, "", &format!("constants: {constants}"))?;
+        wrapped(&mut lines, "", &format!("constants: {}{own}", costs.source()))?;
         f.write_str(lines.trim_end())?;
         if let Some(cores) = costs.cores {
-            let next = if library { "\n" } else { "; " };
             write!(
                 f,
-                "{next}{cores} cores do the work of all ranks: by cores = steps * L + all work / cores"
+                "\n{cores} cores do the work of all ranks: by cores = steps * L + all work / cores"
             )?;
         }
         write!(f, "\nequal times are in the order of names")

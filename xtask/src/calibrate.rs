@@ -18,7 +18,7 @@ pub(crate) fn run(write: bool) -> Result<(), String> {
         "calibrate",
     ]);
     if write {
-        command.args(["--write", "stdlib/host.costs"]);
+        command.args(["--write", "core/src/cost/host.costs"]);
     }
     let status = command.status().map_err(|error| format!("cargo did not start: {error}"))?;
     if status.success() { Ok(()) } else { Err("the constants were not measured".to_owned()) }

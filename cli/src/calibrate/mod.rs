@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 
 use clap::Args;
 use roundelay::Options;
-use roundelay::select::{Costs, host};
+use roundelay::select::Costs;
 use roundelay_core::cost::{Fit, Sample, fit};
 use roundelay_core::diagnostics::Code;
 use serde::Serialize;
@@ -120,7 +120,7 @@ impl CalibrationReport {
             .collect();
         worst.sort_by(|a, b| b.error.abs().total_cmp(&a.error.abs()));
         worst.truncate(SHOWN);
-        let (measured, known) = (found.costs.lines(), host().lines());
+        let (measured, known) = (found.costs.lines(), Costs::host().lines());
         let known: Vec<_> = known.lines().filter_map(|line| line.split_once(" = ")).collect();
         let constant = |line: &str| {
             let (name, measured) = line.split_once(" = ")?;

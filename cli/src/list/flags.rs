@@ -3,11 +3,13 @@
 use clap::Args;
 use roundelay::{Collective, Promises};
 
-use crate::flags::topology_help;
+use crate::constants::{COSTS, CostFlags};
+use crate::flags::{assume_help, topology_help};
 use crate::report::Format;
 use crate::values::{bytes, collective, collectives, promises, rank_count};
 
 #[derive(Args)]
+#[command(mut_args(|arg| if COSTS.contains(&arg.get_id().as_str()) { arg.requires("why") } else { arg }))]
 pub(crate) struct ListFlags {
     /// A .coll file, - for standard input, or the name of an algorithm or of a collective [default: the library]
     #[arg(value_name = "SOURCE|COLLECTIVE")]
@@ -26,13 +28,10 @@ pub(crate) struct ListFlags {
     #[arg(long, requires = "why", value_name = "FILE|TEXT")]
     #[arg(help = topology_help!("With --why: what the ranks run on"))]
     pub(crate) topology: Option<String>,
-    /// With --topology: the GPUs to assume if a topology file has none: sm=80,nvlinks=12 or sm=70,cube or
-    /// gfx942,xgmi=1; or links alone, such as nvlinks=18, if it lists none
-    #[arg(long, requires = "topology", value_name = "ASSUMPTION")]
+    #[arg(long, requires = "topology", value_name = "ASSUMPTION", help = assume_help!())]
     pub(crate) assume: Option<String>,
-    /// With --why: a file of constants that calibrate wrote [default: those measured of the host engine]
-    #[arg(long, requires = "why", value_name = "FILE")]
-    pub(crate) costs: Option<String>,
+    #[command(flatten)]
+    pub(crate) costs: CostFlags,
     /// With --why: only algorithms that keep these promises about the order of reduction, such as
     /// `all_counts,roundings=1`
     #[arg(long, requires = "why", value_name = "PROMISES", value_parser = promises)]

@@ -15,7 +15,6 @@ use crate::streams::{print, print_json};
 use crate::values::{collective_named, collectives};
 use facts::Listed;
 pub(crate) use flags::ListFlags;
-pub(crate) use why::read_costs;
 
 /// The rank count that is shown unless another is asked for.
 const SHOWN: u32 = 8;

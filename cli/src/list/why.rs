@@ -1,20 +1,17 @@
 //! `roundelay list --why`: the model's table, the algorithm that it chooses, and the times of the other ones.
 
-use roundelay::select::{Counts, Numbers, Refused, Row, costs_of, select_beside};
-use roundelay::{Choice, Collective, Costs};
+use roundelay::select::{Counts, Numbers, Refused, Row, select_beside};
+use roundelay::{Choice, Collective};
 use roundelay_core::cost::Work;
-use roundelay_core::diagnostics::Code;
 use roundelay_core::layout::Configured;
 use serde::Serialize;
 
 use super::SHOWN;
 use super::flags::ListFlags;
+use crate::constants::ConstantsJson;
 use crate::report::{Failure, Format};
-use crate::streams::{self, print, print_json};
+use crate::streams::{print, print_json};
 use crate::topology;
-
-/// The largest size in bytes of a file of constants.
-const LARGEST: u64 = 1 << 16;
 
 /// nccl-tests' size where none is given.
 const BYTES: u64 = 1 << 20;
@@ -30,35 +27,24 @@ pub(super) fn main(
     };
     let topology = given.as_ref().map(|given| &*given.topology);
     let nranks = flags.nranks.or(topology.map(roundelay::Topology::nranks)).unwrap_or(SHOWN);
-    let measured = flags.costs.as_deref().map(read_costs).transpose()?;
-    let costs = measured.unwrap_or_else(|| costs_of(topology, nranks));
+    let constants = flags.costs.of(topology, nranks)?;
     let bytes = flags.bytes.unwrap_or(BYTES);
     let choice = select_beside(
         (own, flags.order.unwrap_or_default()),
-        &costs,
+        &constants.costs,
         collective,
         nranks,
         bytes,
         topology,
     );
     match flags.format {
-        Format::Json => print_json(&RankingJson::new(&choice)),
-        Format::Human => print(&choice.to_string()),
+        Format::Json => print_json(&RankingJson::new(&choice, constants.json(topology))),
+        Format::Human => {
+            print(&choice.to_string());
+            constants.tell();
+        }
     }
     Ok(choice.best().is_some())
-}
-
-/// Constants from a file.
-pub(crate) fn read_costs(path: &str) -> Result<Costs, Failure> {
-    let unreadable = |why: String| {
-        Failure::usage(Code::UnreadableSource, format!("`{path}` cannot be read: {why}"))
-    };
-    let bytes = streams::bytes(path, LARGEST).map_err(|error| unreadable(error.to_string()))?;
-    let bytes = bytes.ok_or_else(|| {
-        unreadable(format!("more than {LARGEST} bytes are more than constants have"))
-    })?;
-    let text = String::from_utf8(bytes).map_err(|error| unreadable(error.to_string()))?;
-    Ok(Costs::parse(path, &text)?)
 }
 
 #[derive(Serialize)]
@@ -68,22 +54,9 @@ struct RankingJson<'c> {
     bytes: u64,
     topology: Option<&'c str>,
     best: Option<&'c str>,
-    constants: Constants<'c>,
+    constants: ConstantsJson<'c>,
     ranked: Vec<Ranked<'c>>,
     refused: Vec<Named<'c>>,
-}
-
-#[derive(Serialize)]
-struct Constants<'c> {
-    name: &'c str,
-    /// Null where latencies are those of the links.
-    latency_seconds: Option<f64>,
-    message_seconds: f64,
-    bandwidth: f64,
-    /// Null where reductions take no time of their own.
-    reduce: Option<f64>,
-    copy: f64,
-    cores: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -136,8 +109,7 @@ struct Named<'c> {
 }
 
 impl<'c> RankingJson<'c> {
-    fn new(choice: &'c Choice) -> Self {
-        let costs = &choice.costs;
+    fn new(choice: &'c Choice, constants: ConstantsJson<'c>) -> Self {
         let ranked = |row: &'c Row| {
             let Counts { steps, messages, pieces, volume, reduced, copied } = row.counts;
             let time = row.time;
@@ -177,15 +149,7 @@ impl<'c> RankingJson<'c> {
             bytes: choice.bytes,
             topology: choice.topology.as_deref(),
             best: choice.best().map(|row| row.algorithm.as_str()),
-            constants: Constants {
-                name: &costs.name,
-                latency_seconds: (!choice.latency_of_links).then_some(costs.latency),
-                message_seconds: costs.message,
-                bandwidth: choice.bandwidth,
-                reduce: Some(costs.reduce).filter(|rate| rate.is_finite()),
-                copy: costs.copy,
-                cores: costs.cores,
-            },
+            constants,
             ranked: choice.ranked.iter().map(ranked).collect(),
             refused: choice.refused.iter().map(refused).collect(),
         }

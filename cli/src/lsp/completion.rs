@@ -68,6 +68,11 @@ impl Document {
         {
             all.push(item(function, CompletionItemKind::KEYWORD, "of the language"));
         }
+        let shapes = ShapeKind::ALL.iter().map(|kind| (kind.name(), kind.form()));
+        let gpus = ("gpus", "the last argument of a topology: gpus(sm=90) or gpus(gfx942)");
+        for (name, form) in shapes.chain([gpus]) {
+            all.push(item(name, CompletionItemKind::FUNCTION, form));
+        }
         let keywords = KEYWORDS.iter().chain(CONTEXTUAL);
         all.extend(keywords.map(|word| item(word, CompletionItemKind::KEYWORD, "of the language")));
         all.sort_by(|a, b| a.label.cmp(&b.label));

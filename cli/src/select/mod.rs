@@ -6,12 +6,12 @@ mod why;
 
 use clap::Args;
 use roundelay::Promises;
-use roundelay::select::{costs_of, size, time};
+use roundelay::select::{size, time};
 use roundelay_core::diagnostics::Code;
 use serde::Serialize;
 
-use crate::flags::topology_help;
-use crate::list::read_costs;
+use crate::constants::{ConstantsJson, CostFlags};
+use crate::flags::{assume_help, topology_help};
 use crate::output;
 use crate::report::{Failure, Format, within_a_page};
 use crate::streams::{print, print_json};
@@ -30,8 +30,7 @@ pub(crate) struct SelectFlags {
     what: String,
     #[arg(long, value_name = "FILE|TEXT", help = topology_help!("What the ranks run on"))]
     topology: Option<String>,
-    /// The GPUs to assume if a topology file has none, such as sm=80,nvlinks=12
-    #[arg(long, requires = "topology", value_name = "ASSUMPTION")]
+    #[arg(long, requires = "topology", value_name = "ASSUMPTION", help = assume_help!())]
     assume: Option<String>,
     /// The rank count [default: all ranks of the topology, or 8]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
@@ -39,9 +38,8 @@ pub(crate) struct SelectFlags {
     /// Sizes in bytes as nccl-tests counts them, such as 64K,256M [default: ranges from 1 KiB to 1 GiB]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = bytes)]
     bytes: Vec<u64>,
-    /// A file of constants that calibrate wrote [default: those assumed of the topology's GPUs, or those of the host engine]
-    #[arg(long, value_name = "FILE")]
-    costs: Option<String>,
+    #[command(flatten)]
+    costs: CostFlags,
     /// Only algorithms that keep these promises about the order of reduction, such as
     /// `all_counts,roundings=1`
     #[arg(long, value_name = "PROMISES", value_parser = promises)]
@@ -60,7 +58,7 @@ struct SelectJson<'a> {
     collective: &'static str,
     nranks: u32,
     topology: Option<&'a str>,
-    constants: &'a str,
+    constants: ConstantsJson<'a>,
     ranges: &'a [Range],
 }
 
@@ -78,12 +76,9 @@ pub(crate) fn main(flags: &SelectFlags) -> Result<bool, Failure> {
     if let Some(topology) = topology {
         topology.holds_pairs(nranks)?;
     }
-    let costs = match &flags.costs {
-        Some(path) => read_costs(path)?,
-        None => costs_of(topology, nranks),
-    };
+    let constants = flags.costs.of(topology, nranks)?;
     let promises = flags.order.unwrap_or_default();
-    let question = Question { collective, nranks, topology, costs: &costs, promises };
+    let question = Question { collective, nranks, topology, costs: &constants.costs, promises };
     let ranges = match &flags.bytes[..] {
         [] => question.ranges(),
         sizes => question.at(sizes),
@@ -102,11 +97,14 @@ pub(crate) fn main(flags: &SelectFlags) -> Result<bool, Failure> {
             collective: collective.name(),
             nranks,
             topology: topology.map(roundelay::Topology::name),
-            constants: &costs.name,
+            constants: constants.json(topology),
             ranges: &ranges,
         }),
         Format::Human if flags.write.as_deref() == Some("-") => {}
-        Format::Human => print(&human(&question, &ranges)),
+        Format::Human => {
+            print(&human(&question, &ranges));
+            constants.tell();
+        }
     }
     Ok(true)
 }
@@ -136,12 +134,8 @@ fn human(question: &Question<'_>, ranges: &[Range]) -> String {
         text.push_str(&within_a_page(&line, 4));
         text.push('\n');
     }
-    let name = match costs.name.as_str() {
-        "host.costs" => "those of the host engine, measured on one machine",
-        name => name,
-    };
     text.push('\n');
-    text.push_str(&within_a_page(&format!("constants: {name}"), 4));
+    text.push_str(&within_a_page(&format!("constants: {}", costs.source()), 4));
     text
 }
 

@@ -2,7 +2,6 @@
 
 use clap::{Args, ValueEnum};
 use roundelay::DType;
-use roundelay_core::cost::{Costs, has_latency};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::simulate::{Machine, SignalCost, Streams};
@@ -10,9 +9,10 @@ use roundelay_core::topology::{NodeId, Routing, Topology};
 use std::sync::Arc;
 
 use super::picture::{PictureFlags, Size, size};
+use crate::constants::{Constants, CostFlags};
 use crate::flags::SourceFlags;
 use crate::report::{Failure, Format};
-use crate::values::{RankCounts, RefusedValue, count, dtype, rank_counts, rate, time};
+use crate::values::{RankCounts, RefusedValue, count, dtype, rank_counts};
 use crate::vector::{VectorForm, vector};
 
 /// Where algorithms come from: here they may be several.
@@ -45,21 +45,8 @@ pub(crate) struct SimulateFlags {
     /// Element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2
     #[arg(long, default_value = "f32", value_parser = dtype)]
     pub(super) dtype: DType,
-    /// B, the bandwidth of one link, for a topology without bandwidths, such as 25GB/s
-    #[arg(long, value_name = "RATE", value_parser = rate)]
-    bandwidth: Option<f64>,
-    /// Latency of a link, for a topology without latencies, such as 2us [default: 0us]
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    latency: Option<f64>,
-    /// How fast a rank reduces, such as 400GB/s [default: no time]
-    #[arg(long, value_name = "RATE", value_parser = rate)]
-    reduce: Option<f64>,
-    /// How fast a rank copies within its memory, such as 400GB/s [default: no time]
-    #[arg(long, value_name = "RATE", value_parser = rate)]
-    copy: Option<f64>,
-    /// The time that each piece of a message but the first costs, such as 495ns
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "0us")]
-    piece: f64,
+    #[command(flatten)]
+    costs: CostFlags,
     /// The signals that streams wait for
     #[arg(long, value_enum, default_value_t = Order::ByData)]
     streams: Order,
@@ -111,46 +98,14 @@ enum Ways {
 }
 
 impl SimulateFlags {
-    /// Returns the machine with the constants that are assumed of its GPUs for `nranks` ranks, and the source of these
-    /// constants; `None` where flags give the times, or the machine has no GPUs.
-    pub(super) fn assumed(&self, machine: &Machine, nranks: u32) -> Option<(Machine, String)> {
-        let given = [self.latency, self.reduce, self.copy].iter().any(Option::is_some);
-        if given {
-            return None;
-        }
-        let costs = Costs::of_gpus(&machine.topology, nranks)?;
-        let Machine { latency, reduce, copy, .. } =
-            Machine::of_costs(&costs, Some(&machine.topology), nranks)?;
-        Some((Machine { latency, reduce, copy, ..machine.clone() }, costs.name))
-    }
-
-    /// Returns the machine of `topology` with the settings of the flags.
-    pub(super) fn machine(&self, topology: &Arc<Topology>) -> Result<Machine, Failure> {
-        let name = topology.name();
-        let wrong = |title: String, help: &str| {
-            Err(Failure::usage(Code::BadFlag, title).with_help(help.to_owned()))
-        };
-        match self.bandwidth {
-            None if topology.is_relative() => {
-                let title = format!("`{name}` says no bandwidth, and --bandwidth is not given");
-                return wrong(title, "give that of one link in one direction: --bandwidth 25GB/s");
-            }
-            Some(_) if !topology.is_relative() => {
-                let title = format!("`{name}` says its bandwidths, and so does --bandwidth");
-                return wrong(title, "give one of them");
-            }
-            _ => {}
-        }
-        if self.latency.is_some() && has_latency(topology) {
-            let title = format!("`{name}` says its latencies, and so does --latency");
-            return wrong(title, "give one of them");
-        }
-        Ok(Machine {
-            bandwidth: self.bandwidth.unwrap_or(1.0),
-            latency: self.latency.unwrap_or(0.0),
-            reduce: self.reduce,
-            copy: self.copy,
-            piece: self.piece,
+    /// Returns the machine of the first `nranks` ranks of a topology, with the settings of the flags, and its constants.
+    pub(super) fn machine(
+        &self,
+        topology: &Arc<Topology>,
+        nranks: u32,
+    ) -> Result<(Machine, Constants), Failure> {
+        let constants = self.costs.of(Some(topology), nranks)?;
+        let machine = Machine {
             streams: match self.streams {
                 Order::ByData => Streams::ByData,
                 Order::InOrder => Streams::InOrder,
@@ -165,8 +120,9 @@ impl SimulateFlags {
             },
             stragglers: each(&self.stragglers, rank)?,
             degraded: each(&self.degraded, |ends| ends_of(ends, topology))?,
-            ..Machine::new(topology.clone())
-        })
+            ..Machine::of_costs(&constants.costs, topology.clone())
+        };
+        Ok((machine, constants))
     }
 }
 

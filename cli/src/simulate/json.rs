@@ -4,6 +4,7 @@ use roundelay_core::simulate::{PortUsage, Spent, Step, Task, Usage};
 use serde::Serialize;
 
 use super::{Run, path};
+use crate::constants::ConstantsJson;
 
 #[derive(Serialize)]
 pub(super) struct SimulationJson<'r> {
@@ -26,19 +27,11 @@ pub(super) struct SimulationJson<'r> {
     bound: Option<SimulationBound<'r>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     closed_form_seconds: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    with_gpus: Option<WithGpus<'r>>,
+    constants: ConstantsJson<'r>,
     links: Vec<UsedLink<'r>>,
     /// By rank.
     ports: Vec<Port>,
     critical: Vec<Critical>,
-}
-
-/// The time with the constants that are assumed of the machine's GPUs.
-#[derive(Serialize)]
-struct WithGpus<'r> {
-    seconds: f64,
-    constants: &'r str,
 }
 
 #[derive(Serialize)]
@@ -131,10 +124,7 @@ impl<'r> SimulationJson<'r> {
                 binding,
             }),
             closed_form_seconds: run.closed,
-            with_gpus: run
-                .assumed
-                .as_ref()
-                .map(|(seconds, constants)| WithGpus { seconds: *seconds, constants }),
+            constants: run.constants.json(Some(&run.machine.topology)),
             links: done.links.iter().map(link).collect(),
             ports: done.ports.iter().map(port).collect(),
             critical: done.critical.iter().map(|step| critical(run, step)).collect(),

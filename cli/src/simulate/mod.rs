@@ -7,6 +7,8 @@ mod path;
 mod picture;
 mod tables;
 
+use std::sync::Arc;
+
 use roundelay::select::size;
 use roundelay::{Algorithm as _, DType};
 use roundelay_core::cost;
@@ -19,11 +21,12 @@ use roundelay_core::simulate::{Machine, Simulated, Streams, closed, simulate, sy
 use roundelay_core::symmetry::representative;
 use roundelay_core::syntax::Source;
 use roundelay_core::told::told;
-use roundelay_core::topology::NodeId;
 use roundelay_core::topology::bounds::Usable;
+use roundelay_core::topology::{NodeId, Topology};
 use roundelay_core::verify::{self, Proved};
 use roundelay_export::spacetime::Units;
 
+use crate::constants::Constants;
 use crate::msccl;
 use crate::output;
 use crate::program::{Loaded, load_on, one, read};
@@ -50,8 +53,7 @@ struct Run<'a> {
     bound: Option<(f64, String)>,
     /// The time by the closed form of the algorithm's family, where the form holds.
     closed: Option<f64>,
-    /// The time with the constants that are assumed of the machine's GPUs, in seconds, and where these are from.
-    assumed: Option<(f64, String)>,
+    constants: &'a Constants,
 }
 
 pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
@@ -60,16 +62,16 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         return Err(Failure::usage(Code::BadFlag, "simulate takes a topology, and none is given")
             .with_help("such as --topology \"full_mesh(8, 25GB/s, 2us)\""));
     };
-    let machine = flags.machine(&given.topology)?;
     if msccl::is_program(&flags.source.source) {
-        return program(flags, &machine);
+        return program(flags, &given.topology);
     }
     if curves::wanted(flags) {
-        return curves::main(flags, &given, &machine);
+        return curves::main(flags, &given);
     }
     let source = read(&flags.source.source)?;
     let asked = flags.nranks.as_ref().and_then(|nranks| nranks.counts.first());
     let nranks = asked.copied().unwrap_or(given.topology.nranks());
+    let (machine, constants) = flags.machine(&given.topology, nranks)?;
     machine.check(nranks)?;
     flags.picture.check(nranks)?;
     let refused = |errors: &[_]| {
@@ -90,7 +92,7 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         source: &source,
         bound: bound(&schedule, &machine, simulated.bytes),
         closed: by_form(&algorithm, flags, &machine, nranks, simulated.bytes),
-        assumed: assumed(&schedule, count, flags, &machine),
+        constants: &constants,
         steps: verify::steps(&schedule).map_err(wrong)?.into_iter().max().unwrap_or(0),
         schedule: &schedule,
         machine: &machine,
@@ -110,17 +112,21 @@ fn show(flags: &SimulateFlags, run: &Run<'_>) -> Result<bool, Failure> {
     flags.picture.write_links(run)?;
     match flags.format {
         Format::Json => print_json(&json::SimulationJson::new(run)),
-        Format::Human => print(tables::print(run, flags.path).trim_end()),
+        Format::Human => {
+            print(tables::print(run, flags.path).trim_end());
+            run.constants.tell();
+        }
     }
     Ok(true)
 }
 
 /// Simulates a program for MSCCL, as the schedule that it was proved as.
-fn program(flags: &SimulateFlags, machine: &Machine) -> Result<bool, Failure> {
+fn program(flags: &SimulateFlags, topology: &Arc<Topology>) -> Result<bool, Failure> {
     msccl::counts_ranks(flags.nranks.is_some())?;
     let (path, lints) = (&flags.source.source, &flags.source.lints);
     let (source, proved) = msccl::proved(path, lints, false, flags.format)?;
     let written = Schedule::clone(proved.schedule());
+    let (machine, constants) = flags.machine(topology, written.nranks)?;
     machine.check(written.nranks)?;
     flags.picture.check(written.nranks)?;
     // A proved schedule can only be too large to be simulated.
@@ -129,16 +135,16 @@ fn program(flags: &SimulateFlags, machine: &Machine) -> Result<bool, Failure> {
         None => Failure::Program,
     };
     let (schedule, count, simulated) =
-        timed(written, flags, machine, flags.picture.over_time()).map_err(wrong)?;
+        timed(written, flags, &machine, flags.picture.over_time()).map_err(wrong)?;
     let size = shown(flags, simulated.bytes);
     let run = Run {
         source: &source,
-        bound: bound(&schedule, machine, simulated.bytes),
+        bound: bound(&schedule, &machine, simulated.bytes),
         closed: None,
-        assumed: assumed(&schedule, count, flags, machine),
+        constants: &constants,
         steps: verify::steps(&schedule).map_err(wrong)?.into_iter().max().unwrap_or(0),
         schedule: &schedule,
-        machine,
+        machine: &machine,
         simulated,
         count,
         dtype: flags.dtype,
@@ -229,18 +235,6 @@ fn bound(schedule: &Schedule, machine: &Machine, bytes: u64) -> Option<(f64, Str
     Some((bound.seconds(bytes) / unit, format!("{}{over}", bound.binding)))
 }
 
-/// Returns the time with the constants that are assumed of the machine's GPUs, in seconds, and where these are from.
-fn assumed(
-    schedule: &Schedule,
-    count: u64,
-    flags: &SimulateFlags,
-    machine: &Machine,
-) -> Option<(f64, String)> {
-    let (machine, name) = flags.assumed(machine, schedule.nranks)?;
-    let done = simulate(schedule, &machine, count, flags.dtype, false).ok()?;
-    Some((done.seconds, name))
-}
-
 /// Returns the closed form of an algorithm of the library, its parameters at their defaults.
 fn by_form(
     algorithm: &Configured,
@@ -276,7 +270,8 @@ impl Run<'_> {
     fn title(&self) -> String {
         let Schedule { algorithm, nranks, .. } = self.schedule;
         let (size, topology) = (&self.size.text, self.machine.topology.name());
-        format!("{algorithm}, {nranks} ranks, {size} on {topology}")
+        let constants = self.constants.costs.title();
+        format!("{algorithm}, {nranks} ranks, {size} on {topology}; {constants}")
     }
 
     /// Returns the share of the bound that was reached; 1 for an empty run.

@@ -32,11 +32,6 @@ pub(super) fn print(run: &Run<'_>, every_step: bool) -> String {
         let share = 100.0 * share;
         row("bound", format!("{share:.1} % of the bandwidth bound: {} ({binding})", time(*bound)));
     }
-    if let Some((seconds, constants)) = &run.assumed {
-        let rate =
-            rate(done.bytes as f64 / seconds * schedule.collective.bus_factor(schedule.nranks));
-        row("with GPUs", format!("{}, busbw {rate}; {constants}", time(*seconds)));
-    }
     if let Some(closed) = run.closed {
         row("closed form", time(closed));
     }
@@ -51,6 +46,7 @@ pub(super) fn print(run: &Run<'_>, every_step: bool) -> String {
     let [messages, pieces] = [(done.messages, "message"), (done.pieces, "piece")]
         .map(|(number, what)| count(number as usize, what));
     let traffic = format!("{}, {messages} of {pieces}", count(run.steps as usize, "step"));
+    row("constants", run.constants.costs.source());
     row("traffic", format!("{traffic}; {streams}, {signals}"));
     row("critical path", path::summary(run));
     let mut report = String::new();

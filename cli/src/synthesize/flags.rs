@@ -7,11 +7,12 @@ use clap::Args;
 use roundelay_core::collective::Collective;
 use roundelay_core::topology::Topology;
 
-use crate::flags::topology_help;
+use crate::constants::CostFlags;
+use crate::flags::{assume_help, topology_help};
 use crate::report::{Failure, Format};
 use crate::simulate::{Size, sized};
 use crate::topology;
-use crate::values::{RefusedValue, at_least, collective, rank_count, rate};
+use crate::values::{RefusedValue, at_least, collective, rank_count};
 
 /// The trees of each root that are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,10 +33,8 @@ const MOST: u32 = 1 << 10;
 pub(crate) struct MachineFlags {
     #[arg(long, value_name = "FILE|TEXT", help = topology_help!("What the ranks run on"))]
     pub(crate) topology: String,
-    /// The GPUs to assume if a topology file has none: sm=80,nvlinks=12 or sm=70,cube or
-    /// gfx942,xgmi=1; or links alone, such as nvlinks=18, if it lists none
-    #[arg(long, value_name = "ASSUMPTION")]
-    assume: Option<String>,
+    #[arg(long, value_name = "ASSUMPTION", help = assume_help!())]
+    pub(super) assume: Option<String>,
     /// The rank count: the first ranks of the topology [default: all]
     #[arg(short, long, value_name = "RANKS", value_parser = rank_count)]
     nranks: Option<u32>,
@@ -83,9 +82,8 @@ pub(crate) struct SynthesizeFlags {
     /// The size for which slices are chosen, in bytes as nccl-tests counts it, such as 64M or 1GiB
     #[arg(long, default_value = "1GiB", value_parser = sized)]
     pub(super) bytes: Size,
-    /// B, the bandwidth of one link, for a topology without bandwidths, such as 25GB/s
-    #[arg(long, value_name = "RATE", value_parser = rate)]
-    pub(super) bandwidth: Option<f64>,
+    #[command(flatten)]
+    pub(super) costs: CostFlags,
     /// Write a picture of the trees over the topology, each in its color, in addition to what is printed
     #[arg(long, value_name = "FILE", conflicts_with_all = ["matching", "exact"])]
     pub(super) draw: Option<String>,

@@ -27,9 +27,10 @@ use roundelay_core::topology::{Problem, Topology};
 use roundelay_export::trees::{TreesPage, streams};
 use serde::Serialize;
 
+use crate::constants::Constants;
 use crate::program::compile;
 use crate::progress;
-use crate::report::{Failure, Format, print_all};
+use crate::report::{Failure, Format, print_all, within_a_page};
 use crate::shell::quoted;
 use crate::streams::{print, print_json};
 use crate::topo::{count, short};
@@ -88,7 +89,8 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
     draw::reserve(flags)?;
     let (topology, nranks) = flags.machine.read()?;
     let topology = &topology;
-    let run = Synthesis { flags, topology, nranks };
+    let constants = flags.costs.of(Some(topology), nranks)?;
+    let run = Synthesis { flags, topology, nranks, constants: &constants };
     let in_rounds = match (flags.matching, flags.exact) {
         (Some(chunks), _) => Some(run.matched(chunks)?),
         (None, Some(size)) => {
@@ -144,7 +146,10 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
     }
     draw::write(&run, packing)?;
     match flags.format {
-        Format::Human => print(text.trim_end()),
+        Format::Human => {
+            print(text.trim_end());
+            constants.tell();
+        }
         Format::Json => {
             let all: Vec<FoundJson> = found.iter().map(figures).collect();
             print_json(&serde_json::json!({
@@ -155,6 +160,7 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
                 "at_once": packing.at_once,
                 "simulated": timed.first(),
                 "library": library,
+                "constants": constants.json(Some(topology)),
                 "page": text,
             }));
         }
@@ -167,6 +173,7 @@ struct Synthesis<'a> {
     flags: &'a SynthesizeFlags,
     topology: &'a Arc<Topology>,
     nranks: u32,
+    constants: &'a Constants,
 }
 
 impl Synthesis<'_> {
@@ -182,11 +189,16 @@ impl Synthesis<'_> {
             return Err(fault(&errors, &text));
         }
         match self.flags.format {
-            Format::Human => print(text.trim_end()),
+            Format::Human => {
+                print(text.trim_end());
+                self.constants.tell();
+            }
             Format::Json => print_json(&serde_json::json!({
                 "collective": self.flags.collective.name(),
                 "topology": self.topology.name(),
                 "nranks": self.nranks,
+                "seconds": found.seconds,
+                "constants": self.constants.json(Some(self.topology)),
                 "page": text,
             })),
         }
@@ -210,8 +222,7 @@ impl Synthesis<'_> {
 
     /// Returns the seconds of a simulated run of a schedule.
     fn run(&self, schedule: &Schedule) -> Result<f64, Vec<Finding>> {
-        let bandwidth = self.bandwidth();
-        let machine = Machine { bandwidth, ..Machine::new(self.topology.clone()) };
+        let machine = Machine::of_costs(&self.constants.costs, self.topology.clone());
         let bytes = self.flags.bytes.bytes;
         let elements = count_of_size(self.flags.collective, self.nranks, bytes, 4);
         let run = simulate(&join(schedule), &machine, elements, DType::F32, false)?;
@@ -219,7 +230,7 @@ impl Synthesis<'_> {
     }
 
     fn title(&self) -> String {
-        let Self { flags, topology, nranks } = self;
+        let Self { flags, topology, nranks, .. } = self;
         let root = if flags.collective.is_rooted() {
             format!(" from rank {}", flags.root)
         } else {
@@ -235,12 +246,13 @@ impl Synthesis<'_> {
 
     /// Returns the command that prints the page again.
     fn command(&self) -> String {
-        let Self { flags, nranks, topology } = self;
+        let Self { flags, nranks, topology, .. } = self;
         let mut words = vec![format!(
             "roundelay synthesize {} --topology {}",
             flags.collective,
             quoted(&flags.machine.topology)
         )];
+        words.extend(flags.machine.assume.as_ref().map(|assume| format!("--assume {assume}")));
         if *nranks != topology.nranks() {
             words.push(format!("--nranks {nranks}"));
         }
@@ -258,6 +270,7 @@ impl Synthesis<'_> {
             let [pieces, steps, rounds] = size.0;
             format!("--exact {pieces},{steps},{rounds}")
         }));
+        words.extend(flags.costs.words());
         words.join(" ")
     }
 
@@ -284,7 +297,7 @@ impl Synthesis<'_> {
 
     /// The bandwidth of one link, where the topology has none.
     fn bandwidth(&self) -> f64 {
-        if self.topology.is_relative() { self.flags.bandwidth.unwrap_or(25e9) } else { 1.0 }
+        if self.topology.is_relative() { self.constants.costs.bandwidth } else { 1.0 }
     }
 
     /// Returns the packing of the least simulated time, and the simulated runs of all that may be faster than others, the
@@ -380,7 +393,13 @@ impl Synthesis<'_> {
         let longer = others
             .iter()
             .map(|timed| format!("Simulated, {size} {}: the page would be slower.", of(timed)));
-        iter::once(first).chain(longer).collect()
+        iter::once(first).chain(longer).chain(self.of_constants()).collect()
+    }
+
+    /// Returns lines about the constants of simulated times.
+    fn of_constants(&self) -> Vec<String> {
+        let text = format!("Constants: {}.", self.constants.costs.source());
+        within_a_page(&text, 0).lines().map(str::to_owned).collect()
     }
 
     /// Returns a line about one number of trees.

@@ -17,6 +17,8 @@ const CONFLICTS: u64 = 1 << 22;
 pub(super) struct Found {
     pub(super) list: SendList,
     pub(super) lines: Vec<String>,
+    /// The seconds of a simulated run.
+    pub(super) seconds: f64,
 }
 
 impl Synthesis<'_> {
@@ -44,7 +46,8 @@ impl Synthesis<'_> {
             count(flags.seeds as usize, "seed"),
         );
         let time = format!("Simulated, {} takes {} us.", flags.bytes.text, short(seconds * 1e6));
-        Ok(Found { list, lines: vec![line, time] })
+        let lines = [vec![line, time], self.of_constants()].concat();
+        Ok(Found { list, lines, seconds })
     }
 
     /// Returns a schedule of exactly this size.
@@ -62,11 +65,12 @@ impl Synthesis<'_> {
             Answer::Found(list) => {
                 let seconds = self.seconds_of(&list.page(&self.name()))?;
                 let text = &self.flags.bytes.text;
-                let lines = vec![
+                let mut lines = vec![
                     format!("Found by an exact search: {what}."),
                     format!("Simulated, {text} takes {} us.", short(seconds * 1e6)),
                 ];
-                Ok(Found { list, lines })
+                lines.extend(self.of_constants());
+                Ok(Found { list, lines, seconds })
             }
             Answer::None => {
                 let title = format!("there is no {} of {what}", self.flags.collective);

@@ -13,6 +13,7 @@ use roundelay_core::topology::search::{self, channels, trees};
 use roundelay_core::topology::{LinkKind, NodeId, NodeKind, Problem, Topology, bounds};
 use serde::Serialize;
 
+use crate::constants::{Constants, ConstantsJson};
 use crate::topology::Given;
 
 /// Disjoint rings that are looked for.
@@ -25,7 +26,7 @@ const BOUNDED: usize = 1 << 17;
 const PATHS: u32 = 256;
 
 #[derive(Serialize)]
-pub(super) struct Description {
+pub(super) struct Description<'a> {
     ok: bool,
     pub(super) name: String,
     pub(super) nranks: u32,
@@ -34,6 +35,8 @@ pub(super) struct Description {
     pub(super) assumptions: Vec<String>,
     /// Unusual properties of the machine of a file.
     pub(super) notes: Vec<String>,
+    /// The constants of predictions.
+    pub(super) constants: ConstantsJson<'a>,
     /// The version of NCCL by whose rules paths have their types, and links of a file their bandwidths.
     pub(super) rules: &'static str,
     /// The rank of the job that each rank of a file is.
@@ -156,8 +159,8 @@ pub(super) struct Route {
     pub(super) hops: usize,
 }
 
-impl Description {
-    pub(super) fn new(given: &Given, root: RankId) -> Self {
+impl<'a> Description<'a> {
+    pub(super) fn new(given: &Given, constants: &'a Constants, root: RankId) -> Self {
         let topology = &*given.topology;
         let system = given.system.as_ref();
         let node = |node: &roundelay_core::topology::Node| DescribedNode {
@@ -179,6 +182,7 @@ impl Description {
             relative: topology.is_relative(),
             assumptions: system.map_or(Vec::new(), |s| s.assumptions.clone()),
             notes: system.map_or(&given.notes, |s| &s.notes).clone(),
+            constants: constants.json(Some(topology)),
             rules: nccl::RULES,
             job_ranks: system.map(|s| s.ranks.clone()),
             nodes: topology.nodes().iter().map(node).collect(),

@@ -2,16 +2,14 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::flags::topology_help;
+use crate::flags::{assume_help, topology_help};
 use crate::values::at_least;
 
 #[derive(Args)]
 pub(crate) struct TopoFlags {
     #[arg(value_name = "FILE|TEXT", help = topology_help!("What to describe [default: the list of machines that have a name]"))]
     pub(crate) topology: Option<String>,
-    /// The GPUs to assume if a topology file has none: sm=80,nvlinks=12 or sm=70,cube or
-    /// gfx942,xgmi=1; or links alone, such as nvlinks=18, if it lists none
-    #[arg(long, value_name = "ASSUMPTION")]
+    #[arg(long, value_name = "ASSUMPTION", help = assume_help!())]
     pub(crate) assume: Option<String>,
     /// The root of rooted collectives and of the tree
     #[arg(long, value_name = "RANK", default_value_t = 0, value_parser = at_least(0_u32))]

@@ -11,6 +11,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::topology::nccl;
 use roundelay_export::topology_svg::svg;
 
+use crate::constants::CostFlags;
 use crate::output;
 use crate::report::{Failure, JsonDiagnostic};
 use crate::streams::{print, print_json};
@@ -43,6 +44,7 @@ pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
     }
     topology.holds_pairs(topology.nranks())?;
     let root = RankId(flags.root);
+    let constants = || CostFlags::default().of(Some(topology), topology.nranks());
     if let Some(path) = &flags.svg {
         output::write(path, &svg(topology, &marks(topology)))?;
     }
@@ -55,9 +57,12 @@ pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
             print(text.trim_end());
         }
         TopoFormat::Svg => print(svg(topology, &marks(topology)).trim_end()),
-        TopoFormat::Json => print_json(&Description::new(&given, root)),
+        TopoFormat::Json => print_json(&Description::new(&given, &constants()?, root)),
         TopoFormat::Human => {
-            print(tables::print(&Description::new(&given, root), topology).trim_end());
+            let constants = constants()?;
+            let described = Description::new(&given, &constants, root);
+            print(tables::print(&described, topology, &constants.costs).trim_end());
+            constants.tell();
         }
     }
     Ok(true)

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use roundelay_core::cost::Costs;
 use roundelay_core::topology::{NodeId, Topology};
 use roundelay_core::units::{count, rate_text, short, time_text};
+
+use crate::report::within_a_page;
 
 use super::describe::{DescribedLink, Description, Disjoint, Fraction, Rounds, SearchOutcome};
 
@@ -13,7 +16,7 @@ const MATRIX: u32 = 10;
 /// The most nodes whose links are listed one by one.
 const LISTED: usize = 32;
 
-pub(super) fn print(described: &Description, topology: &Topology) -> String {
+pub(super) fn print(described: &Description<'_>, topology: &Topology, costs: &Costs) -> String {
     let mut text = String::new();
     let others = described.nodes.len() - described.nranks as usize;
     let _ = writeln!(
@@ -33,6 +36,8 @@ pub(super) fn print(described: &Description, topology: &Topology) -> String {
     for note in &described.notes {
         let _ = writeln!(text, "note: {note}");
     }
+    let constants = format!("constants of predictions: {}", costs.source());
+    let _ = writeln!(text, "{}", within_a_page(&constants, 4));
     let jobs = described.job_ranks.iter().flatten();
     if jobs.clone().enumerate().any(|(rank, job)| rank != *job as usize) {
         let jobs: Vec<_> = jobs.map(u32::to_string).collect();
@@ -69,7 +74,7 @@ pub(crate) fn micro(value: f64) -> String {
     format!("{value:.4}")
 }
 
-fn links(described: &Description, topology: &Topology, text: &mut String) {
+fn links(described: &Description<'_>, topology: &Topology, text: &mut String) {
     text.push_str("\nlinks\n");
     let mut lines = Vec::new();
     for links in described.links.chunk_by(|a, b| a.from == b.from) {
@@ -127,7 +132,7 @@ fn order(ranks: &[u32]) -> String {
     format!("{}{more}", shown.join(" "))
 }
 
-fn rings(described: &Description, text: &mut String) {
+fn rings(described: &Description<'_>, text: &mut String) {
     section("ring", &described.ring, text, |ring, text| {
         let _ = writeln!(text, "  {}", order(ring));
     });
@@ -178,7 +183,7 @@ fn time(value: &Fraction, relative: bool) -> String {
     format!("S / {} GB/s", short(1e-9 / value.seconds_per_byte))
 }
 
-fn bounds(described: &Description, text: &mut String) {
+fn bounds(described: &Description<'_>, text: &mut String) {
     let heading = "least time of any algorithm, S is nccl-tests' size in bytes, and what sets it";
     section(heading, &described.bounds, text, |found, text| {
         // The links that a runtime uses; the bounds of all links stand beside them.
@@ -233,7 +238,7 @@ fn bounds(described: &Description, text: &mut String) {
     });
 }
 
-fn paths(described: &Description, text: &mut String) {
+fn paths(described: &Description<'_>, text: &mut String) {
     let n = described.nranks;
     if n < 2 {
         return;

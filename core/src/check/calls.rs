@@ -251,7 +251,7 @@ impl Checker<'_> {
         Expr { kind: Box::new(kind), ty, span }
     }
 
-    fn unknown_function(&mut self, name: &ast::Name) {
+    pub(super) fn unknown_function(&mut self, name: &ast::Name) {
         if self.known.unread(&name.text) {
             return;
         }

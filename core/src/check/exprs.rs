@@ -65,6 +65,10 @@ impl Checker<'_> {
             ast::ExprKind::Call(path, _) if constructors::makes_topology(path) => {
                 return self.topology(expr);
             }
+            ast::ExprKind::Call(path, _) if self.is_apart(path) => {
+                self.unknown_function(&path[0]);
+                (ExprKind::Error, Ty::Error)
+            }
             ast::ExprKind::Call(path, args) => return self.call(path, args, span),
             ast::ExprKind::Method(base, name, args) => return self.method(base, name, args, span),
             ast::ExprKind::Field(base, name) => return self.field(base, name, span),

@@ -14,8 +14,17 @@ use crate::syntax::ast::{self, UnOp};
 use crate::syntax::token::Quantity;
 use crate::topology::nccl::{NamedMachine, System};
 use crate::topology::shape::{Argument, Shape, ShapeKind, Size};
-use crate::topology::{Problem, Topology};
+use crate::topology::{GpuModel, Problem, Topology};
 use crate::values::arith;
+
+/// The advice for the model of GPUs.
+const GPUS_FORM: &str =
+    "write `gpus(sm=90)` for NVIDIA's of compute capability 9.0, `gpus(gfx942)` for AMD's";
+
+/// Whether a call of `path` stands for the GPUs of a topology.
+pub(super) fn names_gpus(path: &[ast::Name]) -> bool {
+    matches!(path, [name] if name.text == "gpus")
+}
 
 /// Reads the topology that `source` describes, such as `full_mesh(8, 25GB/s) without (0, 1)`.
 pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
@@ -104,7 +113,7 @@ impl Checker<'_> {
             }
         };
         let before = self.errors.len();
-        let args = args.iter().filter_map(|arg| self.shape_arg(kind, arg)).collect();
+        let args = self.shape_args(kind, args);
         let kind = Box::new(ExprKind::Topology(kind, args, cuts));
         let checked = Expr { kind, ty: Ty::Topology, span: expr.span };
         if self.errors.len() > before {
@@ -119,7 +128,42 @@ impl Checker<'_> {
         checked
     }
 
+    /// Whether a call names the GPUs of a topology, apart from one.
+    pub(super) fn is_apart(&self, path: &[ast::Name]) -> bool {
+        names_gpus(path) && !self.known.names().contains(&path[0].text)
+    }
+
+    fn shape_args(&mut self, kind: ShapeKind, args: &[ast::Expr]) -> Vec<ShapeArg> {
+        let mut found = Vec::new();
+        for arg in args {
+            if let Some(ShapeArg::Gpus(_)) = found.last() {
+                let title = "`gpus` is the last argument of a topology, and stands once";
+                let error = Diagnostic::new(Code::BadTopology, arg.span, title);
+                self.error(error.label("stands behind the GPUs"));
+                break;
+            }
+            found.extend(self.shape_arg(kind, arg));
+        }
+        found
+    }
+
     fn shape_arg(&mut self, kind: ShapeKind, arg: &ast::Expr) -> Option<ShapeArg> {
+        if let ast::ExprKind::Call(path, args) = &*arg.kind
+            && names_gpus(path)
+        {
+            return self.gpus(args, arg.span).map(ShapeArg::Gpus);
+        }
+        if let ast::ExprKind::Named(name, _) = &*arg.kind {
+            let title = "the arguments of a topology have no names";
+            let error = Diagnostic::new(Code::BadTopology, name.span, title);
+            let help = if name.text == "sm" {
+                GPUS_FORM.to_owned()
+            } else {
+                format!("the form is `{}`", kind.form())
+            };
+            self.error(error.label("names an argument").help(help));
+            return None;
+        }
         let per = match &*arg.kind {
             ast::ExprKind::Quantity(amount, per) => Some((*amount, per.as_ref())),
             _ => None,
@@ -200,6 +244,33 @@ impl Checker<'_> {
             });
         }
         known.map(ShapeArg::Machine)
+    }
+
+    /// Checks `gpus(sm=90)` or `gpus(gfx942)`, which stands for the model of the ranks.
+    fn gpus(&mut self, args: &[ast::Expr], span: Span) -> Option<GpuModel> {
+        let constant = |value: &ast::Expr| match *value.kind {
+            ast::ExprKind::Int(value) => Some(value),
+            _ => None,
+        };
+        let (found, at, label) = match args {
+            [one] => match &*one.kind {
+                ast::ExprKind::Named(name, sm) if name.text == "sm" => {
+                    let label = "no compute capability: it is a number such as 80, 90 or 100";
+                    (constant(sm).and_then(GpuModel::cuda), sm.span, label)
+                }
+                ast::ExprKind::Named(name, _) => (None, name.span, "only `sm` is named here"),
+                ast::ExprKind::Name(name) => {
+                    (GpuModel::amd(name), one.span, "no model of AMD's, such as gfx90a or gfx942")
+                }
+                _ => (None, one.span, "no model of GPUs"),
+            },
+            _ => (None, span, "takes one model"),
+        };
+        if found.is_none() {
+            let title = "`gpus` says the model of the GPUs that the ranks are";
+            self.error(Diagnostic::new(Code::BadTopology, at, title).label(label).help(GPUS_FORM));
+        }
+        found
     }
 
     /// Returns the number of `1GiB/s` or `25/s`, which would be a division by an undeclared name.
@@ -284,6 +355,7 @@ pub(super) fn shape(expr: &Expr) -> Option<Result<Shape, Problem>> {
             ShapeArg::Rate(rate) => Argument::Rate(*rate),
             ShapeArg::Time(time) => Argument::Time(*time),
             ShapeArg::Machine(machine) => Argument::Machine(machine),
+            ShapeArg::Gpus(model) => Argument::Gpus(*model),
             ShapeArg::Size(size) => Argument::Size(match &*size.kind {
                 ExprKind::List(items) => {
                     Size::List(items.iter().map(constant).collect::<Option<_>>()?)

@@ -2,7 +2,7 @@
 //! counts as much as one of milliseconds, and no constant is negative.
 
 use super::counts::Counts;
-use super::model::Costs;
+use super::model::{Costs, Origin};
 
 /// A measured run.
 #[derive(Clone, Debug)]
@@ -41,6 +41,7 @@ pub fn fit(name: &str, cores: Option<u32>, samples: &[Sample]) -> Option<Fit> {
     }
     let unit = Costs {
         name: name.to_owned(),
+        origin: Origin::Measured,
         latency: 1.0,
         message: 1.0,
         bandwidth: 1.0,

@@ -1,9 +1,10 @@
-//! Constants of GPUs, until they are measured: the bandwidths of data sheets for their memory, and the latency of
+//! Constants of GPUs, as they are published: the bandwidths of data sheets for their memory, and the latency of
 //! NCCL's model of time for a hop. The constants of a processor do not apply to a GPU.
 
-use super::Costs;
+use super::model::{Costs, Origin, has_latency};
+use crate::ids::RankId;
 use crate::topology::paths::{self, PathType};
-use crate::topology::{GpuModel, Topology};
+use crate::topology::{GpuModel, Topology, nccl};
 
 /// A generation of GPUs: its number, the bandwidth of its memory in GB/s, and the product with that bandwidth.
 type Memory = (u32, u64, &'static str);
@@ -52,10 +53,10 @@ const fn hop(kind: PathType) -> (u32, &'static str) {
 }
 
 impl Costs {
-    /// The constants that are assumed for the GPUs of a machine, for its first `nranks` ranks; `None` where the
-    /// topology is not that of a machine with GPUs. The latency of a hop is that of the worst path between two ranks.
-    /// A reduction takes no time of its own: it reads its local operand while the other arrives over a link, which is
-    /// slower than memory.
+    /// The constants that are published of the GPUs of a topology, for its first `nranks` ranks; `None` where its ranks
+    /// are no GPUs of a known model. The latency of a hop is that of the worst path between two ranks, where the links
+    /// have none. A reduction takes no time of its own: it reads its local operand while the other arrives over a link,
+    /// which is slower than memory.
     ///
     /// ```
     /// use roundelay_core::cost::Costs;
@@ -68,13 +69,20 @@ impl Costs {
     pub fn of_gpus(topology: &Topology, nranks: u32) -> Option<Self> {
         let gpus = topology.gpus()?;
         let (name, known) = memory(gpus.model);
-        let ranks = || topology.ranks().take(nranks as usize);
-        let kinds = ranks().flat_map(|rank| {
-            let paths = paths::to_ranks(topology, rank.into());
-            paths.into_iter().take(nranks as usize).map(|path| path.kind)
-        });
-        let (latency, link) = hop(kinds.max()?);
-        let capacity = topology.links().iter().map(|link| link.capacity).max()?;
+        let (latency, link) = match (hop(worst(topology, nranks)?), gpus.model) {
+            ((latency, "NVLink"), GpuModel::Amd(_)) => (latency, "xGMI"),
+            (hop, _) => hop,
+        };
+        let capacity = topology.links().iter().map(|link| link.capacity).max();
+        let capacity = match capacity {
+            Some(given) if !topology.is_relative() => given.num() as f64 / given.den() as f64,
+            _ => nccl::link_rate(gpus.model) as f64,
+        };
+        let waits = if has_latency(topology) {
+            "the latencies of the links".to_owned()
+        } else {
+            format!("{} us a hop (NCCL's model, protocol Simple)", f64::from(latency) / 1e3)
+        };
         let shared = match gpus.parts {
             0 | 1 => String::new(),
             parts => format!(" for {parts} ranks"),
@@ -89,16 +97,26 @@ impl Costs {
         let copy = |(gigabytes, _)| gigabytes as f64 * 1e9 / 2.0 / f64::from(gpus.parts.max(1));
         Some(Self {
             name: format!(
-                "assumed of {name} over {link}: {} us a hop (NCCL's model, protocol Simple), {of_memory}, reductions \
-                 hidden behind the links",
-                f64::from(latency) / 1e3
+                "{name} over {link}: {waits}, {of_memory}, reductions hidden behind the links"
             ),
+            origin: Origin::Published,
             latency: f64::from(latency) / 1e9,
             message: 0.0,
-            bandwidth: capacity.num() as f64 / capacity.den() as f64,
+            bandwidth: capacity,
             reduce: f64::INFINITY,
             copy: known.map_or(f64::INFINITY, copy),
             cores: None,
         })
     }
+}
+
+/// Returns the kind of the worst path between two of the first `nranks` ranks.
+fn worst(topology: &Topology, nranks: u32) -> Option<PathType> {
+    let paths = |rank: RankId| {
+        let paths = paths::to_ranks(topology, rank.into());
+        paths.into_iter().take(nranks as usize).map(|path| path.kind).max()
+    };
+    // Constructed topologies have links of two kinds: where one rank needs the network, so does any.
+    let from = if topology.has_kinds() { nranks as usize } else { 1 };
+    topology.ranks().take(from).filter_map(paths).max()
 }

@@ -1,6 +1,7 @@
 //! The costs of an algorithm: counted in its schedule, or by the closed form of its family, and the time that follows
 //! from either.
 
+mod constants;
 mod counts;
 mod fit;
 mod forms;
@@ -9,9 +10,10 @@ mod load;
 mod model;
 mod term;
 
+pub use constants::GivenCosts;
 pub use counts::{Counts, Work};
 pub use fit::{Fit, Sample, fit};
 pub use forms::{Admits, CostForm, FORMS, markdown, of, of_algorithm};
 pub use load::Load;
-pub use model::{Costs, Time, has_latency, read_rate, read_time};
+pub use model::{Costs, Origin, Time, has_latency, read_rate, read_time};
 pub use term::Term;

@@ -6,6 +6,8 @@
 //! schedule is too large to be laid out, and where ranks share cores: there all work is divided among the cores.
 //! Elsewhere the simulator finds the time by the same constants.
 
+use std::fmt;
+
 use super::counts::{Counts, Work};
 use crate::diagnostics::near::nearest;
 use crate::diagnostics::{Code, Diagnostic};
@@ -14,11 +16,37 @@ use crate::syntax::literal_token;
 use crate::syntax::token::{Quantity, Tok};
 use crate::topology::{Problem, Topology};
 
+/// The source of the constants of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The caller gave them.
+    Given,
+    /// They are measured on the machine, as `roundelay calibrate` does.
+    Measured,
+    /// They are published of the machine's GPUs: by the maker's data sheet, and by NCCL.
+    Published,
+    /// They are measured on another machine, and taken for this one.
+    Assumed,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Given => "given",
+            Self::Measured => "measured",
+            Self::Published => "published",
+            Self::Assumed => "assumed",
+        })
+    }
+}
+
 /// The constants of a machine in the model of time: latencies in seconds, rates in bytes a second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Costs {
     /// The name of the machine, or of the file with the constants.
     pub name: String,
+    /// Where the constants come from.
+    pub origin: Origin,
     /// L: seconds that a rank waits for another in each step.
     pub latency: f64,
     /// Seconds that each piece of a message costs in addition, however short, except the first, whose cost is in L.
@@ -125,6 +153,7 @@ impl Costs {
         };
         Ok(Self {
             name: name.to_owned(),
+            origin: Origin::Measured,
             latency: get(0)?,
             message: get(1)?,
             bandwidth: get(2)?,

@@ -3,6 +3,7 @@
 use crate::ids::VarId;
 use crate::source::Span;
 use crate::syntax::ast::BinOp;
+use crate::topology::GpuModel;
 use crate::topology::nccl::NamedMachine;
 use crate::topology::shape::ShapeKind;
 use crate::values::arith::IntFn;
@@ -176,6 +177,8 @@ pub enum Op {
     Time(u64),
     /// A machine that has a name, for a topology.
     Machine(&'static NamedMachine),
+    /// The GPUs that the ranks are, for a topology.
+    Gpus(GpuModel),
     /// Whether two ranks are linked.
     Linked,
     /// The ranks that a rank is linked to.

@@ -1,6 +1,7 @@
 //! The operators of a program in one table: their names in its text form, and the kinds of their operands.
 
 use super::ir::{Expr, Kind, Op, Program};
+use crate::topology::GpuModel;
 use crate::topology::nccl::NamedMachine;
 use crate::topology::shape::ShapeKind;
 use crate::values::arith::IntFn;
@@ -104,6 +105,7 @@ impl Op {
             Self::Trees(kind) => Some(format!("trees.{}", kind.name())),
             Self::Topology(kind, cuts) => Some(format!("topology.{}.{cuts}", kind.name())),
             Self::Machine(machine) => Some(format!("machine.{}", machine.name)),
+            Self::Gpus(model) => Some(format!("gpus.{model}")),
             _ => None,
         }
     }
@@ -127,7 +129,12 @@ impl Op {
             Some(Self::Topology(ShapeKind::from_name(kind)?, cuts.parse().ok()?))
         };
         let machine = || NamedMachine::named(name.strip_prefix("machine.")?).map(Self::Machine);
-        row.or_else(function).or_else(tree).or_else(topology).or_else(machine)
+        let gpus = || {
+            let model = name.strip_prefix("gpus.")?;
+            let cuda = || GpuModel::cuda(model.strip_prefix("sm=")?.parse().ok()?);
+            cuda().or_else(|| GpuModel::amd(model)).map(Self::Gpus)
+        };
+        row.or_else(function).or_else(tree).or_else(topology).or_else(machine).or_else(gpus)
     }
 
     /// Returns the kind of the value, if the operator takes operands of these kinds; not for `Var`.
@@ -150,7 +157,9 @@ impl Op {
             (Self::Trees(_) | Self::TreesDoubleBinary, [])
             | (Self::TreesDoubleBinary, [Number])
             | (Self::TreesParents | Self::TreesTurned, [List] | [List, List]) => Some(Trees),
-            (Self::Rate(_) | Self::Time(_) | Self::Machine(_), []) => Some(Kind::Quantity),
+            (Self::Rate(_) | Self::Time(_) | Self::Machine(_) | Self::Gpus(_), []) => {
+                Some(Kind::Quantity)
+            }
             (Self::Topology(_, cuts), _) => {
                 let sizes = args.len().checked_sub(2 * cuts as usize)?;
                 let (sizes, cuts) = args.split_at(sizes);

@@ -3,6 +3,7 @@
 
 use super::machine::{Machine, SignalCost, Streams};
 use crate::cost::CostForm;
+use crate::ids::RankId;
 use crate::topology::Link;
 
 /// Returns the seconds by a family's form for `bytes` bytes, nccl-tests' size, on `n` ranks, where no piece is
@@ -31,5 +32,6 @@ pub fn closed(form: &CostForm, n: u32, bytes: u64, machine: &Machine) -> Option<
         return None;
     }
     let hops = if mesh { 1.0 } else { 2.0 };
-    form.seconds(n, bytes, hops * latency.first()?, *capacity.first()?, mesh)
+    let latency = machine.on_path(hops * latency.first()?, (RankId(0), RankId(1)));
+    form.seconds(n, bytes, latency, *capacity.first()?, mesh)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cost::Costs;
+use crate::cost::{Costs, has_latency};
 use crate::diagnostics::Code;
 use crate::ids::RankId;
 use crate::topology::{NodeId, Problem, Routing, Topology};
@@ -39,7 +39,8 @@ pub struct Machine {
     /// The bandwidth b of one link in one direction, in bytes a second, where the topology gives multiples of it.
     pub bandwidth: f64,
     /// Seconds that a message takes on a link, where the topology gives no latencies; on a machine with links of
-    /// several kinds, the least time that a message takes on its whole path.
+    /// several kinds, the least time that a message takes on its whole path, and between GPUs the time on a path
+    /// whose links have none.
     pub latency: f64,
     /// Bytes a second that a rank reduces; with `None` reductions take no time.
     pub reduce: Option<f64>,
@@ -79,24 +80,28 @@ impl Machine {
         }
     }
 
-    /// A machine with the constants of `costs`. The links of `topology` have its values, and B and L of the constants
-    /// where it gives none; without a topology each of `nranks` ranks has one port of B each way, and every two ranks
-    /// are L apart. `None` for more ranks than are simulated each by itself.
-    pub fn of_costs(costs: &Costs, topology: Option<&Arc<Topology>>, nranks: u32) -> Option<Self> {
-        let (topology, latency) = match topology {
-            Some(topology) => (topology.clone(), costs.latency),
-            // Two links, to the switch and from it.
-            None if nranks > Topology::PAIRS_LIMIT => return None,
-            None => (Arc::new(format!("crossbar({nranks})").parse().ok()?), costs.latency / 2.0),
-        };
-        Some(Self {
+    /// A machine of `topology` with the constants of `costs`: its links have the values of the topology, and B and L of
+    /// the constants where it gives none.
+    pub fn of_costs(costs: &Costs, topology: Arc<Topology>) -> Self {
+        Self {
             bandwidth: costs.bandwidth,
-            latency,
+            latency: costs.latency,
             reduce: Some(costs.reduce).filter(|rate| rate.is_finite()),
             copy: Some(costs.copy).filter(|rate| rate.is_finite()),
             piece: costs.message,
             ..Self::new(topology)
-        })
+        }
+    }
+
+    /// A machine with the constants of `costs` where no topology is known: each of `nranks` ranks has one port of B each
+    /// way, and every two ranks are L apart. `None` for more ranks than are simulated each by itself.
+    pub fn of_ports(costs: &Costs, nranks: u32) -> Option<Self> {
+        if nranks > Topology::PAIRS_LIMIT {
+            return None;
+        }
+        let ports = Arc::new(format!("crossbar({nranks})").parse().ok()?);
+        // Two links, to the switch and from it.
+        Some(Self { latency: costs.latency / 2.0, ..Self::of_costs(costs, ports) })
     }
 
     /// Checks that the machine makes sense for a run of `nranks` ranks.
@@ -163,8 +168,11 @@ impl Machine {
 
     /// Returns the seconds that a message takes on its path; `links` is the sum over the path's links.
     pub(super) fn on_path(&self, links: f64, (from, to): (RankId, RankId)) -> f64 {
+        let whole = || self.latency * self.slower(from) * self.slower(to);
         if self.topology.has_kinds() {
-            links.max(self.latency * self.slower(from) * self.slower(to))
+            links.max(whole())
+        } else if self.topology.gpus().is_some() && links == 0.0 {
+            whole()
         } else {
             links
         }
@@ -173,7 +181,9 @@ impl Machine {
     /// Returns the bytes a second and the seconds of each link in one direction.
     pub(super) fn links(&self) -> (Vec<f64>, Vec<f64>) {
         let unit = if self.topology.is_relative() { self.bandwidth } else { 1.0 };
-        let given = crate::cost::has_latency(&self.topology) || self.topology.has_kinds();
+        // The latency of a machine of GPUs is that of paths.
+        let of_paths = self.topology.has_kinds() || self.topology.gpus().is_some();
+        let given = of_paths || has_latency(&self.topology);
         let mut slower = vec![1.0; self.topology.nodes().len()];
         for (rank, factor) in &self.stragglers {
             slower[rank.index()] *= factor;

@@ -25,6 +25,9 @@ pub(crate) fn instead(word: &str) -> Option<&'static str> {
         "const" | "static" | "var" | "val" | "auto" | "int" | "long" | "mut" => {
             "a value is named by `let name = …;`, and never changes"
         }
+        "gpus" => {
+            "the GPUs that the ranks are stand last in a topology: `full_mesh(8, 25GB/s, gpus(sm=90))`"
+        }
         "and" => "both hold: `&&`",
         "or" => "one of them holds: `||`",
         "not" => "the opposite is written `!`",

@@ -22,8 +22,7 @@ pub struct TopologyFile {
 /// Reads the file `name`, by its content; `is_xml` tells that its name is that of XML.
 ///
 /// # Errors
-/// E0601 to E0609 for a file that is wrong, E0610 for a file of another program, E0501 for an assumption about a file
-/// that needs none.
+/// E0601 to E0609 for a file that is wrong, or that an assumption does not fit, E0610 for a file of another program.
 pub fn read(
     name: &str,
     bytes: &[u8],
@@ -41,29 +40,25 @@ pub fn read(
     if let Some(head) = first.as_ref().filter(|head| nccl::is_matrix(head)) {
         return Ok(of_system(nccl::read_matrix(file, head, lines, assume)?, true));
     }
-    if assume.is_some() {
-        return Err(needs_none());
-    }
+    let of_ranks = |topology| match &assume {
+        Some(assumption) => assumption.of_ranks(topology),
+        None => Ok(topology),
+    };
     if first.as_ref().is_some_and(ns3::begins) {
         let (topology, notes) = ns3::read(file)?;
+        let topology = of_ranks(topology)?;
         return Ok(TopologyFile { topology, system: None, notes, is_sketch: false });
     }
     if let Some(found) = foreign::recognize(&text) {
         return Err(of_another(&found));
     }
-    let topology = links::read(name, &text)?;
+    let topology = of_ranks(links::read(name, &text)?)?;
     Ok(TopologyFile { topology, system: None, notes: Vec::new(), is_sketch: false })
 }
 
 fn of_system(system: System, is_sketch: bool) -> TopologyFile {
     let topology = system.topology.clone();
     TopologyFile { topology, system: Some(system), notes: Vec::new(), is_sketch }
-}
-
-/// Returns the problem of an assumption about a topology that needs none.
-pub fn needs_none() -> Problem {
-    let title = "--assume completes a topology file of NCCL's, and this is none";
-    Problem::new(Code::BadFlag, title)
 }
 
 /// Returns the problem of another program's file.

@@ -8,6 +8,7 @@ pub mod draft;
 mod file;
 pub mod files;
 pub mod flow;
+mod gpus;
 mod islands;
 pub mod links;
 pub mod nccl;
@@ -27,6 +28,7 @@ use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::rational::Rat;
 use crate::source::Span;
+pub use gpus::{GpuModel, Gpus};
 use reach::Reach;
 pub use routes::Routing;
 
@@ -117,30 +119,12 @@ pub struct Link {
     pub latency: u64,
 }
 
-/// The GPUs of a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Gpus {
-    /// Their maker and model.
-    pub model: GpuModel,
-    /// The most ranks that are parts of one GPU, and share its memory.
-    pub parts: u32,
-}
-
-/// The maker and model of GPUs, the lowest one where they differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum GpuModel {
-    /// NVIDIA's, of this compute capability: 90 for Hopper.
-    Cuda(u32),
-    /// AMD's, of this number where it is known: 0x942 for `gfx942`.
-    Amd(Option<u32>),
-}
-
 /// The machine that an algorithm runs on: a graph of ranks, switches and directed links, in which every rank reaches
 /// every other.
 ///
 /// It is read from the text form of the language and the command line: a constructor of
 /// [`ShapeKind`](shape::ShapeKind) with its sizes, and perhaps a bandwidth and a latency for each tier of links, with
-/// links cut by `without`. NCCL's XML is read by [`nccl`], and [`draft`] builds any graph. Capacities are in bytes a
+/// links cut by `without`; `gpus(sm=90)` behind them says what the ranks are. NCCL's XML is read by [`nccl`], and [`draft`] builds any graph. Capacities are in bytes a
 /// second, latencies in nanoseconds.
 ///
 /// ```
@@ -170,7 +154,7 @@ pub struct Topology {
     first: Vec<u32>,
     nranks: u32,
     relative: bool,
-    /// The GPUs, where the topology is that of a machine with GPUs.
+    /// The GPUs, where the ranks are GPUs of a known model.
     gpus: Option<Gpus>,
     /// Whether some links are neither `NVLink` nor network.
     kinds: bool,
@@ -219,11 +203,6 @@ impl Topology {
     /// Whether capacities are multiples of one link's bandwidth B, because none was given.
     pub fn is_relative(&self) -> bool {
         self.relative
-    }
-
-    /// The GPUs, where the topology is that of a machine with GPUs.
-    pub fn gpus(&self) -> Option<Gpus> {
-        self.gpus
     }
 
     /// Whether `node` is a rank, and not a switch or another part.

@@ -1,13 +1,14 @@
 //! Topologies in their text form: `full_mesh(8, 25GB/s, 2us) without (0, 1)`.
 //!
 //! The language, the command line and Rust share this form. A constructor takes its sizes, then for each tier of
-//! links a bandwidth and a latency; the defaults are the bandwidth B of one link, and 0.
+//! links a bandwidth and a latency; the defaults are the bandwidth B of one link, and 0. `gpus(sm=90)` behind them says
+//! what the ranks are.
 
 use std::fmt;
 
 use super::draft::Draft;
 use super::nccl::{NamedMachine, System};
-use super::{LinkKind, NodeId, NodeKind, Problem, Topology};
+use super::{GpuModel, LinkKind, NodeId, NodeKind, Problem, Topology};
 use crate::diagnostics::Code;
 use crate::rational::Rat;
 use crate::units::{rate_text, time_text};
@@ -19,6 +20,7 @@ pub struct Shape {
     kind: ShapeKind,
     sizes: Vec<Size>,
     tiers: Vec<Tier>,
+    gpus: Option<GpuModel>,
     cuts: Vec<(i64, i64)>,
     /// The machine, where the constructor is that of machines.
     machine: Option<&'static NamedMachine>,
@@ -53,6 +55,8 @@ pub enum Argument {
     Time(u64),
     /// A machine that has a name: `"dgx-h100"`.
     Machine(&'static NamedMachine),
+    /// The GPUs that the ranks are: `gpus(sm=90)`.
+    Gpus(GpuModel),
 }
 
 macro_rules! shapes {
@@ -159,9 +163,14 @@ impl Shape {
                 .help(format!("write a {quantity} with its unit, such as `2{unit}`")),
             Size::List(_) => bad(what),
         };
-        let (mut sizes, mut tiers) = (Vec::new(), Vec::<Tier>::new());
+        let (mut sizes, mut tiers, mut gpus) = (Vec::new(), Vec::<Tier>::new(), None);
         for argument in arguments {
             match argument {
+                _ if gpus.is_some() => {
+                    let what = format!("`{}`: an argument stands behind `gpus`", kind.name());
+                    return Err(bad(what).note("the GPUs are the last argument, and stand once"));
+                }
+                Argument::Gpus(model) => gpus = Some(*model),
                 Argument::Size(size) if !tiers.is_empty() => {
                     let what = format!("`{}`: a size stands behind a bandwidth", kind.name());
                     let of_link = tiers.last().is_some_and(|tier| tier.latency.is_none());
@@ -211,7 +220,7 @@ impl Shape {
             let takes = format!("`{}` takes {} bandwidth{plural}", kind.name(), kind.tiers());
             return Err(bad(format!("{takes}, and got {}", tiers.len())));
         }
-        Ok(Self { kind, sizes, tiers, cuts: Vec::new(), machine: None })
+        Ok(Self { kind, sizes, tiers, gpus, cuts: Vec::new(), machine: None })
     }
 
     /// Cuts the links between ranks `a` and `b`, in both directions.
@@ -225,7 +234,7 @@ impl Shape {
     pub fn full_mesh(nranks: u32) -> Self {
         let sizes = vec![Size::One(nranks.into())];
         let (tiers, cuts) = (Vec::new(), Vec::new());
-        Self { kind: ShapeKind::FullMesh, sizes, tiers, cuts, machine: None }
+        Self { kind: ShapeKind::FullMesh, sizes, tiers, gpus: None, cuts, machine: None }
     }
 
     /// Lays the topology out.
@@ -241,7 +250,11 @@ impl Shape {
         for (a, b) in &self.cuts {
             draft.cut(*a, *b)?;
         }
-        draft.build()
+        let topology = draft.build()?;
+        Ok(match self.gpus {
+            Some(model) => topology.with_gpus(model),
+            None => topology,
+        })
     }
 
     /// Returns the machine as a topology file describes it; `None` where the topology is not that of machines.
@@ -448,6 +461,7 @@ impl fmt::Display for Shape {
             arguments.extend(tier.rate.map(rate_text));
             arguments.extend(tier.latency.map(time_text));
         }
+        arguments.extend(self.gpus.map(|model| format!("gpus({model})")));
         write!(f, "{}({})", self.kind.name(), arguments.join(", "))?;
         self.cuts.iter().try_for_each(|(a, b)| write!(f, " without ({a}, {b})"))
     }

@@ -1,10 +1,19 @@
 //! Constants from times that are known to follow from some.
 
-use roundelay_core::cost::{Costs, Counts, Sample, Work, fit};
+use roundelay_core::cost::{Costs, Counts, Origin, Sample, Work, fit};
 
 fn costs(cores: Option<u32>) -> Costs {
     let name = "known".to_owned();
-    Costs { name, latency: 3e-6, message: 4e-7, bandwidth: 8e9, reduce: 2e10, copy: 1.2e10, cores }
+    Costs {
+        name,
+        origin: Origin::Measured,
+        latency: 3e-6,
+        message: 4e-7,
+        bandwidth: 8e9,
+        reduce: 2e10,
+        copy: 1.2e10,
+        cores,
+    }
 }
 
 /// Counts that differ in every way, and sizes from little to much.

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::points::Point;
 use super::{Comparison, Curve};
+use crate::constants::ConstantsJson;
 
 #[derive(Serialize)]
 pub(super) struct CurvesJson<'c> {
@@ -15,6 +16,8 @@ pub(super) struct CurvesJson<'c> {
     nranks: &'c [u32],
     /// From the ranks up, in the order of the loads.
     levels: &'c [String],
+    /// Of the largest rank count.
+    constants: Option<ConstantsJson<'c>>,
     algorithms: Vec<Algorithm<'c>>,
 }
 
@@ -78,10 +81,14 @@ impl<'c> CurvesJson<'c> {
         Self {
             ok: true,
             collective: all.collective.name(),
-            topology: all.machine.topology.name(),
+            topology: all.topology.name(),
             dtype: dtype.name(),
             nranks: &all.nranks,
             levels: &all.levels.names,
+            constants: all
+                .machines
+                .last_key_value()
+                .map(|(_, (_, constants))| constants.json(Some(all.topology))),
             algorithms: all.curves.iter().map(algorithm).collect(),
         }
     }

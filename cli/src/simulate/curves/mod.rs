@@ -7,11 +7,15 @@ mod points;
 mod subjects;
 mod tables;
 
+use std::collections::BTreeMap;
+
 use roundelay::{Algorithm as _, Collective};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::simulate::Machine;
+use roundelay_core::topology::Topology;
 
 use super::flags::SimulateFlags;
+use crate::constants::Constants;
 use crate::output;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
@@ -39,7 +43,9 @@ struct Comparison<'a> {
     collective: Collective,
     /// `32 MiB`, or a count of elements.
     size: String,
-    machine: &'a Machine,
+    topology: &'a Topology,
+    /// By rank count.
+    machines: BTreeMap<u32, (Machine, Constants)>,
     levels: Levels,
     nranks: Vec<u32>,
     curves: Vec<Curve>,
@@ -52,11 +58,7 @@ pub(super) fn wanted(flags: &SimulateFlags) -> bool {
 }
 
 /// Simulates all algorithms, on a topology that was read already.
-pub(super) fn main(
-    flags: &SimulateFlags,
-    given: &Given,
-    machine: &Machine,
-) -> Result<bool, Failure> {
+pub(super) fn main(flags: &SimulateFlags, given: &Given) -> Result<bool, Failure> {
     let mut nranks = match &flags.nranks {
         Some(nranks) => nranks.counts.clone(),
         None => vec![given.topology.nranks()],
@@ -68,18 +70,29 @@ pub(super) fn main(
         nranks.retain(|n| n.is_power_of_two() || ends.contains(n));
     }
     check(flags, nranks.len())?;
-    machine.check(nranks.last().copied().unwrap_or(1))?;
+    let machine = |n: &u32| Ok((*n, flags.machine(&given.topology, *n)?));
+    let machines = nranks.iter().map(machine).collect::<Result<BTreeMap<_, _>, Failure>>()?;
+    if let Some((most, (machine, _))) = machines.last_key_value() {
+        machine.check(*most)?;
+    }
     let subjects = subjects::find(flags, given)?;
     let collective = subjects[0].algorithm.collective();
-    let levels = Levels::new(&machine.topology);
-    let curves = points::simulate(&subjects, flags, machine, &levels, &nranks)?;
-    let all = Comparison { collective, size: size(flags), machine, levels, nranks, curves };
+    let topology = &*given.topology;
+    let levels = Levels::new(topology);
+    let curves = points::simulate(&subjects, flags, &machines, &levels, &nranks)?;
+    let size = size(flags);
+    let all = Comparison { collective, size, topology, machines, levels, nranks, curves };
     if let Some(path) = &flags.picture.svg {
         output::write(path, &picture::svg(&all))?;
     }
     match flags.format {
         Format::Json => print_json(&json::CurvesJson::new(&all, flags.dtype)),
-        Format::Human => print(tables::print(&all).trim_end()),
+        Format::Human => {
+            print(tables::print(&all).trim_end());
+            if let Some((_, (_, constants))) = all.machines.last_key_value() {
+                constants.tell();
+            }
+        }
     }
     let refused = |missing: &Missing| missing.code.refuses();
     Ok(all.curves.iter().flat_map(|curve| &curve.missing).all(refused))
@@ -115,6 +128,19 @@ impl Comparison<'_> {
     fn ranks(&self) -> String {
         let counts = roundelay_core::expansion::counted(&self.nranks);
         format!("{counts} rank{}", if counts == "1" { "" } else { "s" })
+    }
+
+    /// Returns the sources of the constants, each with the rank counts at which it is that of the runs.
+    fn constants(&self) -> Vec<(String, Vec<u32>)> {
+        let mut all: Vec<(String, Vec<u32>)> = Vec::new();
+        for (nranks, (_, constants)) in &self.machines {
+            let source = constants.costs.source();
+            match all.iter_mut().find(|(known, _)| *known == source) {
+                Some((_, counts)) => counts.push(*nranks),
+                None => all.push((source, vec![*nranks])),
+            }
+        }
+        all
     }
 
     /// Returns the algorithms that take the least time, each with the rank counts at which it does; algorithms whose

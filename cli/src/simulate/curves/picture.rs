@@ -42,9 +42,12 @@ pub(super) fn svg(all: &Comparison<'_>) -> String {
     let counts = roundelay_core::expansion::counted(&all.nranks);
     let powers_of_two = all.nranks.iter().any(|n| n.is_power_of_two());
     let large = if powers_of_two { "; powers of two have large points" } else { "" };
+    let constants = all.machines.last_key_value();
+    let constants =
+        constants.map_or(String::new(), |(_, (_, of))| format!("; {}", of.costs.title()));
     Chart {
-        title: format!("{} of {} on {}", all.collective, all.size, all.machine.topology.name()),
-        caption: format!("simulated with {counts} ranks{large}"),
+        title: format!("{} of {} on {}", all.collective, all.size, all.topology.name()),
+        caption: format!("simulated with {counts} ranks{constants}{large}"),
         columns: columns.into_iter().map(named).collect(),
         rows: y.values().into_iter().map(named).collect(),
         x,

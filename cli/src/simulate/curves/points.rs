@@ -1,5 +1,7 @@
 //! The runs themselves, as many at once as there are cores.
 
+use std::collections::BTreeMap;
+
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::ids::{RankId, SpanId};
 use roundelay_core::layout::{Configured, one_rank};
@@ -11,6 +13,7 @@ use roundelay_core::told::told;
 use super::Curve;
 use super::levels::{Levels, Load};
 use super::subjects::{Subject, refused};
+use crate::constants::Constants;
 use crate::parallel::side_by_side;
 use crate::report::{Failure, name_counts};
 use crate::simulate::flags::SimulateFlags;
@@ -56,15 +59,16 @@ type Outcome = Result<Point, Vec<Diagnostic>>;
 pub(super) fn simulate(
     subjects: &[Subject],
     flags: &SimulateFlags,
-    machine: &Machine,
+    machines: &BTreeMap<u32, (Machine, Constants)>,
     levels: &Levels,
     nranks: &[u32],
 ) -> Result<Vec<Curve>, Failure> {
     // The long runs first, so that the cores end together.
     let runs: Vec<(usize, u32)> =
         nranks.iter().rev().flat_map(|n| (0..subjects.len()).map(|at| (at, *n))).collect();
-    let outcomes =
-        side_by_side("runs", &runs, |(at, n)| run(&subjects[*at], flags, machine, levels, *n));
+    let outcomes = side_by_side("runs", &runs, |(at, n)| {
+        run(&subjects[*at], flags, &machines[n].0, levels, *n)
+    });
     let mut done: Vec<_> =
         runs.into_iter().zip(outcomes).map(|((at, n), outcome)| (at, n, outcome)).collect();
     done.sort_by_key(|(at, n, _)| (*at, *n));

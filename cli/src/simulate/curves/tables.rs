@@ -16,7 +16,7 @@ const TIME: usize = 9;
 pub(super) fn print(all: &Comparison<'_>) -> String {
     let mut text = String::new();
     let Comparison { collective, size, .. } = all;
-    let topology = all.machine.topology.name();
+    let topology = all.topology.name();
     let title = format!("{collective} of {size} on {} of {topology}", all.ranks());
     let _ = writeln!(text, "{}", within_a_page(&title, 4));
     let _ = writeln!(text, "\ntime, and share of the bandwidth bound");
@@ -40,6 +40,15 @@ pub(super) fn print(all: &Comparison<'_>) -> String {
     table(all, names, cell, &mut text);
     fastest(all, &mut text);
     missing(all, &mut text);
+    let constants = all.constants();
+    for (source, counts) in &constants {
+        let at = match constants.len() {
+            1 => String::new(),
+            _ => format!(" at {}", counted(counts)),
+        };
+        let line = format!("constants{at}: {source}");
+        let _ = writeln!(text, "\n{}", within_a_page(&line, 4));
+    }
     text
 }
 

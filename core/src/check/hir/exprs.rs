@@ -3,6 +3,7 @@
 use super::{Ty, VarId};
 use crate::source::Span;
 use crate::syntax::ast::{BinOp, UnOp};
+use crate::topology::GpuModel;
 use crate::topology::nccl::NamedMachine;
 use crate::topology::shape::ShapeKind;
 use crate::values::arith::IntFn;
@@ -19,6 +20,8 @@ pub enum ShapeArg {
     Time(u64),
     /// A machine that has a name.
     Machine(&'static NamedMachine),
+    /// The GPUs that the ranks are.
+    Gpus(GpuModel),
 }
 
 /// The constructor of a tree.

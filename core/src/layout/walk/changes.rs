@@ -219,6 +219,7 @@ impl<'p> Walk<'p> {
             | Op::Rate(_)
             | Op::Time(_)
             | Op::Machine(_)
+            | Op::Gpus(_)
             | Op::Input
             | Op::Output
             | Op::Piece

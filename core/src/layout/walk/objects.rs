@@ -209,6 +209,7 @@ impl<'p> Walk<'p> {
                 Op::Rate(rate) => Argument::Rate(rate),
                 Op::Time(time) => Argument::Time(time),
                 Op::Machine(machine) => Argument::Machine(machine),
+                Op::Gpus(model) => Argument::Gpus(model),
                 _ => Argument::Size(match self.value(b, arg)? {
                     Value::List(list) => Size::List(list.to_vec()),
                     Value::Int(size) => Size::One(size),

@@ -44,7 +44,14 @@ impl Printer<'_> {
             }
             ExprKind::Call(path, args) => {
                 let path: Vec<_> = path.iter().map(|name| name.text.as_str()).collect();
-                return Text::call(&path.join("::"), args.iter().map(|arg| self.text(arg)));
+                // The model of GPUs is written as on the command line.
+                let text = |arg: &Expr| match &*arg.kind {
+                    ExprKind::Named(name, value) if path == ["gpus"] => {
+                        Text::atom(format!("{}={}", name.text, self.expr(value, 0)))
+                    }
+                    _ => self.text(arg),
+                };
+                return Text::call(&path.join("::"), args.iter().map(text));
             }
             ExprKind::Method(a, name, args) => {
                 let name = format!("{}.{}", atom(a), name.text);

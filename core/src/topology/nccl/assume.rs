@@ -2,11 +2,12 @@
 //! told.
 
 use super::joined::{Device, Links};
+use super::places;
 use super::xml::{Element, integer};
-use super::{places, speeds};
 use crate::diagnostics::Code;
-use crate::topology::Problem;
 use crate::topology::file::File;
+use crate::topology::gpus::CAPABILITIES;
+use crate::topology::{GpuModel, Problem, Topology};
 
 /// The GPUs that a file leaves out, or the links of GPUs for which it lists none.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +53,7 @@ impl Assumption {
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let bad = |why: &str| {
             Problem::new(Code::PartialTopology, format!("cannot assume this of the GPUs: {why}"))
-                .help("write `sm=80,nvlinks=12`, `sm=70,cube` or `gfx942,xgmi=1`")
+                .help("write `sm=90`, `sm=80,nvlinks=12`, `sm=70,cube` or `gfx942,xgmi=1`")
         };
         let (mut model, mut links) = (None, None);
         for part in text.split(',').map(str::trim) {
@@ -65,11 +66,11 @@ impl Assumption {
                     })
                 };
             let (is_model, before) = match name {
-                "sm" => (true, model.replace(Model::Sm(number(30..=999)?)).is_some()),
+                "sm" => (true, model.replace(Model::Sm(number(CAPABILITIES)?)).is_some()),
                 "nvlinks" => (false, links.replace(Links::Switch(number(0..=64)?)).is_some()),
                 "xgmi" => (false, links.replace(Links::Mesh(number(1..=64)?)).is_some()),
                 "cube" if value.is_empty() => (false, links.replace(Links::Cube).is_some()),
-                _ if value.is_empty() && is_gfx(name) => {
+                _ if value.is_empty() && GpuModel::amd(name).is_some() => {
                     (true, model.replace(Model::Gfx(name.to_owned())).is_some())
                 }
                 _ if !part.contains('=') => {
@@ -97,8 +98,8 @@ impl Assumption {
 
     /// Returns the CUDA capability of GPUs of which nothing else is unknown.
     pub(super) fn capability(self) -> Result<u32, Problem> {
-        match (self.model, self.links) {
-            (Some(Model::Sm(sm)), Links::None) => Ok(sm),
+        match self.alone() {
+            Some(GpuModel::Cuda(sm)) => Ok(sm),
             _ => {
                 let title = "the table says how the GPUs are joined, and that they are NVIDIA's";
                 Err(Problem::new(Code::PartialTopology, title)
@@ -106,11 +107,36 @@ impl Assumption {
             }
         }
     }
-}
 
-/// Whether `name` is a model of AMD's: three or four digits of base 16.
-fn is_gfx(name: &str) -> bool {
-    name.starts_with("gfx") && speeds::gfx(name).is_some()
+    /// Says of a topology that has its links, and no GPUs, that its ranks are the GPUs of the assumption.
+    ///
+    /// # Errors
+    /// E0608 where the topology names its GPUs, or where the assumption is about links.
+    pub fn of_ranks(&self, topology: Topology) -> Result<Topology, Problem> {
+        let wrong =
+            |title: String, help: &str| Err(Problem::new(Code::PartialTopology, title).help(help));
+        let name = topology.name();
+        match (topology.gpus(), self.alone()) {
+            (Some(_), _) => {
+                let title = format!("`{name}` names its GPUs, and so does --assume");
+                wrong(title, "name them once")
+            }
+            (None, None) => {
+                let title = format!("`{name}` says how its ranks are joined, and so does --assume");
+                wrong(title, "assume the model alone: `--assume sm=90` or `--assume gfx942`")
+            }
+            (None, Some(model)) => Ok(topology.with_gpus(model)),
+        }
+    }
+
+    /// Returns the model that is assumed, where nothing else is.
+    fn alone(&self) -> Option<GpuModel> {
+        match (self.model.as_ref()?, self.links) {
+            (Model::Sm(sm), Links::None) => Some(GpuModel::Cuda(*sm)),
+            (Model::Gfx(name), Links::None) => GpuModel::amd(name),
+            _ => None,
+        }
+    }
 }
 
 /// The assumptions that were made, and notes, in sentences.

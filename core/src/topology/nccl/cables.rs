@@ -3,6 +3,7 @@
 use super::graph::{GraphGpu, GraphReader};
 use super::xml::Element;
 use super::{places, speeds};
+use crate::topology::gpus::gfx;
 use crate::topology::{GpuModel, Gpus, LinkKind, NodeId, NodeKind, Problem};
 
 /// The most `NVLinks` between two devices.
@@ -44,7 +45,7 @@ impl GraphReader<'_> {
             let gcn = gpu.element.get("gcn");
             let sm = self.file.number(gpu.element, "sm", 0..=100_000)?;
             found.parts = found.parts.max(gpu.parts);
-            if let Some(model) = gcn.and_then(speeds::gfx) {
+            if let Some(model) = gcn.and_then(gfx) {
                 found.gfx = Some(found.gfx.map_or(model, |lowest| lowest.min(model)));
             }
             let amd = gcn.is_some() || gpu.element.all("xgmi").next().is_some();

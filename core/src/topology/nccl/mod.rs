@@ -27,6 +27,7 @@ pub use assume::Assumption;
 pub use machines::NamedMachine;
 pub(super) use matrix::{begins as is_matrix, read as read_matrix};
 pub use speeds::RULES;
+pub(crate) use speeds::link_rate;
 pub use write::write;
 
 /// A machine as a topology file of NCCL describes it.

@@ -1,8 +1,8 @@
 //! The speeds of links that NCCL and RCCL assume: bytes a second, all exact.
 
 use super::xml::Element;
-use crate::topology::Problem;
 use crate::topology::file::File;
+use crate::topology::{GpuModel, Problem};
 
 /// The version of NCCL whose speeds and rules these are.
 pub const RULES: &str = "NCCL 2.31";
@@ -37,13 +37,12 @@ pub(super) fn xgmi(gcn: &str) -> Option<u64> {
     }
 }
 
-/// Returns the number of a model of AMD's, such as 0x942; RCCL writes `gfx942:sramecc+`, and in older files 910 for
-/// `gfx90a`.
-pub(super) fn gfx(gcn: &str) -> Option<u32> {
-    let digits = gcn.strip_prefix("gfx").unwrap_or(gcn).split(':').next().unwrap_or_default();
-    let number = u32::from_str_radix(digits, 16).ok();
-    let number = number.filter(|_| (3..=4).contains(&digits.len()) && !digits.starts_with('+'));
-    number.map(|model| if model == 0x910 { 0x90a } else { model })
+/// Returns the speed of one link of a GPU to another, in one direction.
+pub(crate) fn link_rate(model: GpuModel) -> u64 {
+    match model {
+        GpuModel::Cuda(sm) => nvlink(sm.into()),
+        GpuModel::Amd(model) => model.and_then(|of| xgmi(&format!("{of:x}"))).unwrap_or(XGMI),
+    }
 }
 
 /// The speed of an xGMI link of an unknown GPU.
