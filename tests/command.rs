@@ -10,6 +10,8 @@ mod bench;
 pub(crate) mod call;
 #[path = "command/certificates.rs"]
 mod certificates;
+#[path = "command/constants.rs"]
+mod constants;
 #[path = "command/cuda.rs"]
 mod cuda;
 #[path = "command/curves.rs"]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use roundelay::select::{Numbers, Row, host, library};
+use roundelay::select::{Numbers, Row, library};
 use roundelay::{
     Algorithm as _, Choice, Collective, Costs, DType, ReduceOp, Topology, select, select_with,
 };
@@ -54,7 +54,7 @@ fn names(choice: &Choice) -> Vec<&str> {
 #[test]
 fn the_best_is_the_best_of_all() {
     let network = Costs::parse("network", NETWORK).expect("constants");
-    for costs in [&network, host()] {
+    for costs in [&network, Costs::host()] {
         for collective in Collective::ALL {
             for nranks in [1, 3, 6, 8] {
                 for bytes in [0, 1 << 16, 1 << 26] {
@@ -84,7 +84,7 @@ fn the_best_is_the_best_of_all() {
 #[test]
 fn equal_times_are_in_the_order_of_names() {
     // A rank alone sends nothing, and everything costs nothing where nothing is copied.
-    let free = Costs { latency: 0.0, message: 0.0, ..host().clone() };
+    let free = Costs { latency: 0.0, message: 0.0, ..Costs::host().clone() };
     let choice = select_with(&free, Collective::AllReduce, 8, 0, None);
     let ranked: Vec<_> = choice.ranked.iter().map(|row| &row.algorithm).collect();
     assert!(ranked.len() > 8 && ranked.is_sorted(), "{ranked:?}");
@@ -128,7 +128,7 @@ fn a_topology_decides() {
     let (on, off) = (
         select(Collective::AllReduce, 8, 1 << 20, Some(&relative)),
         select_with(
-            &Costs { cores: None, ..host().clone() },
+            &Costs { cores: None, ..Costs::host().clone() },
             Collective::AllReduce,
             8,
             1 << 20,

@@ -222,11 +222,19 @@ class Program:
         return Schedule.of(self._told("emit", "schedule", f"--nranks={nranks}"))
 
     def simulate(
-        self, topology: str, bytes: int = 64 << 20, dtype: str = "f32", nranks: int | None = None
+        self,
+        topology: str,
+        bytes: int = 64 << 20,
+        dtype: str = "f32",
+        nranks: int | None = None,
+        costs: str | None = None,
     ) -> Simulation:
         """A run on a topology, predicted: ``"full_mesh(8, 25GB/s, 2us)"``, or a file of NCCL's. ``bytes`` is
-        nccl-tests' size: of the larger of a rank's two buffers."""
+        nccl-tests' size: of the larger of a rank's two buffers. ``costs`` is a file of constants, or ``"messages"``,
+        by which messages alone take time."""
         words = ["simulate", f"--topology={topology}", f"--bytes={bytes}", f"--dtype={dtype}"]
+        if costs is not None:
+            words += [f"--costs={costs}"]
         if nranks is not None:
             words += [f"--nranks={nranks}"]
         said = json.loads(self._told(*words, "--format", "json"))

@@ -53,7 +53,7 @@ def test_a_schedule_is_data() -> None:
 
 def test_runs_are_predicted_and_shown() -> None:
     ring = roundelay.compile("RingAllReduce")
-    run = ring.simulate(MESH, bytes=1 << 20)
+    run = ring.simulate(MESH, bytes=1 << 20, costs="messages")
     # Two times three steps of a quarter each, by hand.
     assert run.seconds == pytest.approx(6 * ((1 << 18) / 25e9 + 2e-6))
     assert run.bound_seconds < run.seconds and 0 < run.share_of_bound < 1

@@ -15,7 +15,8 @@ use std::time::Duration;
 use roundelay::compiler::schedule::{OpKind, text};
 use roundelay::library::{self, RingAllReduce, RingBroadcast};
 use roundelay::select::{
-    CostForm, Counts, Numbers, Refused, Row, Time, costs_of, host, rate, select_beside, size, time,
+    CostForm, Counts, GivenCosts, Numbers, Origin, Refused, Row, Time, rate, select_beside, size,
+    time,
 };
 use roundelay::selection::{Entry, Selection, VARIABLE, Wrong};
 use roundelay::{
@@ -232,7 +233,7 @@ fn what_is_chosen_runs() -> Result<(), Error> {
     let around = RingAllReduce::new().ring(Ring::around(std::sync::Arc::new(broken)));
     run(&around.plan(8, 64, DType::I32, ReduceOp::Sum)?, 1, 8);
 
-    let costs: &Costs = host();
+    let costs: &Costs = Costs::host();
     let same = select_with(costs, Collective::AllReduce, 8, 4 << 10, None);
     assert!(same.to_string().contains(&size(4 << 10)));
     let library = roundelay::select::library();
@@ -273,7 +274,8 @@ fn promises_are_values() -> Result<(), Error> {
 #[test]
 fn a_selection_is_a_value() {
     assert_eq!(VARIABLE, "ROUNDELAY_SELECTION");
-    assert!(costs_of(None, 8) == *host());
+    let costs = Costs::of(None, 8, &GivenCosts::default());
+    assert!(costs == *Costs::host() && costs.origin == Origin::Assumed);
     let text = "AllReduce nranks 8 bytes 0..=64: RingAllReduce";
     let selection: Selection = Selection::parse(text).expect("one line");
     let found: Option<&Entry> = selection.find(Collective::AllReduce, 8, 64);

@@ -12,7 +12,7 @@ fn simulate(args: &[&str]) -> Call {
 }
 
 fn json(args: &[&str]) -> serde_json::Value {
-    simulate(&[args, &["--format", "json"]].concat()).ends(0).json()
+    simulate(&[args, &["--costs", "messages", "--format", "json"]].concat()).ends(0).json()
 }
 
 #[track_caller]

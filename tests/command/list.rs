@@ -182,27 +182,6 @@ fn predictions_follow_from_the_numbers_beside_them() {
     near(get(&ring["parts"], "bytes"), get(&ring["volume"], "busiest") * bytes);
 }
 
-/// There is one model: the ranking on a topology has the times of `simulate` there, by the same constants.
-#[test]
-fn list_predicts_what_simulate_finds() {
-    let mesh = ["--topology", "full_mesh(16, 25GB/s, 2us)", "--bytes", "64K"];
-    let json = why(&[&["AllReduce"], &mesh[..]].concat());
-    let costs = ["--piece", "200ns", "--reduce", "50GB/s", "--copy", "100GB/s"];
-    let bytes = ["--dtype", "u8", "--format", "json"];
-    for name in ["NhrAllReduce", "MeshAllReduce", "RingAllReduce", "TreeAllReduce"] {
-        let row = json["ranked"].as_array().unwrap().iter().find(|row| row["algorithm"] == name);
-        let row = row.expect("ranked");
-        let run = [&["simulate", name], &mesh[..], &costs, &bytes].concat();
-        let run = roundelay(&run).ends(0).json();
-        let [listed, found] = [row, &run].map(|of| of["seconds"].as_f64().expect("a time"));
-        assert!((listed / found - 1.0).abs() < 1e-12, "{name}: {listed}, {found}");
-        assert_eq!(row["steps"], run["steps"], "{name}");
-        for counted in ["messages", "pieces"] {
-            assert_eq!(row[counted]["total"].as_f64(), run[counted].as_f64(), "{name}");
-        }
-    }
-}
-
 #[test]
 fn the_table_says_what_is_refused_and_why() {
     let args = ["list", "AllReduce", "--why", "--nranks", "6", "--bytes", "4096"];

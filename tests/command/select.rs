@@ -81,18 +81,18 @@ fn no_share_of_a_bound_is_more_than_all_of_it() {
 fn the_constants_of_a_processor_are_not_those_of_gpus() {
     let args = [&["select", "AllReduce", "--bytes", "1K,64K,256M"], &MACHINE[..]].concat();
     let text = roundelay(&args).ends(0).out;
-    assert!(text.contains("assumed of GPUs of sm 80 over NVLink: 3.4 us a hop"), "{text}");
+    assert!(text.contains("published, of GPUs of sm 80 over NVLink: 3.4 us a hop"), "{text}");
     assert!(text.contains("64 KiB ") && text.contains("256 MiB "), "{text}");
     assert!(text.contains("takes 1 step (3.4 us) against 2 (6.8 us)"), "{text}");
     assert!(text.contains("OneShotAround: copies 2 S"), "{text}");
     let list = [&["list", "AllReduce", "--why"], &MACHINE[..]].concat();
     let text = roundelay(&list).ends(0).out;
-    assert!(text.contains("constants: assumed of GPUs of sm 80"), "{text}");
+    assert!(text.contains("constants: published, of GPUs of sm 80"), "{text}");
     let costs = b"latency = 1us\nmessage = 0us\nbandwidth = 1GB/s\nreduce = 1GB/s\ncopy = 1GB/s\n";
     let costs = TempFile::new("my.costs", costs);
     let own = ["select", "AllReduce", "--bytes", "64K", "--costs", costs.path()];
     let text = roundelay(&[&own[..], &MACHINE].concat()).ends(0).out;
-    assert!(text.contains("constants: ") && text.contains("my.costs"), "{text}");
+    assert!(text.contains("constants: measured, of ") && text.contains("my.costs"), "{text}");
 }
 
 #[test]

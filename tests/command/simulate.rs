@@ -8,8 +8,11 @@ fn simulate(args: &[&str]) -> Call {
     roundelay(&[&["simulate"], args].concat())
 }
 
+/// Runs by the latencies and bandwidths of the links alone, which are computed by hand.
+const MESSAGES: [&str; 2] = ["--costs", "messages"];
+
 fn json(args: &[&str]) -> serde_json::Value {
-    simulate(&[args, &["--format", "json"]].concat()).ends(0).json()
+    simulate(&[args, &MESSAGES, &["--format", "json"]].concat()).ends(0).json()
 }
 
 fn near(value: &serde_json::Value, wanted: f64) {
@@ -40,6 +43,7 @@ fn a_ring_takes_what_its_form_says() {
 #[test]
 fn people_are_told_where_the_time_goes() {
     let args = ["TwistedRingAllReduce", "--topology", CUT, "--set", "ring=around(topology)"];
+    let args = [&args[..], &MESSAGES].concat();
     let call = simulate(&[&args[..], &["--bytes", "1G"]].concat()).ends(0);
     assert!(call.out.contains("29.6 % of the bandwidth bound"), "{}", call.out);
     assert!(call.out.contains("links: 16 of 54 used"), "{}", call.out);
@@ -109,7 +113,9 @@ fn calls_that_make_no_sense() {
     let mesh = ["RingAllReduce", "--topology", "full_mesh(8, 25GB/s, 2us)"];
     let with = |more: &[&str]| simulate(&[&mesh[..], more].concat());
     simulate(&["RingAllReduce"]).refused(2, "E0501");
-    simulate(&["RingAllReduce", "--topology", "full_mesh(8)"]).refused(2, "--bandwidth");
+    let relative = ["RingAllReduce", "--topology", "full_mesh(8)"];
+    simulate(&[&relative[..], &MESSAGES].concat()).refused(2, "--bandwidth");
+    simulate(&relative).ends(0);
     with(&["--bandwidth", "1GB/s"]).refused(2, "E0501");
     with(&["--latency", "1us"]).refused(2, "E0501");
     with(&["--reduce", "0GB/s"]).refused(2, "E0501");
@@ -165,14 +171,18 @@ fn next_to_nothing() {
 /// Flags choose the content of a picture; names that do not exist are refused.
 #[test]
 fn pictures_of_a_part() {
-    let mesh = ["RingAllReduce", "--topology", "full_mesh(64, 25GB/s, 2us)"];
+    let mesh =
+        ["RingAllReduce", "--topology", "full_mesh(64, 25GB/s, 2us)", MESSAGES[0], MESSAGES[1]];
     let with = |more: &[&str]| simulate(&[&mesh[..], more].concat());
     let (svg, html) = (TempFile::new("run.svg", b""), TempFile::new("run.html", b""));
     let read = |file: &TempFile| std::fs::read_to_string(file.path()).expect("a picture");
 
     let call = with(&["--bytes", "64MiB", "--svg", svg.path()]).ends(0);
     let picture = read(&svg);
-    assert!(picture.contains(">RingAllReduce, 64 ranks, 64 MiB on full_mesh(64, 25GB/s, 2us)<"));
+    assert!(
+        picture
+            .contains(">RingAllReduce, 64 ranks, 64 MiB on full_mesh(64, 25GB/s, 2us); messages")
+    );
     assert!(picture.contains("class=\"flow\""), "64 ranks are a matrix");
     assert!(call.err.contains("8064 messages are too many for arrows"), "{}", call.err);
 
@@ -185,7 +195,9 @@ fn pictures_of_a_part() {
     assert!(!call.err.contains("note:"), "{}", call.err);
     assert!(call.out.contains("of 64 MB on 64 ranks"), "{}", call.out);
     let (picture, page) = (read(&svg), read(&html));
-    assert!(picture.contains(">RingAllReduce, 64 ranks, 64 MB on full_mesh(64, 25GB/s, 2us)<"));
+    assert!(
+        picture.contains(">RingAllReduce, 64 ranks, 64 MB on full_mesh(64, 25GB/s, 2us); messages")
+    );
     assert!(picture.contains(">8 of 64 ranks, rounds 1 to 4 of 126, 28 messages, "));
     assert!(picture.contains(" width=\"900\" "));
     assert!(page.contains("<code>reduce(left.block[b], local.block[b]);</code>"));

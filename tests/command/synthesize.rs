@@ -44,7 +44,7 @@ fn machines_reach_their_bound() {
     for (machine, trees) in [("ndv2_x2", 1), ("a100_x1", 1), ("mi250_x1", 3)] {
         let topology = format!("examples/topologies/{machine}.links");
         let call = ["synthesize", "AllGather", "--topology", &topology, "--format", "json"];
-        let json = roundelay(&call).ends(0).json();
+        let json = roundelay(&[&call[..], &["--costs", "messages"]].concat()).ends(0).json();
         assert_eq!(json["found"][0]["share_of_the_bound"], 1.0, "{machine}: {json}");
         assert_eq!(json["found"][0]["trees_of_a_root"], trees, "{machine}");
         let simulated = json["simulated"]["share_of_the_bound"].as_f64().unwrap();
@@ -69,7 +69,8 @@ fn an_all_reduce_over_links_of_one_direction_has_other_trees_up_than_down() {
 fn only_what_no_all_reduce_exceeds_is_an_optimum() {
     let slow = TempFile::new("slow.links", b"ranks 4\n0 -- 1 1\n0 -- 3 3\n1 -- 3 2\n2 -- 3 3\n");
     let args = ["AllReduce", "--topology", slow.path(), "--bytes", "1GB", "--format", "json"];
-    let json = roundelay(&[&["synthesize"], &args[..]].concat()).ends(0).json();
+    let costs = ["--costs", "messages", "--bandwidth", "25GB/s"];
+    let json = roundelay(&[&["synthesize"], &args[..], &costs].concat()).ends(0).json();
     let text = json["page"].as_str().unwrap();
     for line in [
         "5 trees of all roots, up and then down: 83.3 % of the bound, the best that goes up trees",

@@ -68,6 +68,11 @@ fn trees(program: &Path) -> Result<String, String> {
         if *trees > 0 {
             call.extend(["--trees", &number]);
         }
+        // As the published results are: by the links alone.
+        call.extend(["--costs", "messages"]);
+        if !topology.contains("/s") && !topology.ends_with(".links") {
+            call.extend(["--bandwidth", "25GB/s"]);
+        }
         let found = json(program, &call)?;
         // The page's: an AllReduce may go up trees and then down, or both at once.
         let all = found["found"].as_array().ok_or("no trees")?;

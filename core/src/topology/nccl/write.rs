@@ -10,7 +10,7 @@ use super::joined::switch;
 use super::speeds;
 use super::xml::Element;
 use crate::diagnostics::Code;
-use crate::topology::{Link, NodeId, NodeKind, Problem, Topology};
+use crate::topology::{GpuModel, Link, NodeId, NodeKind, Problem, Topology};
 use crate::units::rate_text;
 
 const ELEMENTS: usize = 256;
@@ -143,13 +143,20 @@ fn lanes(link: &Link, each: u64) -> Option<u64> {
 
 /// Returns a capability at which every link is a whole number of `NVLinks`.
 fn capability(topology: &Topology) -> Result<i64, Problem> {
+    let known = match topology.gpus().map(|gpus| gpus.model) {
+        None => &GPUS[..],
+        Some(GpuModel::Cuda(sm)) => &[i64::from(sm)],
+        Some(GpuModel::Amd(_)) => {
+            return Err(refuse("the ranks are AMD's GPUs, which NVLinks do not join"));
+        }
+    };
     let fits = |sm: &i64, links: &[Link]| {
         links.iter().all(|link| lanes(link, speeds::nvlink(*sm)).is_some())
     };
-    if let Some(sm) = GPUS.into_iter().find(|sm| fits(sm, topology.links())) {
-        return Ok(sm);
+    if let Some(sm) = known.iter().find(|sm| fits(sm, topology.links())) {
+        return Ok(*sm);
     }
-    let none = |link: &&Link| GPUS.iter().all(|sm| lanes(link, speeds::nvlink(*sm)).is_none());
+    let none = |link: &&Link| known.iter().all(|sm| lanes(link, speeds::nvlink(*sm)).is_none());
     let title = match topology.links().iter().find(none) {
         Some(link) => {
             let rate = link.capacity;
@@ -158,7 +165,7 @@ fn capability(topology: &Topology) -> Result<i64, Problem> {
         None => "no GPU has an NVLink of which all bandwidths are whole numbers".to_owned(),
     };
     let speed = |sm: &i64| format!("{} (sm {sm})", rate_text(speeds::nvlink(*sm)));
-    let speeds: Vec<_> = GPUS.iter().map(speed).collect();
+    let speeds: Vec<_> = known.iter().map(speed).collect();
     Err(refuse(title).help(format!("give multiples of one of {}", speeds.join(", "))))
 }
 

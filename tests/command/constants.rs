@@ -1,0 +1,182 @@
+//! One time for a machine: the commands that predict take one set of constants, and say where it comes from.
+
+use serde_json::Value;
+
+use super::call::{TempFile, roundelay};
+
+const PARTIAL: &str = "tests/topo/azure-ndv4-8a100-vm.xml";
+
+fn json(args: &[&str]) -> Value {
+    roundelay(&[args, &["--format", "json"]].concat()).ends(0).json()
+}
+
+fn seconds(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no time"))
+}
+
+/// Every command has the time of `simulate`, for whole elements of every block.
+#[test]
+fn a_run_has_one_time() {
+    let links = "examples/topologies/a100_x1.links";
+    let mut compared = 0;
+    for (topology, flags, origin) in [
+        ("full_mesh(8, 25GB/s, 2us)", &[][..], "assumed"),
+        ("full_mesh(8, 25GB/s, 2us)", &["--costs", "messages"], "given"),
+        (
+            "crossbar(8)",
+            &["--bandwidth", "40GB/s", "--copy", "30GB/s", "--piece", "1us"],
+            "assumed",
+        ),
+        ("crossbar(8, 370.8GB/s, gpus(sm=90))", &[], "published"),
+        ("islands(2, 4, 450GB/s, 1us, 50GB/s, 5us)", &["--assume", "gfx942"], "published"),
+        (links, &["--assume", "sm=80"], "published"),
+        (PARTIAL, &["--assume", "sm=80,nvlinks=12"], "published"),
+    ] {
+        let on = [&["--topology", topology], flags].concat();
+        for bytes in ["64K", "32M"] {
+            let on = [&on[..], &["--bytes", bytes]].concat();
+            let why = json(&[&["list", "AllReduce", "--why"], &on[..]].concat());
+            assert_eq!(why["constants"]["origin"], origin, "{why}");
+            let ranked = why["ranked"].as_array().expect("a ranking");
+            for row in [&ranked[0], &ranked[ranked.len() / 2], &ranked[ranked.len() - 1]] {
+                let name = row["algorithm"].as_str().expect("a name");
+                let found = json(&[&["simulate", name], &on[..]].concat());
+                assert_eq!(found["constants"], why["constants"], "{name} on {topology}");
+                let [one, other] = [&found, row].map(|of| seconds(&of["seconds"]));
+                assert!((one / other - 1.0).abs() < 1e-12, "{name} on {topology}: {one}, {other}");
+                let curve = json(&[&["simulate", name, "-n", "4,8"], &on[..]].concat());
+                assert_eq!(curve["constants"], why["constants"], "{name} on {topology}");
+                assert_eq!(curve["algorithms"][0]["runs"][1]["seconds"], found["seconds"]);
+                compared += 1;
+            }
+            let select = json(&[&["select", "AllReduce"], &on[..]].concat());
+            assert_eq!(select["constants"], why["constants"], "on {topology}");
+            assert_eq!(select["ranges"][0]["seconds"][0], ranked[0]["seconds"], "on {topology}");
+            let trees = json(&[&["synthesize", "AllGather", "--trees", "1"], &on[..]].concat());
+            assert_eq!(trees["constants"], why["constants"], "on {topology}");
+            let page =
+                TempFile::new("one.coll", trees["page"].as_str().expect("a page").as_bytes());
+            let found = json(&[&["simulate", page.path()], &on[..]].concat());
+            assert_eq!(found["seconds"], trees["simulated"]["seconds"], "on {topology}");
+        }
+    }
+    assert_eq!(compared, 42);
+}
+
+/// A text with the links of a file, and no latencies, has the choice and the times of the file.
+#[test]
+fn a_text_has_the_times_of_the_file_of_its_machine() {
+    let h100 = roundelay(&["topo", "crossbar(8, 370.8GB/s, gpus(sm=90))", "--format", "xml"]);
+    let h100 = TempFile::new("h100.xml", h100.ends(0).out.as_bytes());
+    for (file, assume, text) in [
+        (h100.path(), &[][..], "crossbar(8, 370.8GB/s, gpus(sm=90))"),
+        (PARTIAL, &["--assume", "sm=80,nvlinks=12"], "crossbar(8, 240GB/s, gpus(sm=80))"),
+    ] {
+        for collective in ["AllReduce", "AllGather"] {
+            let select = ["select", collective, "--bytes", "1K,64K,4M,256M"];
+            let of_file = json(&[&select, &["--topology", file][..], assume].concat());
+            let of_text = json(&[&select, &["--topology", text][..]].concat());
+            assert_eq!(of_file["constants"], of_text["constants"]);
+            let [file, text] =
+                [&of_file, &of_text].map(|of| of["ranges"].as_array().expect("rows"));
+            assert_eq!(file.len(), 4);
+            for (file, text) in file.iter().zip(text) {
+                assert_eq!(file["algorithm"], text["algorithm"], "{file}, {text}");
+                let [file, text] = [file, text].map(|of| seconds(&of["seconds"][0]));
+                assert!((file / text - 1.0).abs() < 0.02, "{file}, {text}");
+            }
+        }
+    }
+    // The file has the GPUs of the text, or none.
+    let written = |text: &str| roundelay(&["topo", text, "--format", "xml"]);
+    assert!(written("full_mesh(4, 20GB/s, gpus(sm=75))").ends(0).out.contains("sm=\"75\""));
+    written("full_mesh(4, 20GB/s, gpus(sm=90))").refused(2, "E0609");
+    written("full_mesh(4, 48GB/s, gpus(gfx942))").refused(2, "E0609");
+}
+
+/// Links that are faster than the copies of a processor are told once, with the remedies.
+#[test]
+fn links_that_are_faster_than_copies_are_told() {
+    let fast = ["--topology", "crossbar(8, 450GB/s, 1us)"];
+    let commands: [&[&str]; 5] = [
+        &["simulate", "RingAllReduce", "--bytes", "1M"],
+        &["simulate", "RingAllReduce", "--bytes", "1M", "-n", "4,8"],
+        &["list", "AllReduce", "--why"],
+        &["select", "AllReduce", "--bytes", "1M"],
+        &["synthesize", "AllGather", "--bytes", "1M"],
+    ];
+    for command in commands {
+        let call = roundelay(&[command, &fast].concat()).ends(0);
+        assert_eq!(call.err.matches("note: links of ").count(), 1, "{command:?}: {}", call.err);
+        for remedy in ["--assume sm=90", "gpus(sm=90)", "--copy"] {
+            assert!(call.err.contains(remedy), "{command:?}: {}", call.err);
+        }
+        assert!(json(&[command, &fast].concat())["constants"]["note"].is_string(), "{command:?}");
+        for given in [["--assume", "sm=90"], ["--costs", "messages"], ["--copy", "900GB/s"]] {
+            let call = roundelay(&[command, &fast, &given].concat()).ends(0);
+            assert!(!call.err.contains("note: links"), "{command:?} {given:?}: {}", call.err);
+        }
+    }
+    let call = roundelay(&["topo", fast[1]]).ends(0);
+    assert!(call.out.contains("constants of predictions: assumed, of the host engine"));
+    assert_eq!(call.err.matches("note: links of ").count(), 1, "{}", call.err);
+}
+
+/// Latencies that the text gives stay; where it gives none, a message between GPUs takes one hop, whatever links it
+/// passes.
+#[test]
+fn gpus_give_the_latency_that_the_text_does_not() {
+    let time = |topology: &str, more: &[&str]| {
+        let run = ["simulate", "RingAllGather", "--bytes", "0", "--topology", topology];
+        seconds(&json(&[&run, more].concat())["seconds"]) * 1e6
+    };
+    let near =
+        |time: f64, wanted: f64| assert!((time - wanted).abs() < 1e-9, "{time}, not {wanted}");
+    near(time("crossbar(8, 450GB/s, 1us, gpus(sm=90))", &[]), 7.0 * 2.0);
+    near(time("crossbar(8, 450GB/s, gpus(sm=90))", &[]), 7.0 * 3.4);
+    near(time("full_mesh(8, 48GB/s, gpus(gfx942))", &[]), 7.0 * 3.4);
+    near(time("islands(2, 4, 450GB/s, 50GB/s, gpus(sm=90))", &[]), 7.0 * 14.0);
+    near(time("crossbar(8, 450GB/s)", &["--assume", "sm=90", "--latency", "1us"]), 7.0);
+    near(time("crossbar(8, 450GB/s)", &["--latency", "1us"]), 7.0 * 2.0);
+}
+
+/// The words for GPUs, and what they refuse.
+#[test]
+fn wrong_words_for_gpus() {
+    for (text, code, at) in [
+        ("crossbar(8, gpus(sm=5))", "E0601", ":21\n"),
+        ("crossbar(8, gpus(sm=-90))", "E0601", ":21\n"),
+        ("crossbar(8, gpus(90))", "E0601", ":18\n"),
+        ("crossbar(8, gpus(gfx9))", "E0601", ":18\n"),
+        ("crossbar(8, gpus(hopper))", "E0601", ":18\n"),
+        ("crossbar(8, gpus())", "E0601", ":13\n"),
+        ("crossbar(8, gpus(sm=90, gfx942))", "E0601", ":13\n"),
+        ("crossbar(8, gpus(nvlinks=8))", "E0601", ":18\n"),
+        ("crossbar(8, gpus(sm=90), 1GB/s)", "E0601", ":26\n"),
+        ("crossbar(8, gpus(sm=90), gpus(sm=80))", "E0601", ":26\n"),
+        ("crossbar(8, sm=90)", "E0601", ":13\n"),
+        ("crossbar(8, gpus)", "E0101", ":13\n"),
+        ("gpus(sm=90)", "E0101", ":1\n"),
+    ] {
+        let call = roundelay(&["topo", text]).refused(2, code);
+        assert!(call.err.contains(at), "{text}: {}", call.err);
+        assert_eq!(call.err.matches("error[").count(), 1, "{text}: {}", call.err);
+    }
+    let links = "examples/topologies/dgx1.links";
+    for (topology, assume) in [
+        ("crossbar(8, gpus(sm=90))", "sm=90"),
+        ("crossbar(8)", "sm=90,nvlinks=8"),
+        ("crossbar(8)", "nvlinks=8"),
+        ("crossbar(8)", "hopper"),
+        (links, "sm=70,cube"),
+    ] {
+        roundelay(&["topo", topology, "--assume", assume]).refused(2, "E0608");
+    }
+    // A source has the same words, which its text keeps.
+    let source = b"#[topology(crossbar(nranks, 450GB/s, gpus(sm: 90)))]
+algorithm One() -> AllReduce { RingAllReduce() on (input, output); }\n";
+    let source = TempFile::new("gpus.coll", source);
+    let page = roundelay(&["emit", "coll", source.path()]).ends(0).out;
+    assert!(page.contains("gpus(sm=90)"), "{page}");
+    roundelay(&["check", source.path(), "-n", "4"]).ends(0);
+}
