@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
-use roundelay::select::costs_of;
+use roundelay::select::{Costs, GivenCosts};
 use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Machine, simulate};
@@ -49,15 +49,17 @@ pub(crate) fn predict(
     start: u64,
 ) {
     let nranks = schedule.nranks;
-    let costs = costs_of(topology.map(|topology| &**topology), nranks);
+    let costs = Costs::of(topology.map(|topology| &**topology), nranks, &GivenCosts::default());
     // Regions that lie side by side are one piece, as `simulate` has them.
     let joined = join(schedule);
-    let run = Machine::of_costs(&costs, topology, nranks)
-        .ok_or_else(|| format!("{nranks} ranks are too many"))
-        .and_then(|machine| {
-            let run = simulate(&joined, &machine, data.count, data.dtype, true);
-            run.map_err(|found| found[0].title.clone())
-        });
+    let machine = match topology {
+        Some(topology) => Some(Machine::of_costs(&costs, topology.clone())),
+        None => Machine::of_ports(&costs, nranks),
+    };
+    let run = machine.ok_or_else(|| format!("{nranks} ranks are too many")).and_then(|machine| {
+        let run = simulate(&joined, &machine, data.count, data.dtype, true);
+        run.map_err(|found| found[0].title.clone())
+    });
     match run {
         Ok(run) => {
             let timeline = run.timeline.unwrap_or_default();

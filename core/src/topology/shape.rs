@@ -150,7 +150,7 @@ impl Shape {
                 }
             };
             let (tiers, cuts) = (Vec::new(), Vec::new());
-            return Ok(Self { kind, sizes, tiers, cuts, machine: Some(machine) });
+            return Ok(Self { kind, sizes, tiers, gpus: None, cuts, machine: Some(machine) });
         }
         // Reports a number in place of a bandwidth or a latency.
         let no_unit = |what: String, size: &Size, quantity: &str, unit: &str| match size {
