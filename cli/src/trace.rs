@@ -17,8 +17,8 @@ use crate::streams::say;
 
 #[derive(Args)]
 pub(crate) struct TraceFlag {
-    /// Write a trace for Perfetto or chrome://tracing: calls, steps with line and peer, waits and bytes, with a row for
-    /// each stream of each rank, and the simulated run beside it
+    /// Write a trace for Perfetto and Chrome: calls, steps with line and peer, waits and bytes, with a row for each stream
+    /// of each rank, and the simulated run beside it
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<String>,
 }

@@ -34,6 +34,7 @@ pub fn now() -> u64 {
 
 /// The rows of a record, beside those of the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "ranks as processes, which not every system has")]
 pub(crate) enum RecordRows {
     /// A row for each stream of the schedule.
     Streams,
@@ -83,6 +84,7 @@ pub(crate) struct RecordedEvent {
 }
 
 #[derive(Clone, Copy)]
+#[allow(dead_code, reason = "some events are of ranks as processes, which not every system has")]
 pub(crate) enum Recorded {
     Call {
         failed: bool,
@@ -292,7 +294,7 @@ impl Arrows {
                 OpKind::Move => continue,
                 OpKind::Post => (false, event.begin),
                 // Within the event, as its end is a part of what follows.
-                OpKind::Wait => (true, (event.end - 1).max(event.begin)),
+                OpKind::Wait => (true, event.end.saturating_sub(1).max(event.begin)),
             };
             self.ends.push((event.call, op.arg, waits, at, track));
         }

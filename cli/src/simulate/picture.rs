@@ -32,7 +32,7 @@ pub(crate) struct PictureFlags {
     /// Write a page that steps through the rounds of the diagram, and zooms
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<String>,
-    /// Write a trace of the run for Perfetto or chrome://tracing: a row for each stream of each rank, and for its messages
+    /// Write a trace of the run for Perfetto and Chrome: a row for each stream of each rank, and for its messages
     #[arg(long, value_name = "FILE")]
     trace: Option<String>,
     /// Draw only these ranks: 0..8, 0..=7, or a list such as 0,2,4

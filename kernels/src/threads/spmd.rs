@@ -321,7 +321,7 @@ impl SpmdPlan {
         let call = RecordedCall { number: active.number, shape: 0, begin };
         let mut recorded =
             RecordedEffects { effects: &mut effects, code, recorder, call, first: 0 };
-        // SAFETY: as above.
+        // SAFETY: the caller's promise, and that of the other callers, as without a record.
         let done = unsafe { run_streams(code, all, &mut recorded) };
         let done = active.end(done);
         recorder.in_call(rank.index(), call, begin, Recorded::Call { failed: done.is_err() });
