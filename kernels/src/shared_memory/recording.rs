@@ -5,8 +5,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError, Weak};
 
 use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::DType;
@@ -31,7 +31,22 @@ pub(super) struct WorldRecord {
     recorder: OnceLock<Recorder>,
     /// Whether calls are recorded now.
     on: AtomicBool,
-    file: OnceLock<TraceFile>,
+    /// The name of the rank in the trace.
+    name: AtomicU32,
+    /// The file of the environment, and the process that writes it.
+    file: OnceLock<(TraceFile, u32)>,
+    kept: AtomicBool,
+}
+
+/// The records of worlds that may not be dropped before the process ends.
+static OPEN: Mutex<Vec<Weak<WorldRecord>>> = Mutex::new(Vec::new());
+
+/// Keeps the records of all worlds that were not dropped.
+extern "C" fn keep_all() {
+    let open = std::mem::take(&mut *OPEN.lock().unwrap_or_else(PoisonError::into_inner));
+    for record in open.iter().filter_map(Weak::upgrade) {
+        record.keep();
+    }
 }
 
 /// The record of a call under way, if it is recorded.
@@ -54,15 +69,32 @@ impl WorldRecord {
     }
 
     /// Records the calls for a file, if there is one.
-    pub(super) fn record_for(&self, rank: usize, file: Option<TraceFile>) {
-        if let Some(file) = file {
-            self.record(rank, true);
-            _ = self.file.set(file);
-        }
+    pub(super) fn record_for(self: &Arc<Self>, rank: usize, file: Option<TraceFile>) {
+        static AT_EXIT: Once = Once::new();
+        let Some(file) = file else { return };
+        self.record(rank, true);
+        _ = self.file.set((file, std::process::id()));
+        OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(self));
+        AT_EXIT.call_once(|| {
+            // SAFETY: the function takes nothing, does not unwind, and stays as long as this library does. Where it cannot
+            // be registered, only worlds that are dropped have traces.
+            _ = unsafe { libc::atexit(keep_all) };
+        });
     }
 
-    /// Takes the recorded calls of the rank with this name, as lines of a trace.
-    pub(super) fn trace(&self, name: RankId) -> String {
+    /// Makes the record of a rank.
+    pub(super) fn of(rank: u32) -> Self {
+        Self { name: AtomicU32::new(rank), ..Self::default() }
+    }
+
+    /// Sets the name of the rank in the trace.
+    pub(super) fn call(&self, name: RankId) {
+        self.name.store(name.0, Ordering::Relaxed);
+    }
+
+    /// Takes the recorded calls of the rank, as lines of a trace.
+    pub(super) fn trace(&self) -> String {
+        let name = RankId(self.name.load(Ordering::Relaxed));
         let mut text = TraceText::default();
         if let Some(recorder) = self.recorder.get() {
             recorder.write(&mut text, None, name);
@@ -94,10 +126,12 @@ impl WorldRecord {
         Recording(self.recorder.get().map(|recorder| (recorder, recorded(recorder))))
     }
 
-    /// Adds the record of the rank with this name to the file of the environment.
-    pub(super) fn keep(&self, name: RankId) {
-        if let Some(file) = self.file.get()
-            && let Err(error) = file.add(&self.trace(name))
+    /// Adds the record to the file of the environment, once; not in a process that was forked off.
+    pub(super) fn keep(&self) {
+        if let Some((file, process)) = self.file.get()
+            && *process == std::process::id()
+            && !self.kept.swap(true, Ordering::Relaxed)
+            && let Err(error) = file.add(&self.trace())
         {
             file.tell(&error);
         }
@@ -148,7 +182,9 @@ impl TraceFile {
         /// Whether an earlier world of this process has begun the file.
         static BEGUN: AtomicBool = AtomicBool::new(false);
         let named = std::env::var_os(VARIABLE).filter(|name| !name.is_empty())?;
-        let file = Self { path: path(&named.to_string_lossy(), rank) };
+        // The program may change its working directory.
+        let path = path(&named.to_string_lossy(), rank);
+        let file = Self { path: std::path::absolute(&path).unwrap_or(path) };
         let own = named.to_string_lossy().contains("%r");
         let begins = !BEGUN.swap(true, Ordering::Relaxed) && (own || rank == 0);
         let tried = if begins { file.begin() } else { file.open().map(drop) };
@@ -209,7 +245,9 @@ impl TraceFile {
     /// Tells that there is no trace.
     fn tell(&self, error: &io::Error) {
         let (path, code) = (self.path.display(), ErrorCode::Unwritable.as_str());
-        eprintln!(
+        // A process may have closed its standard error.
+        _ = writeln!(
+            io::stderr(),
             "roundelay: the trace `{path}` of {VARIABLE} cannot be written, and the job goes on without it: {error} [{code}]"
         );
     }

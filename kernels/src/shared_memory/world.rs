@@ -56,7 +56,7 @@ pub struct World {
     pub(super) local: Mutex<LocalState>,
     pub(super) heap: Mutex<Heap>,
     pub(super) fault: Faults,
-    pub(super) record: WorldRecord,
+    pub(super) record: Arc<WorldRecord>,
     pub(super) mail: Mail,
     /// This rank's ends of the rings for messages of calls.
     pub(super) parcels: Mutex<Parcels>,
@@ -255,7 +255,7 @@ impl World {
     /// Takes the recorded calls of this rank, as lines of a trace.
     #[doc(hidden)]
     pub fn trace(&self) -> String {
-        self.record.trace(self.named(self.rank))
+        self.record.trace()
     }
 
     /// Makes all ranks of a world in this process, for tests whose threads call for the ranks.
@@ -313,7 +313,7 @@ impl World {
         Self {
             heap: Mutex::new(Heap::new(arena.layout.heap)),
             fault: Faults::new(),
-            record: WorldRecord::default(),
+            record: Arc::new(WorldRecord::of(rank)),
             mail: Mail::new(n),
             parcels: Mutex::new(Parcels::new(n)),
             names: (0..n as u32).map(RankId).collect(),
@@ -386,6 +386,7 @@ impl World {
     pub(crate) fn call_ranks(&mut self, names: impl IntoIterator<Item = u32>) {
         self.names = names.into_iter().map(RankId).collect();
         assert_eq!(self.names.len(), self.shared.nranks(), "each rank has a name");
+        self.record.call(self.named(self.rank));
         self.shared.introduce(self.rank, std::process::id(), self.named(self.rank));
     }
 
@@ -474,7 +475,7 @@ impl Drop for World {
     fn drop(&mut self) {
         if self.shared.arena.is_here() {
             self.shared.leave(self.rank, std::thread::panicking());
-            self.record.keep(self.named(self.rank));
+            self.record.keep();
             if self.keeps_ways {
                 // A world without the file measures anew, so a file that cannot be written costs only time.
                 _ = self.keep_ways();
