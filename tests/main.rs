@@ -15,6 +15,7 @@ mod frontends;
 mod goal;
 mod golden;
 mod hardware;
+mod machines;
 mod modules;
 mod mpi;
 mod mscclpp;

@@ -52,6 +52,38 @@ fn machines_reach_their_bound() {
     }
 }
 
+/// GPUs of a machine: trees take the NVLinks alone, as every runtime does, and reach their bound.
+#[test]
+fn trees_of_a_machine_take_its_nvlinks() {
+    let file = ["tests/topo/azure-ndv4-8a100-vm.xml", "--assume", "sm=90,nvlinks=18"];
+    let machines = ["dgx-h100", "dgx-1", "mi300x"].map(|name| format!("machine(\"{name}\")"));
+    let named = machines.iter().map(|text| vec![text.as_str()]);
+    for topology in named.chain([file.to_vec()]) {
+        for collective in ["AllReduce", "AllGather"] {
+            let call = ["synthesize", collective, "--bytes", "1GiB", "--format", "json"];
+            let json = roundelay(&[&call[..], &["--topology"], &topology].concat()).ends(0).json();
+            let page = json["page"].as_str().unwrap();
+            let reached = json["simulated"]["share_of_the_bound"].as_f64().unwrap();
+            assert!((0.99..=1.0).contains(&reached), "{topology:?}: {reached}: {page}");
+            assert!(!page.contains("PCI"), "{page}");
+        }
+    }
+}
+
+/// A line about the library's fastest algorithm where no page is faster, and none where the page is.
+#[test]
+fn an_algorithm_of_the_library_that_is_as_fast_is_named() {
+    let of = |topology: &str| page(&["AllReduce", "--topology", topology, "--bytes", "64M"]);
+    let even = of("machine(\"dgx-h100\")");
+    assert!(
+        even.contains("of the library is as fast as this page: it takes 316.722 us."),
+        "{even}"
+    );
+    assert!(even.contains("--topology 'machine(\"dgx-h100\")'`"), "{even}");
+    let odd = of("full_mesh(6) without (0, 1) without (2, 3)");
+    assert!(!odd.contains("of the library"), "{odd}");
+}
+
 /// Links in one direction alone: an AllReduce goes up other trees than it comes down.
 #[test]
 fn an_all_reduce_over_links_of_one_direction_has_other_trees_up_than_down() {

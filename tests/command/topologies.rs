@@ -17,6 +17,31 @@ fn a_text_is_described() {
     assert!(call.out.contains("NVB 25"), "{}", call.out);
 }
 
+/// Machines that have a name, from the list to the file of one.
+#[test]
+fn named_machines() {
+    let list = roundelay(&["topo"]).ends(0).out;
+    assert!(list.contains("gb200-nvl72") && list.contains("full_mesh(ranks"), "{list}");
+    let json = roundelay(&["topo", "--format", "json"]).ends(0).json();
+    assert_eq!(json["machines"].as_array().unwrap().len(), 7);
+    roundelay(&["topo", "--format", "svg"]).refused(2, "E0501");
+    let xml = roundelay(&["topo", "machine(\"dgx-a100\")", "--format", "xml"]).ends(0).out;
+    let file = TempFile::new("a100.xml", xml.as_bytes());
+    let figures = |topology: &str| {
+        let of = ["simulate", "RingAllReduce", "--bytes", "16M", "--format", "json", "--topology"];
+        let json = roundelay(&[&of[..], &[topology]].concat()).ends(0).json();
+        json["seconds"].as_f64().unwrap_or_else(|| panic!("{json}"))
+    };
+    assert_eq!(figures("machine(\"dgx-a100\")").to_bits(), figures(file.path()).to_bits());
+    let call = roundelay(&["topo", "machine(\"dgx-h10\")"]).refused(2, "E0101");
+    assert!(call.err.contains("did you mean `\"dgx-h100\"`?"), "{}", call.err);
+    let call = roundelay(&["topo", "dgx-1"]).refused(2, "E0101");
+    assert!(call.err.contains("write `machine(\"dgx-1\")`"), "{}", call.err);
+    let two = ["--topology", "machine(\"dgx-a100\", 2)"];
+    let call = roundelay(&[&["check", "HierarchicalAllReduce"], &two[..]].concat()).ends(0);
+    assert!(call.out.contains("for groups = the 2 islands of the topology,"), "{}", call.out);
+}
+
 #[test]
 fn json_holds_the_graph() {
     let json = roundelay(&["topo", CUT, "--format", "json"]).ends(0).json();

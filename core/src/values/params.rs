@@ -88,7 +88,9 @@ impl ParamValue {
             ParamTy::Trees => trees(text).map(Self::Trees).ok_or_else(bad),
             ParamTy::Groups => match (text.trim(), call(text)) {
                 ("balanced", _) => Ok(Self::Groups(Groups::balanced())),
-                ("natural", _) => Ok(Self::Groups(Groups::natural(given))),
+                ("natural", _) | (_, Some(("natural", ""))) => {
+                    Ok(Self::Groups(Groups::natural(given)))
+                }
                 (_, Some(("islands", t))) => Ok(Self::Groups(Groups::islands(topology(t)?))),
                 (_, Some(("rails", t))) => Ok(Self::Groups(Groups::rails(topology(t)?))),
                 (_, Some((form, list))) => groups(form, list).map(Self::Groups).ok_or_else(bad),

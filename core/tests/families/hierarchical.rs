@@ -1,5 +1,9 @@
 //! Two levels: the traffic between islands is read from the schedules, for any groups; and composition nests.
 
+use std::sync::Arc;
+
+use roundelay_core::diagnostics::Code;
+use roundelay_core::layout::Algorithm as _;
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{OpKind, Schedule};
 
@@ -71,6 +75,30 @@ fn the_traffic_between_islands() {
     }
 }
 
+/// On a topology of several islands these are the groups, unless others are set; they have one size.
+#[test]
+fn groups_are_the_islands_of_the_topology() {
+    let colors: Vec<i64> = (0..16).map(|rank| rank / 8).collect();
+    let placed = |topology: &str, set: &[(&str, &str)]| {
+        let mut placed = algorithm(HIERARCHICAL, REGULAR[0], set);
+        placed.place_on(Arc::new(topology.parse().expect("a topology")));
+        placed
+    };
+    let eighth = Rat::new(1, 8).expect("a fraction");
+    for topology in ["islands(2, 8)", r#"machine("mi300x", 2)"#] {
+        let own = schedule(&placed(topology, &[]), 16);
+        assert!(across(&own, &colors).iter().all(|(taken, _)| *taken == eighth), "{topology}");
+        let set = schedule(&placed(topology, &[("groups", "balanced")]), 16);
+        assert!(across(&set, &colors).iter().all(|(taken, _)| *taken > eighth), "{topology}");
+    }
+    let one = schedule(&placed("full_mesh(16)", &[]), 16);
+    let balanced = schedule(&algorithm(HIERARCHICAL, REGULAR[0], &[]), 16);
+    assert_eq!(across(&one, &colors), across(&balanced, &colors));
+    let uneven = placed("groups([9, 7])", &[]).schedule(16).expect_err("no rails");
+    assert_eq!(uneven[0].code, Code::RankCountRefused);
+    assert!(uneven[0].title.contains("set groups=balanced"), "{}", uneven[0].title);
+}
+
 /// Members of a group need not be neighbors, nor stand in order of rank.
 #[test]
 fn any_groups_of_one_size() {
@@ -103,7 +131,9 @@ fn islands_of_several_sizes_are_refused() {
         let uneven = algorithm(HIERARCHICAL, name, &[("groups", "sizes(3,2)")]);
         let found = roundelay_core::prove_source(&uneven, 5).expect_err("no rails");
         assert!(
-            found.iter().all(|f| f.code.refuses() && f.title.contains("takes any")),
+            found
+                .iter()
+                .all(|f| f.code.refuses() && f.title.contains("islands must have one size")),
             "{found:#?}"
         );
     }

@@ -5,6 +5,7 @@ mod dumps;
 mod files;
 mod fuzz;
 mod generations;
+mod machines;
 mod matrix;
 mod partial;
 mod routes;

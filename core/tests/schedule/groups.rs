@@ -108,6 +108,23 @@ fn balanced_groups_are_nearly_as_many_as_they_are_large() {
     }
 }
 
+/// Islands where there are several, and else groups of one size.
+#[test]
+fn natural_groups_are_those_of_the_topology() {
+    for (topology, n, groups) in [
+        (None, 8, "balanced"),
+        (Some("full_mesh(8)"), 8, "balanced"),
+        (Some("islands(2, 3)"), 6, "islands(topology)"),
+        (Some("islands(2, 3)"), 4, "islands(topology)"),
+        (Some("groups([5, 3])"), 8, "islands(topology)"),
+        (Some(r#"machine("dgx-1", 2)"#), 16, "islands(topology)"),
+    ] {
+        for natural in ["natural", "natural()"] {
+            assert_eq!(members(natural, topology, n), members(groups, topology, n), "{topology:?}");
+        }
+    }
+}
+
 #[test]
 fn islands_end_where_the_network_begins() {
     let halves: &[Vec<u32>] = &[vec![0, 1, 2], vec![3, 4, 5]];

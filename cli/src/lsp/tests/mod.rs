@@ -345,6 +345,13 @@ fn parts_are_listed_folded_completed_and_formatted() {
     for member in ["TxAck", "RxDataSignal", "block", "output", "rank"] {
         assert!(members.iter().any(|known| known == member), "{member} in {members:?}");
     }
+    for given in ["\"\"", "\"dgx"] {
+        let text = RING.replacen("for round", &format!("let m = machine({given}); for round"), 1);
+        client.change(&text);
+        let at = client.at("textDocument/completion", &text, "machine(\"", &json!({})).unwrap();
+        assert_eq!(at[0]["textEdit"]["newText"], "\"dgx-h100\"", "{at}");
+        assert!(labels(at).contains(&"mi300x".to_owned()));
+    }
     let text = format!("#[{RING}");
     client.change(&text);
     let asked =

@@ -3,18 +3,49 @@
 //! Network card r of each machine hangs on the switch of rail r, and each rail carries to the other rails what its cards
 //! send, as the spines of a fat tree that never block.
 
+use super::assume::{self, Assumption, Completed};
+use super::machines::NamedMachine;
+use super::{System, graph, tree};
 use crate::rational::Rat;
 use crate::topology::draft::{Draft, FASTEST};
+use crate::topology::file::File;
 use crate::topology::{Link, LinkKind, NodeId, NodeKind, Problem, Topology};
+
+impl NamedMachine {
+    /// Returns `count` of these machines, without the links between some pairs of ranks, as a topology file describes
+    /// one of them.
+    ///
+    /// # Errors
+    /// E0601 for too many ranks, E0602 for a cut of a link that does not exist, E0603 where the cuts separate ranks.
+    pub fn system(&self, name: &str, count: u32, cuts: &[(i64, i64)]) -> Result<System, Problem> {
+        let file = File { name, text: "" };
+        let mut root = tree::of(self);
+        assume::complete(file, &mut root, Some(Assumption::of_links(self.links)))?;
+        let one = graph::system(name, file, root, Completed::default())?;
+        let mut draft = draft(name, &one.topology, count, self.ports())?;
+        for (a, b) in cuts {
+            draft.cut(*a, *b)?;
+        }
+        let mut topology = draft.build()?;
+        topology.gpus = one.topology.gpus;
+        let product = self.product;
+        let mut notes = vec![format!(
+            "{product}, of published facts; a list of all machines names their documents"
+        )];
+        if count > 1 {
+            notes.push(
+                "rail r joins network card r of all machines, and carries to the other rails what its cards send"
+                    .to_owned(),
+            );
+        }
+        let ranks = topology.ranks().map(|rank| rank.0).collect();
+        Ok(System { topology, ranks, notes, ..one })
+    }
+}
 
 /// Returns the draft of `count` machines; cards whose numbers are equal modulo `rails` share a rail. One machine alone
 /// is as it is.
-pub(super) fn draft(
-    name: &str,
-    machine: &Topology,
-    count: u32,
-    rails: u32,
-) -> Result<Draft, Problem> {
+fn draft(name: &str, machine: &Topology, count: u32, rails: u32) -> Result<Draft, Problem> {
     let (nodes, ranks) = (machine.nodes(), machine.nranks());
     let mut draft = Draft::new(name, u64::from(ranks) * u64::from(count), false)?;
     let joined = count > 1;

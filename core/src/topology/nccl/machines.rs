@@ -1,11 +1,7 @@
 //! Machines that have a name: their GPUs, links, network cards and PCI from published facts, from which a tree is made
 //! as NCCL writes it for such a machine.
 
-use super::assume::{self, Assumption, Completed};
 use super::joined::Links;
-use super::{System, graph, hosts, tree};
-use crate::topology::Problem;
-use crate::topology::file::File;
 
 /// A machine that has a name in texts such as `machine("dgx-h100", 2)`.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -228,37 +224,7 @@ impl NamedMachine {
     }
 
     /// The network cards of a host.
-    const fn ports(&self) -> u32 {
+    pub(super) const fn ports(&self) -> u32 {
         self.cpus * if self.switches == 0 { 1 } else { self.switches } * self.pairs
-    }
-
-    /// Returns `count` of these machines, without the links between some pairs of ranks, as a topology file describes
-    /// one of them.
-    ///
-    /// # Errors
-    /// E0601 for too many ranks, E0602 for a cut of a link that does not exist, E0603 where the cuts separate ranks.
-    pub fn system(&self, name: &str, count: u32, cuts: &[(i64, i64)]) -> Result<System, Problem> {
-        let file = File { name, text: "" };
-        let mut root = tree::of(self);
-        assume::complete(file, &mut root, Some(Assumption::of_links(self.links)))?;
-        let one = graph::system(name, file, root, Completed::default())?;
-        let mut draft = hosts::draft(name, &one.topology, count, self.ports())?;
-        for (a, b) in cuts {
-            draft.cut(*a, *b)?;
-        }
-        let mut topology = draft.build()?;
-        topology.gpus = one.topology.gpus;
-        let product = self.product;
-        let mut notes = vec![format!(
-            "{product}, of published facts; a list of all machines names their documents"
-        )];
-        if count > 1 {
-            notes.push(
-                "rail r joins network card r of all machines, and carries to the other rails what its cards send"
-                    .to_owned(),
-            );
-        }
-        let ranks = topology.ranks().map(|rank| rank.0).collect();
-        Ok(System { topology, ranks, notes, ..one })
     }
 }
