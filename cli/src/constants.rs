@@ -7,7 +7,7 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::topology::Topology;
 use serde::Serialize;
 
-use crate::report::Failure;
+use crate::report::{Failure, within_a_page};
 use crate::streams::{self, say};
 use crate::values::{rate as rate_value, time as time_value};
 
@@ -47,7 +47,7 @@ pub(crate) struct CostFlags {
 /// The constants of a prediction.
 pub(crate) struct Constants {
     pub(crate) costs: Costs,
-    /// What makes the prediction doubtful, and the remedy.
+    /// The doubt about the prediction, and the remedy.
     note: Option<String>,
 }
 
@@ -135,7 +135,7 @@ impl Constants {
     /// Says the note, if there is one.
     pub(crate) fn tell(&self) {
         if let Some(note) = &self.note {
-            say(format!("note: {note}"));
+            say(within_a_page(&format!("note: {note}"), 4));
         }
     }
 

@@ -110,12 +110,12 @@ fn a_rank_that_was_set_is_called_so() {
 fn constants_are_called_by_whose_they_are() {
     let list = roundelay(&["list", "AllReduce", "--why"]).ends(0);
     let own =
-        "constants: those of the library, measured on one host; `--costs FILE` takes your own\n";
+        "constants: assumed, of the host engine on one machine; `--costs FILE` takes your own\n";
     assert!(list.out.contains(own), "{}", list.out);
     let list = roundelay(&["list", "AllReduce", "--why", "--topology", "full_mesh(4)"]).ends(0);
     assert!(list.out.contains(own), "{}", list.out);
     let json = roundelay(&["list", "AllReduce", "--why", "--format", "json"]).ends(0).json();
-    assert_eq!(json["constants"]["name"], "host.costs");
+    assert_eq!(json["constants"]["name"], "the host engine on one machine");
 }
 
 #[test]

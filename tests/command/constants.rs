@@ -40,11 +40,13 @@ fn a_run_has_one_time() {
             let ranked = why["ranked"].as_array().expect("a ranking");
             for row in [&ranked[0], &ranked[ranked.len() / 2], &ranked[ranked.len() - 1]] {
                 let name = row["algorithm"].as_str().expect("a name");
-                let found = json(&[&["simulate", name], &on[..]].concat());
+                // `list` and `select` count bytes.
+                let run = [&["simulate", name, "--dtype", "u8"], &on[..]].concat();
+                let found = json(&run);
                 assert_eq!(found["constants"], why["constants"], "{name} on {topology}");
                 let [one, other] = [&found, row].map(|of| seconds(&of["seconds"]));
                 assert!((one / other - 1.0).abs() < 1e-12, "{name} on {topology}: {one}, {other}");
-                let curve = json(&[&["simulate", name, "-n", "4,8"], &on[..]].concat());
+                let curve = json(&[&run[..], &["-n", "4,8"]].concat());
                 assert_eq!(curve["constants"], why["constants"], "{name} on {topology}");
                 assert_eq!(curve["algorithms"][0]["runs"][1]["seconds"], found["seconds"]);
                 compared += 1;
@@ -135,7 +137,7 @@ fn gpus_give_the_latency_that_the_text_does_not() {
     near(time("crossbar(8, 450GB/s, 1us, gpus(sm=90))", &[]), 7.0 * 2.0);
     near(time("crossbar(8, 450GB/s, gpus(sm=90))", &[]), 7.0 * 3.4);
     near(time("full_mesh(8, 48GB/s, gpus(gfx942))", &[]), 7.0 * 3.4);
-    near(time("islands(2, 4, 450GB/s, 50GB/s, gpus(sm=90))", &[]), 7.0 * 14.0);
+    near(time("groups([4, 4], 450GB/s, 50GB/s, gpus(sm=90))", &[]), 7.0 * 14.0);
     near(time("crossbar(8, 450GB/s)", &["--assume", "sm=90", "--latency", "1us"]), 7.0);
     near(time("crossbar(8, 450GB/s)", &["--latency", "1us"]), 7.0 * 2.0);
 }

@@ -315,6 +315,8 @@ fn curves_go_on_to_65536_ranks() {
         "1GiB",
         "--topology",
         topology,
+        "--costs",
+        "messages",
         "--format",
         "json",
     ]);

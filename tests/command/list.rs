@@ -287,7 +287,7 @@ fn calibrate_writes_constants_that_list_reads() {
     assert!(text.contains("# build: "), "{text}");
     assert!(text.contains("cores = 2\n") && text.contains("samples: R^2"), "{text}");
     let out = roundelay(&["list", "AllReduce", "--why", "--costs", file.path()]).ends(0).out;
-    assert!(out.contains("own.costs; 2 cores do the work of all ranks"), "{out}");
+    assert!(out.contains("own.costs\n2 cores do the work of all ranks"), "{out}");
     roundelay(&["calibrate", "--workers", "0"]).refused(2, "E0501");
     roundelay(&["calibrate", "--write", "no/such/folder/own.costs"]).refused(2, "E0508");
 }
