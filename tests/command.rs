@@ -30,6 +30,8 @@ mod executor;
 mod executor_found;
 #[path = "command/flags.rs"]
 mod flags;
+#[path = "command/habits.rs"]
+mod habits;
 #[path = "command/json.rs"]
 mod json;
 #[cfg(target_os = "linux")]

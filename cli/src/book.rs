@@ -5,7 +5,7 @@ use roundelay_core::diagnostics::Code;
 use tiny_http::{Header, Request, Response, Server, StatusCode};
 
 use crate::report::Failure;
-use crate::streams::{print, say};
+use crate::streams::{note, print};
 
 #[derive(Args)]
 pub(crate) struct BookFlags {
@@ -38,11 +38,11 @@ pub(crate) fn main(flags: &BookFlags) -> Result<bool, Failure> {
     let port = server.server_addr().to_ip().map_or(flags.port, |address| address.port());
     let address = format!("http://127.0.0.1:{port}/");
     print(&address);
-    say("the book is there until this command ends".to_owned());
+    note("the book is there until this command ends".to_owned());
     if flags.open
         && let Err(why) = open::that_detached(&address)
     {
-        say(format!("note: no browser was opened: {why}"));
+        note(format!("note: no browser was opened: {why}"));
     }
     for request in server.incoming_requests() {
         // A reader who has left gets no answer.

@@ -3,7 +3,9 @@
 use std::io::{IsTerminal as _, stderr};
 use std::time::{Duration, Instant};
 
-use crate::streams::{is_kept, say};
+use crate::report::took;
+use crate::stats::peak;
+use crate::streams::{is_kept, is_quiet, say};
 
 /// A check that takes longer is worth an optimized command.
 const SLOW: Duration = Duration::from_secs(5);
@@ -34,7 +36,7 @@ pub(crate) fn timed<T>(subcommand: &str, work: impl FnOnce() -> T) -> T {
     let begun = Instant::now();
     let done = work();
     let took = begun.elapsed();
-    if BUILD == "dev" && took > SLOW && stderr().is_terminal() && !is_kept() {
+    if BUILD == "dev" && took > SLOW && stderr().is_terminal() && !is_kept() && !is_quiet() {
         say(format!(
             "note: the dev build took {:.0} s; the optimized command is several times as fast: \
              cargo run --release -p roundelay-cli -- {subcommand} ...",
@@ -42,6 +44,18 @@ pub(crate) fn timed<T>(subcommand: &str, work: impl FnOnce() -> T) -> T {
         ));
     }
     done
+}
+
+/// Says which command this is, and what its work took.
+pub(crate) fn told(time: Duration) {
+    let memory = peak().map_or_else(String::new, |bytes| {
+        format!(", peak memory {:.1} MiB", bytes as f64 / f64::from(1 << 20))
+    });
+    say(format!(
+        "note: roundelay {}, {BUILD} build, took {}{memory}",
+        env!("CARGO_PKG_VERSION"),
+        took(time.as_secs_f64())
+    ));
 }
 
 fn advice(subcommand: &str) -> String {

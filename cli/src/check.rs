@@ -29,7 +29,8 @@ use crate::report::{
     Failure, Format, JsonDiagnostic, exit_code, print_all, refuse, took, within_a_page,
 };
 use crate::stats::Stats;
-use crate::streams::{print, print_json};
+use crate::streams::{is_verbose, print, print_json};
+use crate::tally::Tally;
 use crate::topology;
 use crate::values::{RankCounts, budget, promises, rank_counts, signals};
 
@@ -106,6 +107,9 @@ struct Checked {
     stats: Option<Stats>,
     #[serde(skip)]
     errors: Vec<Diagnostic>,
+    /// The time of the proof at each rank count, for `--verbose`.
+    #[serde(skip)]
+    each: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -120,23 +124,30 @@ pub(crate) fn main(mut flags: CheckFlags) -> u8 {
     interrupt::happened();
     let more = std::mem::take(&mut flags.more);
     let several = !more.is_empty();
+    let (begun, mut tally) = (Instant::now(), Tally::default());
     let mut worst = 0;
     for name in std::iter::once(flags.source.source.clone()).chain(more) {
         if several && flags.format == Format::Human {
             print(&format!("     \x1b[1mfile\x1b[0m {name}"));
         }
         flags.source.source = name;
-        worst = worst.max(exit_code(check(&flags)));
+        let before = tally.algorithms();
+        let code = exit_code(check(&flags, &mut tally));
+        tally.source(code, before);
+        worst = worst.max(code);
         if interrupt::happened() {
             return interrupt::ENDED;
         }
     }
+    if several && flags.format == Format::Human {
+        tally.print(begun.elapsed().as_secs_f64());
+    }
     worst
 }
 
-fn check(flags: &CheckFlags) -> Result<bool, Failure> {
+fn check(flags: &CheckFlags, tally: &mut Tally) -> Result<bool, Failure> {
     if msccl::is_program(&flags.source.source) {
-        return check_program(flags);
+        return check_program(flags, tally);
     }
     flags.msccl.absent()?;
     let source = read(&flags.source.source)?;
@@ -169,6 +180,9 @@ fn check(flags: &CheckFlags) -> Result<bool, Failure> {
     }
     let prove = |algorithm| prove_all(algorithm, flags, &source);
     let checked: Vec<Checked> = algorithms.iter().map(prove).collect();
+    for c in &checked {
+        tally.algorithm(c.ok, !c.refused.is_empty());
+    }
     let ok = checked.iter().all(|c| c.ok);
     match flags.format {
         Format::Human => {
@@ -192,7 +206,7 @@ fn check(flags: &CheckFlags) -> Result<bool, Failure> {
 }
 
 /// Checks a program for MSCCL, whose file contains the values that most flags set.
-fn check_program(flags: &CheckFlags) -> Result<bool, Failure> {
+fn check_program(flags: &CheckFlags, tally: &mut Tally) -> Result<bool, Failure> {
     let source = &flags.source;
     let given = [
         ("--nranks", flags.nranks.is_some()),
@@ -208,14 +222,16 @@ fn check_program(flags: &CheckFlags) -> Result<bool, Failure> {
         return Err(Failure::usage(Code::BadCall, title)
             .with_help("its ranks, blocks and signals stand in the file"));
     }
-    msccl::check(&msccl::MscclCheck {
+    let ok = msccl::check(&msccl::MscclCheck {
         path: &source.source,
         msccl: &flags.msccl,
         lints: &source.lints,
         deterministic: flags.deterministic,
         stats: flags.stats,
         format: flags.format,
-    })
+    })?;
+    tally.algorithm(ok, false);
+    Ok(ok)
 }
 
 /// Returns the counts that were asked for: by a flag, by the given machine, by an attribute, or else small ones.
@@ -276,6 +292,7 @@ fn prove_each(
         bounds: Vec::new(),
         stats: None,
         errors: Vec::new(),
+        each: Vec::new(),
     };
     let mut slips = CountErrors::default();
     let mut held = Vec::new();
@@ -286,6 +303,7 @@ fn prove_each(
         let known = if every.is_proved() { format!("{}; ", every.line()) } else { String::new() };
         progress::about(format!("{} {known}{n} ranks", checked.name));
         let (mut first, mut refusal, mut wrong) = (None, None, false);
+        let (begun, before) = (Instant::now(), checked.ops);
         let at = algorithm.roots().each(n, roots::MOST_OPS, |root| {
             let with = algorithm.with_root(root);
             let Some(proved) = interrupt::until(|| prove_many(&with, n, flags.signals)) else {
@@ -323,6 +341,13 @@ fn prove_each(
             (Some(proved), _) => {
                 checked.proved.push(n);
                 held.push(at);
+                let how = match &proved {
+                    AnyProof::Direct(..) => "",
+                    AnyProof::Symmetric(_) => ", one rank for all by symmetry",
+                };
+                let (ops, spent) = (checked.ops - before, took(begun.elapsed().as_secs_f64()));
+                let plural = if n == 1 { "" } else { "s" };
+                checked.each.push(format!("{n} rank{plural}: {ops} ops in {spent}{how}"));
                 checked.certificates.push(Certificate::new(&proved, flags.signals));
                 if let AnyProof::Direct(proved, _) = &proved {
                     let optimum = algorithm.topology().and_then(|t| Optimum::new(proved, t));
@@ -387,6 +412,9 @@ fn print_human(checked: &Checked) {
             checked.ops,
             took(checked.seconds)
         ));
+        for line in checked.each.iter().filter(|_| is_verbose()) {
+            print(&format!("          {line}"));
+        }
         if let Some(every) = &checked.every_nranks {
             print(&within_a_page(&format!("          {}", every.line()), 14));
         }

@@ -1,6 +1,6 @@
 //! The command and its subcommands, as they are written.
 
-use clap::{Parser, Subcommand};
+use clap::{ColorChoice, Parser, Subcommand};
 
 use crate::check::CheckFlags;
 use crate::emit::EmitFlags;
@@ -38,9 +38,15 @@ The book is the folder book/ of the repository; book/src/tutorial/one_ring.md be
 #[command(name = "roundelay", version, max_term_width = 100)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Cli {
-    /// Show no progress of long work
-    #[arg(long, global = true)]
+    /// When to color what is printed: at a terminal (auto), always, or never
+    #[arg(long, global = true, value_name = "WHEN", value_enum)]
+    pub(crate) color: Option<ColorChoice>,
+    /// Print results, warnings and errors alone: no notes, progress or summaries
+    #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
+    /// Print more: what each result took, and constants that results depend on
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -51,7 +57,7 @@ pub(crate) enum Command {
     Check(CheckFlags),
     /// Predict a run on a topology: its time, the load of the links, and what the ranks wait for
     Simulate(Box<SimulateFlags>),
-    /// Print a source in canonical form, every comment kept
+    /// Write sources in canonical form, every comment kept; with --check, say how they differ from it
     Fmt(FmtFlags),
     /// Print an algorithm's source, or a form of it, such as its schedule, a kernel, or a file for MPI or MSCCL
     Emit(EmitFlags),

@@ -26,7 +26,7 @@ pub struct Output {
 /// assert!(checked.out.contains(r#""code": "E0"#), "{}", checked.out);
 /// ```
 pub fn output<A: Into<OsString>>(args: impl IntoIterator<Item = A>, input: &str) -> Output {
-    let args = args.into_iter().map(Into::into).collect();
-    let (code, kept) = keeping(input.to_owned(), || crate::command(args));
+    let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    let (code, kept) = keeping(input.to_owned(), || crate::command(&args));
     Output { code, out: kept.out, err: kept.err }
 }

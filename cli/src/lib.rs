@@ -20,9 +20,13 @@ mod called;
 mod calls;
 mod chart;
 mod check;
+mod color;
 mod command;
+#[cfg(not(target_family = "wasm"))]
+mod completion;
 mod constants;
 mod device;
+mod diff;
 mod emit;
 mod every;
 mod executor;
@@ -42,6 +46,8 @@ mod list;
 mod lsp;
 #[cfg(not(target_family = "wasm"))]
 mod machine;
+#[cfg(not(target_family = "wasm"))]
+mod man;
 mod markdown;
 mod memory;
 mod messages;
@@ -61,7 +67,6 @@ mod ranks;
 mod report;
 mod run;
 mod select;
-mod shell;
 mod signals;
 mod simulate;
 #[cfg(target_os = "linux")]
@@ -69,6 +74,8 @@ mod stack;
 mod stats;
 mod streams;
 mod synthesize;
+mod tally;
+mod texts;
 mod topo;
 mod topology;
 mod trace;
@@ -80,6 +87,7 @@ mod watch;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Instant;
 
 #[cfg(not(target_family = "wasm"))]
 use clap::CommandFactory as _;
@@ -87,6 +95,8 @@ use clap::Parser as _;
 use clap::error::ErrorKind;
 use command::{Cli, Command};
 use report::{Failure, exit_code};
+use roundelay_core::diagnostics::Code;
+use streams::Loudness;
 
 pub use function::{Output, output};
 
@@ -114,17 +124,19 @@ fn process() -> u8 {
     if let Some(code) = launch::become_rank().or_else(answer) {
         return code;
     }
-    command(called::args())
+    command(&called::args())
 }
 
 fn parsed(args: Vec<OsString>) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(std::iter::once("roundelay".into()).chain(args))
 }
 
-fn command(args: Vec<OsString>) -> u8 {
-    let call = match parsed(args) {
+fn command(args: &[OsString]) -> u8 {
+    let begun = Instant::now();
+    let call = match parsed(args.to_vec()) {
         Ok(call) => call,
         Err(error) => {
+            color::choose(color::asked(args));
             let text = error.render().ansi().to_string();
             return match error.kind() {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -139,25 +151,35 @@ fn command(args: Vec<OsString>) -> u8 {
             };
         }
     };
-    if call.quiet {
-        progress::be_quiet();
-    }
-    let outcome = match call.command {
-        #[cfg(not(target_family = "wasm"))]
-        Command::Machine(command) => return command.main(Cli::command()),
-        Command::Check(flags) => {
-            return progress::shown(|| built::timed("check", || check::main(flags)));
+    color::choose(call.color);
+    streams::speak(match (call.quiet, call.verbose) {
+        (false, false) => Loudness::Usual,
+        (true, false) => Loudness::Quiet,
+        (false, true) => Loudness::Verbose,
+        // One of them may stand before the subcommand, where clap sees no conflict.
+        (true, true) => {
+            let title = "--quiet does not go with --verbose";
+            let failure = Failure::usage(Code::BadCall, title);
+            return failure.with_help("leave out one of them").print();
         }
-        other => progress::shown(|| of_source(other)),
+    });
+    let code = match call.command {
+        #[cfg(not(target_family = "wasm"))]
+        Command::Machine(command) => command.main(Cli::command()),
+        Command::Check(flags) => progress::shown(|| built::timed("check", || check::main(flags))),
+        Command::Fmt(flags) => fmt::main(&flags),
+        other => exit_code(progress::shown(|| of_source(other))),
     };
-    exit_code(outcome)
+    if streams::is_verbose() {
+        built::told(begun.elapsed());
+    }
+    code
 }
 
 /// Runs a subcommand that reads sources, and runs none of them on this machine.
 fn of_source(command: Command) -> Result<bool, Failure> {
     match command {
         Command::Simulate(flags) => simulate::main(&flags),
-        Command::Fmt(flags) => fmt::main(&flags),
         Command::Emit(flags) => emit::main(&flags),
         Command::Signals(flags) => signals::main(&flags),
         Command::List(flags) => list::main(&flags),

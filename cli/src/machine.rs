@@ -5,15 +5,16 @@ use clap::Subcommand;
 use crate::bench::{self, BenchFlags};
 use crate::book::{self, BookFlags};
 use crate::calibrate::{self, CalibrateFlags};
+use crate::completion::{self, CompletionsFlags};
 use crate::executor::{self, ExecutorFlags};
 use crate::launch::{self, LaunchFlags};
 use crate::lsp;
+use crate::man::{self, ManFlags};
 use crate::mpirun::{self, MpirunFlags};
 use crate::progress;
 use crate::ps::{self, PsFlags};
 use crate::report::{Failure, exit_code};
 use crate::run::{self, RunFlags};
-use crate::shell::{self, CompletionsFlags, ManFlags};
 use crate::watch::{self, WatchFlags};
 
 #[derive(Subcommand)]
@@ -38,7 +39,7 @@ pub(crate) enum MachineCommand {
     Lsp,
     /// Check sources, and check them again whenever a file is saved
     Watch(Box<WatchFlags>),
-    /// Print what a shell needs to complete subcommands and flags
+    /// Print what a shell needs to complete subcommands, flags, and names of algorithms and files
     Completions(CompletionsFlags),
     /// Print the page of man for the command, or write those of all subcommands
     Man(ManFlags),
@@ -59,10 +60,10 @@ impl MachineCommand {
             Self::Lsp => lsp::main(),
             Self::Watch(flags) => watch::main(&flags),
             Self::Completions(flags) => {
-                shell::completions(&flags, whole);
+                completion::main(&flags, whole);
                 Ok(true)
             }
-            Self::Man(flags) => shell::man(&flags, whole),
+            Self::Man(flags) => man::man(&flags, whole),
         };
         exit_code(outcome)
     }

@@ -19,6 +19,9 @@ const SHARED: &[(&str, &str, &[&str])] = &[
     ("DataFlags", "Flags of an executor's data", &["dtype", "op", "seed", "ccl_buffer"]),
 ];
 
+/// The flags that every subcommand has.
+const GLOBAL: [&str; 5] = ["color", "help", "quiet", "verbose", "version"];
+
 /// Documents all subcommands of `root`, which is built.
 pub(crate) fn document(root: &Command) -> String {
     let mut commands = Vec::new();
@@ -79,7 +82,7 @@ fn section(name: &str, rows: &str) -> String {
 fn rows<'a>(args: impl Iterator<Item = &'a Arg>) -> String {
     let mut text = String::new();
     for arg in args {
-        if arg.is_hide_set() || ["help", "version", "quiet"].contains(&arg.get_id().as_str()) {
+        if arg.is_hide_set() || GLOBAL.contains(&arg.get_id().as_str()) {
             continue;
         }
         let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string);

@@ -6,6 +6,11 @@ use std::thread::{Builder, available_parallelism, scope};
 
 use crate::progress;
 
+/// Returns the number of cores of this process.
+pub(crate) fn cores() -> u32 {
+    available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+}
+
 /// Returns the results of `work` on all items, in their order; the progress tells how many of the items, of which `what`
 /// is the name, are done. The items are begun in order too, on as many threads as
 /// there are cores: on this one alone where the system has no others.
@@ -27,8 +32,7 @@ pub(crate) fn side_by_side<T: Sync, R: Send>(
         }
     };
     scope(|threads| {
-        let cores = available_parallelism().map_or(1, usize::from);
-        for _ in 1..cores.min(items.len()) {
+        for _ in 1..items.len().min(cores() as usize) {
             // A thread that does not start leaves its work to the others.
             _ = Builder::new().spawn_scoped(threads, worker);
         }

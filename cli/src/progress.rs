@@ -1,7 +1,6 @@
 //! The progress of long work: a line on standard error while it goes on, and only where that is a terminal.
 
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,16 +13,8 @@ use crate::streams;
 /// Between two pictures of the line.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Whether the caller wants no progress.
-static QUIET: AtomicBool = AtomicBool::new(false);
-
 /// The line, while work goes on, and the subject of the work, such as an algorithm and its ranks.
 static LINE: Mutex<Option<(ProgressBar, String)>> = Mutex::new(None);
-
-/// Draws nothing from now on.
-pub(crate) fn be_quiet() {
-    QUIET.store(true, Ordering::Relaxed);
-}
 
 /// Sets the subject of the work under way, which is shown before its stage.
 pub(crate) fn about(subject: String) {
@@ -53,7 +44,7 @@ fn apart(print: &mut dyn FnMut()) {
 /// long the work goes on. Work within such work has the same line.
 pub(crate) fn shown<T>(work: impl FnOnce() -> T) -> T {
     let terminal = ProgressDrawTarget::stderr();
-    let quiet = QUIET.load(Ordering::Relaxed) || terminal.is_hidden() || streams::is_kept();
+    let quiet = is_unwanted() || terminal.is_hidden();
     let mut line = LINE.lock().unwrap_or_else(PoisonError::into_inner);
     if quiet || line.is_some() {
         drop(line);
@@ -83,6 +74,11 @@ pub(crate) fn shown<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
+/// Whether the caller wants no progress.
+fn is_unwanted() -> bool {
+    streams::is_quiet() || streams::is_kept()
+}
+
 /// Returns the subject, its stage, and how far that is, such as `Ring, 8 ranks: replay, 6.1 of 10.5 M ops`.
 fn far(subject: &str, stage: &str, (parts, of): (usize, usize)) -> String {
     let mut text = subject.to_owned();
@@ -102,6 +98,9 @@ pub(crate) struct Bar(ProgressBar);
 
 impl Bar {
     pub(crate) fn new(steps: usize) -> Self {
+        if is_unwanted() {
+            return Self(ProgressBar::hidden());
+        }
         let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg}");
         Self(ProgressBar::new(steps as u64).with_style(style.expect("a template")))
     }

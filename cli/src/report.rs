@@ -14,7 +14,7 @@ use roundelay_core::syntax::Source;
 use roundelay_core::topology::Problem;
 use serde::Serialize;
 
-use crate::streams::{print_json, say};
+use crate::streams::{note, print_json, say};
 
 /// Returns the exit code of a command that reported its result, or failed: then the failure is printed here.
 pub(crate) fn exit_code(outcome: Result<bool, Failure>) -> u8 {
@@ -257,7 +257,7 @@ pub(crate) fn refuse<J: Serialize>(
                 0 => counted(errors, "error"),
                 n => format!("{} and {}", counted(errors, "error"), counted(n, "warning")),
             };
-            say(format!("\x1b[1;91merror\x1b[0m\x1b[1m: {found} in {}\x1b[0m", source.name()));
+            note(format!("\x1b[1;91merror\x1b[0m\x1b[1m: {found} in {}\x1b[0m", source.name()));
         }
         Format::Json => {
             let all = diagnostics.iter().map(|d| JsonDiagnostic::new(d, source)).collect();
@@ -267,10 +267,12 @@ pub(crate) fn refuse<J: Serialize>(
     Failure::Program
 }
 
-/// Breaks a line of a report into lines of at most a hundred columns, the width of the book's pages: between words, and
-/// all but the first indented by `indent`.
+/// The columns of a report: the width of the book's pages.
+pub(crate) const WIDEST: usize = 100;
+
+/// Breaks a line of a report into lines of at most [`WIDEST`] columns: between words, and all but the first indented by
+/// `indent`.
 pub(crate) fn within_a_page(line: &str, indent: usize) -> String {
-    const WIDEST: usize = 100;
     let mut shown = String::new();
     let mut width = 0;
     for word in line.split_inclusive(' ') {
@@ -319,4 +321,10 @@ mod tests {
         assert_eq!(shown.split_whitespace().count(), 31);
         assert_eq!(within_a_page("  as it was", 4), "  as it was");
     }
+}
+
+/// Returns an argument as it is typed in a shell.
+pub(crate) fn quoted(text: &str) -> String {
+    let quote = if text.contains('"') { '\'' } else { '"' };
+    format!("{quote}{text}{quote}")
 }

@@ -52,7 +52,7 @@ impl Stats {
 }
 
 /// Returns the most memory that this process has held at once.
-fn peak() -> Option<u64> {
+pub(crate) fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)

@@ -24,8 +24,21 @@ thread_local! {
     static STREAMS: RefCell<Streams> = RefCell::default();
 }
 
+/// How much a command says beside its results, warnings and errors.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Loudness {
+    /// Nothing.
+    Quiet,
+    /// Notes, progress and summaries.
+    #[default]
+    Usual,
+    /// The time of results, too, and constants that they depend on.
+    Verbose,
+}
+
 #[derive(Default)]
 struct Streams {
+    loudness: Loudness,
     /// The text of standard input, if it was read: it can be read once.
     typed: Option<String>,
     /// Whether standard output belongs to a file that was asked for as `-`.
@@ -49,7 +62,7 @@ fn with<R>(then: impl FnOnce(&mut Streams) -> R) -> R {
 pub(crate) fn keeping<R>(input: String, command: impl FnOnce() -> R) -> (R, Kept) {
     let kept = Some(Kept::default());
     let outer = with(|streams| {
-        std::mem::replace(streams, Streams { typed: Some(input), given_away: false, kept })
+        std::mem::replace(streams, Streams { typed: Some(input), kept, ..Streams::default() })
     });
     /// Restores the earlier streams, also after a panic.
     struct Back(Option<Streams>);
@@ -70,6 +83,19 @@ pub(crate) fn keeping<R>(input: String, command: impl FnOnce() -> R) -> (R, Kept
 /// Whether the command runs as a function of another program.
 pub(crate) fn is_kept() -> bool {
     with(|streams| streams.kept.is_some())
+}
+
+/// Says as much as this from now on.
+pub(crate) fn speak(loudness: Loudness) {
+    with(|streams| streams.loudness = loudness);
+}
+
+pub(crate) fn is_quiet() -> bool {
+    with(|streams| streams.loudness == Loudness::Quiet)
+}
+
+pub(crate) fn is_verbose() -> bool {
+    with(|streams| streams.loudness == Loudness::Verbose)
 }
 
 /// Returns the bytes of standard input, up to the limit of a source.
@@ -96,7 +122,7 @@ pub(crate) fn bytes(path: &str, largest: u64) -> io::Result<Option<Vec<u8>>> {
 
 /// Reads, and says after a second that it waits: opening or reading a pipe can take as long as its writer likes.
 fn patiently<T>(name: &str, read: impl FnOnce() -> T) -> T {
-    if is_kept() {
+    if is_kept() || is_quiet() {
         return read();
     }
     let name = name.to_owned();
@@ -149,6 +175,13 @@ pub(crate) fn print(text: &str) {
         say(text);
     } else {
         put(&format!("{text}\n"));
+    }
+}
+
+/// Prints a line of the report that no result depends on, such as a summary; a quiet command does not.
+pub(crate) fn remark(text: &str) {
+    if !is_quiet() {
+        print(text);
     }
 }
 
@@ -208,6 +241,13 @@ fn ended(error: &io::Error) -> ! {
     let title = format!("standard output cannot be written: {error}");
     say(problem_text(&Problem::new(Code::Unwritable, title), true));
     std::process::exit(2);
+}
+
+/// Says a note on standard error; a quiet command does not.
+pub(crate) fn note(text: impl Display) {
+    if !is_quiet() {
+        say(text);
+    }
 }
 
 /// Says a line on standard error. A closed pipe is no reason to fail twice.

@@ -12,7 +12,7 @@ use roundelay_core::topology::nccl::{Assumption, NamedMachine, System};
 
 use crate::flags::TopologyFlags;
 use crate::report::Failure;
-use crate::streams::{self, say};
+use crate::streams::{self, note};
 
 /// The largest size in bytes of a topology file.
 const LARGEST: u64 = 64 << 20;
@@ -48,7 +48,7 @@ pub(crate) fn read(text: &str, assume: Option<&str>) -> Result<Given, Failure> {
     let (given, is_sketch) = quietly(text, assume)?;
     for assumption in given.system.iter().flat_map(|system| &system.assumptions) {
         if is_sketch {
-            say(format!("note: {text}: assumed: {assumption}"));
+            note(format!("note: {text}: assumed: {assumption}"));
         }
     }
     Ok(given)

@@ -12,7 +12,7 @@ use roundelay_core::diagnostics::Code;
 use crate::check::{self, CheckFlags};
 use crate::progress;
 use crate::report::Failure;
-use crate::streams::say;
+use crate::streams::note;
 
 /// The time in which further changes belong to the same save.
 const SETTLED: Duration = Duration::from_millis(60);
@@ -44,7 +44,7 @@ pub(crate) fn main(flags: &WatchFlags) -> Result<bool, Failure> {
     }
     loop {
         progress::shown(|| check::main(check.clone()));
-        say("watching: it is checked again when a file beside it is saved".to_owned());
+        note("watching: it is checked again when a file beside it is saved".to_owned());
         if !changed(&changes) {
             return Ok(true);
         }

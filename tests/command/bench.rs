@@ -30,10 +30,57 @@ fn of<'a>(report: &'a Value, key: &str) -> Vec<&'a Value> {
     results(report).iter().map(|row| &row[key]).collect()
 }
 
+/// However many algorithms, rank counts, types and ops there are.
+#[test]
+fn the_table_fits_a_page_and_nothing_stands_between_its_rows() {
+    let names = "RingAllReduce,RecursiveHalvingDoublingReduceScatter";
+    let call = bench(&[names, "-n", "2,4", "-b", "1K", "-d", "f32,i8", "-o", "sum,max"]).ends(0);
+    let widest = call.out.lines().map(|line| line.chars().count()).max();
+    assert!(widest.is_some_and(|widest| widest <= 100), "{}", call.out);
+    let lines: Vec<_> = call.out.lines().collect();
+    let is_row = |line: &&str| !line.starts_with('#');
+    let first = lines.iter().position(is_row).expect("a row");
+    let rows = lines[first..].iter().take_while(|line| is_row(line)).count();
+    assert_eq!(rows, 16);
+    assert_eq!(lines.iter().filter(|line| is_row(line)).count(), rows, "{}", call.out);
+    let head = lines[first - 2].split_whitespace().collect::<Vec<_>>();
+    for column in ["type", "redop", "nranks", "time", "#wrong", "algo"] {
+        assert!(head.contains(&column), "{column} is not in {head:?}");
+    }
+    // A column whose values are all equal is a line above the table.
+    let call = bench(&["RingAllReduce", "-n", "4", "-b", "1K", "-e", "2K", "-f", "2"]).ends(0);
+    assert!(call.out.contains("\n# AllReduce on 4 ranks, f32 sum\n"), "{}", call.out);
+    assert!(!call.out.contains("nranks  ") && !call.out.contains("redop"), "{}", call.out);
+    let quiet = bench(&["-q", "RingAllReduce", "-n", "4", "-b", "1K"]).ends(0);
+    assert_eq!(quiet.out.lines().count(), 4, "heads and a row:\n{}", quiet.out);
+    let dry = ["--device", "cuda", "--dry-run", "-n", "2,4", "-b", "1K", "-e", "1G", "-f", "1024"];
+    let call = roundelay(&[&["bench", "RingAllReduce"], &dry[..]].concat()).ends(0);
+    assert!(call.out.lines().all(|line| line.chars().count() <= 100), "{}", call.out);
+}
+
+#[test]
+fn a_plot_in_letters() {
+    let args = ["RingAllReduce,MeshAllReduce", "-n", "2", "-b", "1K", "-e", "4K", "-f", "2"];
+    let call = bench(&[&args[..], &["--plot"]].concat()).ends(0);
+    let (_, plot) = call.out.split_once("\nAllReduce on 2 ranks\n").expect("a plot");
+    assert!(plot.lines().all(|line| line.chars().count() <= 100), "{plot}");
+    for line in ["        A RingAllReduce", "        B MeshAllReduce", "        * limit"] {
+        assert!(plot.lines().any(|shown| shown == line), "`{line}` is not in\n{plot}");
+    }
+    let frame: String = plot.lines().filter(|line| line.contains('|')).collect();
+    assert!(frame.contains('A') && frame.contains("1|") || frame.contains('B'), "{plot}");
+    assert!(["1 KiB", "2 KiB", "4 KiB"].iter().all(|size| plot.contains(size)), "{plot}");
+    // One size is one point.
+    bench(&["RingAllReduce", "-n", "2", "-b", "1K", "--plot"]).ends(0);
+    bench(&["RingAllReduce", "-n", "2", "-b", "0", "--plot"]).ends(0);
+    bench(&["RingAllReduce", "-n", "2", "--plot", "--format", "json"]).refused(2, "E0507");
+}
+
 #[test]
 fn the_table_of_nccl_tests() {
-    let call =
-        bench(&["RingAllReduce,RingAllGather", "-n", "4", "-b", "1K", "-e", "4K", "-f", "2"]);
+    let sizes = ["-b", "1K", "-e", "4K", "-f", "2"];
+    let args = [&["-v", "RingAllReduce,RingAllGather", "-n", "4"], &sizes[..]].concat();
+    let call = bench(&args);
     let call = call.ends(0);
     let rows: Vec<Vec<&str>> = call
         .out
@@ -73,7 +120,8 @@ fn the_table_of_nccl_tests() {
     assert!(call.out.contains(&format!("# build: {build}")), "{}", call.out);
     let warnings = call.err.lines().filter(|line| line.contains("warning: this is the dev build"));
     assert_eq!(warnings.count(), said, "{}", call.err);
-    assert_eq!(call.err.lines().count(), said, "no progress bar where there is no terminal");
+    // A verbose command says at its end what it took.
+    assert_eq!(call.err.lines().count(), said + 1, "no progress bar where there is no terminal");
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub(super) struct Call {
 pub(crate) fn binary() -> Command {
     let mut command = Command::new(&*BINARY);
     command.current_dir(roundelay_tests::root());
+    // As cargo may run in colors, and the command with it.
+    command.env_remove("CARGO_TERM_COLOR");
     command
 }
 

@@ -179,9 +179,14 @@ fn wrong_calls_are_told_as_other_errors_are() {
            = note: usage: roundelay run <SOURCE>\n  = help: `roundelay run --help` says more\n",
     );
     told(
-        &["fmt", "a.coll", "--write", "--check"],
-        "error[E0507]: --write does not go with --check\n  \
-           = note: usage: roundelay fmt --write <SOURCES>...\n  = help: `roundelay fmt --help` says more\n",
+        &["-q", "fmt", "a.coll", "-v"],
+        "error[E0507]: --quiet does not go with --verbose\n  = help: leave out one of them\n",
+    );
+    told(
+        &["bench", "A", "--contest", "-b", "1K"],
+        "error[E0507]: --contest does not go with --minbytes\n  \
+           = note: usage: roundelay bench --contest <ALGORITHM|FILE>...\n  \
+           = help: `roundelay bench --help` says more\n",
     );
     told(
         &["bench", "A", "-b", "-1"],

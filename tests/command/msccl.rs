@@ -150,7 +150,7 @@ fn a_program_is_timed() {
     assert_eq!([of(1, "nranks"), of(1, "count")], [Some(2), Some(250)]);
     assert_eq!(json["config"]["nranks"], serde_json::json!([4, 2]));
     // 83 floats.
-    let call = time(&["tests/mscclpp/two-rank-allreduce.json", "-b", "332"]).ends(0);
+    let call = time(&["tests/mscclpp/two-rank-allreduce.json", "-b", "332", "-v"]).ends(0);
     let told =
         "# AllReduce on 2 ranks: counts are rounded down to multiples of 2, as it takes no others";
     assert!(call.out.contains(told), "{}", call.out);

@@ -1,6 +1,6 @@
 //! Files that commands write beside their reports, and their output for shells and `man`.
 
-use super::call::{TempFile, roundelay};
+use super::call::{TempFile, binary, roundelay};
 
 const MESH: &str = "full_mesh(4, 25GB/s, 2us)";
 
@@ -61,19 +61,135 @@ fn what_fmt_writes_is_named() {
         "one.coll",
         b"algorithm One() -> AllReduce { copy(local.input, local.output); }",
     );
-    let call = roundelay(&["fmt", "--write", file.path()]).ends(0);
+    let call = roundelay(&["fmt", file.path()]).ends(0);
     assert!(call.err.contains("wrote "), "{}", call.err);
-    let call = roundelay(&["fmt", "--write", file.path()]).ends(0);
+    let call = roundelay(&["fmt", file.path()]).ends(0);
     assert_eq!(call.err, "", "nothing was left to change");
+    let call = roundelay(&["fmt", "-v", file.path()]).ends(0);
+    assert!(call.err.starts_with(&format!("unchanged {}\n", file.path())), "{}", call.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn fmt_keeps_links_and_permissions() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let file = TempFile::new("one.coll", b"algorithm One() -> AllReduce { }");
+    std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o640)).unwrap();
+    let link = file.folder().join("link.coll");
+    symlink(file.path(), &link).expect("a link");
+    roundelay(&["fmt", link.to_str().unwrap()]).ends(0);
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(std::fs::metadata(file.path()).unwrap().permissions().mode() & 0o777, 0o640);
+    let text = std::fs::read_to_string(file.path()).unwrap();
+    assert_eq!(text, "algorithm One() -> AllReduce {\n}\n");
+    assert_eq!(std::fs::read_dir(file.folder()).unwrap().count(), 2, "nothing lies beside them");
+}
+
+#[test]
+fn emit_writes_the_file_of_o() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let emit = |args: &[&str], to: &str| roundelay(&[&["emit"], args, &["-o", to]].concat());
+    let printed = |args: &[&str]| roundelay(&[&["emit"], args].concat()).ends(0).out;
+
+    let steps = ["steps", "RingAllReduce", "-n", "3"];
+    let call = emit(&steps, &path("ring.txt")).ends(0);
+    assert_eq!((call.out, call.err), (String::new(), format!("    wrote {}\n", path("ring.txt"))));
+    assert_eq!(read("ring.txt"), printed(&steps));
+    assert_eq!(emit(&steps, "-").ends(0).out, printed(&steps));
+    // In a folder, each form has a name of its own.
+    for (form, name) in [
+        ("coll", "RingAllReduce.coll"),
+        ("rust", "RingAllReduce.rs"),
+        ("ast", "RingAllReduce.ast"),
+        ("program", "RingAllReduce.program"),
+        ("loops", "RingAllReduce_4.loops"),
+        ("cuda", "RingAllReduce_4.cu"),
+        ("mpi", "RingAllReduce_4.c"),
+        ("goal", "RingAllReduce_4.goal"),
+        ("msccl", "RingAllReduce_4.xml"),
+        ("mscclpp", "RingAllReduce_4.json"),
+    ] {
+        emit(&[form, "RingAllReduce"], &path("")).ends(0);
+        assert_eq!(read(name), printed(&[form, "RingAllReduce"]), "{form}");
+    }
+    // Several rank counts need a folder, which is made.
+    let several = ["schedule", "RingAllReduce", "-n", "2,3"];
+    emit(&several, &path("new/folder")).ends(0);
+    assert_eq!(
+        read("new/folder/RingAllReduce_2.schedule"),
+        printed(&["schedule", "RingAllReduce", "-n", "2"])
+    );
+    assert_eq!(
+        read("new/folder/RingAllReduce_3.schedule"),
+        printed(&["schedule", "RingAllReduce", "-n", "3"])
+    );
+    emit(&several, &path("ring.txt")).refused(2, "E0507");
+
+    emit(&steps, "no/such/folder/ring.txt").refused(2, "E0508");
+    emit(&["steps", "HalvingDoublingAllReduce", "-n", "3"], &path("none.txt")).refused(1, "E0205");
+    assert!(!folder.path().join("none.txt").exists(), "an error leaves no file");
+    // A source that is written over would be lost.
+    let source = TempFile::new(
+        "one.coll",
+        b"algorithm One() -> AllReduce { copy(local.input, local.output); }",
+    );
+    let beside = format!(
+        "{}/../{}/one.coll",
+        source.folder().display(),
+        source.folder().file_name().unwrap().to_str().unwrap()
+    );
+    emit(&["steps", source.path(), "-n", "1"], &beside).refused(2, "E0507");
+    assert!(std::fs::read_to_string(source.path()).unwrap().starts_with("algorithm One"));
 }
 
 #[test]
 fn shells_get_completions() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = roundelay(&["completions", shell]).ends(0).out;
-        for word in ["simulate", "topology", "nranks"] {
-            assert!(script.contains(word), "{word} is not in the script for {shell}");
-        }
+        let asks = format!("completions {shell} --at ");
+        assert!(script.contains(&asks), "the script for {shell} does not ask the command");
+    }
+    let ask = ["completions", "fish", "--at", "2", "--", "roundelay", "check", "RingAllRed"];
+    assert_eq!(roundelay(&ask).ends(0).out, "RingAllReduce\tAllReduce\n");
+}
+
+/// Runs the scripts in the shells that are there.
+#[cfg(unix)]
+#[test]
+fn shells_complete_names_of_algorithms() {
+    use std::process::Command;
+    let path = binary().get_program().to_owned();
+    let folder = std::path::Path::new(&path).parent().expect("a folder").to_owned();
+    let paths = std::env::var("PATH").unwrap_or_default();
+    let shells = [
+        (
+            "bash",
+            "source <(roundelay completions bash)
+             COMP_WORDS=(roundelay run -n 8 TwistedRingAllR) COMP_CWORD=4; _roundelay; echo \"${COMPREPLY[@]}\"
+             COMP_WORDS=(roundelay topo spine) COMP_CWORD=2; _roundelay; eval \"echo ${COMPREPLY[0]}\"",
+        ),
+        (
+            "fish",
+            "roundelay completions fish | source
+             complete -C 'roundelay run -n 8 TwistedRingAllR' | cut -f1
+             complete -C 'roundelay topo spine' | cut -f1",
+        ),
+    ];
+    for (shell, script) in shells {
+        let mut command = Command::new(shell);
+        command.args(["-c", script]).env("PATH", format!("{}:{paths}", folder.display()));
+        let Ok(output) = command.current_dir(roundelay_tests::root()).output() else {
+            println!("{shell} is not installed, so its script is not run");
+            continue;
+        };
+        let out = String::from_utf8_lossy(&output.stdout).replace('\\', "");
+        let [name, form] = out.lines().collect::<Vec<_>>()[..] else {
+            panic!("{shell}: {out}\n{}", String::from_utf8_lossy(&output.stderr))
+        };
+        assert_eq!(name, "TwistedRingAllReduce", "{shell}");
+        assert!(form.starts_with("spine_leaf(leaves, hosts, "), "{shell}: {form}");
     }
 }
 

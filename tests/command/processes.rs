@@ -20,7 +20,7 @@ fn bench(args: &[&str]) -> Call {
 #[test]
 fn the_columns_are_those_of_other_callers() {
     let args = ["RingAllReduce,RingAllGather", "-n", "2,4", "-b", "1K", "-e", "4K", "-f", "4"];
-    for more in [&[][..], &["--alloc"]] {
+    for more in [&["-v"][..], &["--alloc", "-v"]] {
         let call = bench(&[&args, more].concat()).ends(0);
         let rows: Vec<Vec<&str>> = call
             .out

@@ -69,7 +69,10 @@ fn standard_input_is_a_source() {
 #[test]
 fn several_sources_are_checked_one_after_the_other() {
     let (right, wrong) = ("RingAllReduce", "tests/wrong/E0301_deadlock.coll");
-    let check = |sources: &[&str]| roundelay(&[&["check", "-n", "3"], sources].concat());
+    let check = |sources: &[&str]| {
+        let ranks: &[&str] = if sources.contains(&"-n") { &[] } else { &["-n", "3"] };
+        roundelay(&[&["check"], ranks, sources].concat())
+    };
     let call = check(&[wrong, right]).ends(1);
     let lines: Vec<_> = call.out.lines().map(str::trim_start).collect();
     let begins = |words: &str| lines.iter().position(|line| line.starts_with(words));
@@ -85,6 +88,19 @@ fn several_sources_are_checked_one_after_the_other() {
     }
     check(&[right, "NcclRingAllReduce"]).ends(0);
     assert!(!check(&[right]).ends(0).out.contains("file"), "one needs no name");
+
+    let last = |call: &super::call::Call| {
+        let (line, _) =
+            call.out.lines().last().expect("a line").split_once(" in ").expect("a time");
+        line.to_owned()
+    };
+    assert_eq!(last(&check(&[right, "NcclRingAllReduce"])), "  checked 2 files: 2 proved");
+    let call = check(&[wrong, "none.coll", right, "HalvingDoublingAllReduce", "-n", "2..=4"]);
+    assert_eq!(
+        last(&call.ends(2)),
+        "  checked 4 files, 1 of them wrong or missing: 2 proved, 1 of them not for all rank counts \
+         asked for, 1 failed"
+    );
 
     let call = check(&[wrong, right, "--format", "json"]).ends(1);
     let objects = serde_json::Deserializer::from_str(&call.out).into_iter::<serde_json::Value>();
@@ -107,16 +123,26 @@ fn fmt_keeps_comments_and_settles() {
     let file = TempFile::new("star.coll", STAR.as_bytes());
     let call = roundelay(&["fmt", "--check", file.path()]).ends(1);
     assert!(call.out.contains("star.coll"), "{}", call.out);
-    roundelay(&["fmt", "--write", file.path()]).ends(0);
-    assert_eq!(std::fs::read_to_string(file.path()).unwrap(), once);
-    roundelay(&["fmt", "--check", file.path()]).ends(0);
+    assert_eq!(std::fs::read_to_string(file.path()).unwrap(), STAR, "a check writes nothing");
+    assert!(call.out.contains("star.coll:4:\n // before\n"), "{}", call.out);
+    assert!(call.out.contains("\n-    else { let d"), "{}", call.out);
+    assert!(call.out.contains("\n+    } else {\n"), "{}", call.out);
+    let call = roundelay(&["fmt", file.path()]).ends(0);
+    assert_eq!((&*call.out, std::fs::read_to_string(file.path()).unwrap()), ("", once));
+    assert_eq!(roundelay(&["fmt", "--check", file.path()]).ends(0).out, "");
 }
 
 #[test]
 fn fmt_leaves_a_file_that_does_not_parse() {
     let file = TempFile::new("broken.coll", b"algorithm A( {\n");
-    roundelay(&["fmt", "--write", file.path()]).refused(1, "E000");
+    let star = TempFile::new("star.coll", STAR.as_bytes());
+    roundelay(&["fmt", file.path(), star.path()]).refused(1, "E000");
     assert_eq!(std::fs::read(file.path()).unwrap(), b"algorithm A( {\n");
+    let other = std::fs::read_to_string(star.path()).unwrap();
+    assert_ne!(other, STAR, "an error keeps no other file from being written");
+    // The library's text is in no file.
+    let call = roundelay(&["fmt", "RingAllReduce"]).refused(2, "E0507");
+    assert!(call.err.contains("`roundelay emit coll RingAllReduce` prints it"), "{}", call.err);
 }
 
 #[test]
@@ -176,7 +202,7 @@ fn a_closed_pipe_ends_the_command_quietly() {
         &["emit", "rust", "stdlib/library/ring.coll"],
         &["emit", "schedule", "RingAllReduce", "--nranks", "64"],
         &["emit", "ast", "stdlib/library/ring.coll"],
-        &["fmt", "stdlib/library/ring.coll", "stdlib/library/twisted_ring.coll"],
+        &["emit", "coll", "stdlib/library/twisted_ring.coll"],
         &["explain"],
         &["list", "--format", "json"],
     ];

@@ -34,7 +34,7 @@ fn every_command_that_checks_a_source_warns() {
         let allowed = roundelay(&[args, &["--allow", "W0003"]].concat()).ends(0);
         assert!(!allowed.err.contains("W0003"), "{args:?}:\n{}", allowed.err);
     }
-    for args in [&["fmt", LET][..], &["list", LET], &["emit", "coll", LET]] {
+    for args in [&["fmt", "--check", LET][..], &["list", LET], &["emit", "coll", LET]] {
         let call = roundelay(args).ends(0);
         assert!(!call.err.contains("W0003"), "{args:?}:\n{}", call.err);
     }

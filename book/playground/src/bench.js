@@ -175,7 +175,7 @@ export function bench(host, program, root, { close, checked } = {}) {
 
     async function format() {
         try {
-            const result = await command(["fmt", start.name]);
+            const result = await run({ args: ["fmt", "-"], stdin: editor.text }, newest.signal);
             if (result.code === 0) {
                 editor.text = result.out;
                 say("formatted");

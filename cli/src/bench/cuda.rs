@@ -10,14 +10,16 @@ use roundelay_kernels::grid::{Buffers, Gpu};
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
+use super::columns::{comment, common};
 use super::flags::BenchFlags;
 use super::row::{BenchRow, Effort, Measurement};
 use super::subject::{RefusedSubject, Subject};
+use super::table::{self, refusal};
 use super::timing::Timing;
-use super::{Case, Config, Summary, table};
+use super::{Case, Config, Summary};
 use crate::built;
 use crate::report::{Failure, Format};
-use crate::streams::{print, print_json};
+use crate::streams::{print, print_json, remark};
 
 /// The description of the floor, given once for all sizes.
 pub(super) const WHAT: &str = "every input read once and every output written once, at the speed of copies within the device; \
@@ -60,9 +62,13 @@ pub(super) fn main(
         model: gpu.assumptions(),
     };
     let text = flags.format == Format::Human;
+    let table = table::on_gpus(cases);
     if text {
-        print_lines(head(config, &floor));
+        for line in head(config, &floor, cases) {
+            remark(&comment(&line));
+        }
         print_lines(refused.iter().map(refusal));
+        print_lines(table.head("algo"));
     }
     let mut results = Vec::new();
     for case in cases {
@@ -72,7 +78,7 @@ pub(super) fn main(
             match bench.rows(subject, flags) {
                 Ok(rows) => {
                     if text {
-                        print_lines(rows.iter().map(table::row));
+                        print_lines(rows.iter().map(|row| table.line(row, &row.algo)));
                     }
                     results.extend(rows);
                 }
@@ -111,11 +117,11 @@ pub(super) fn no_kernel(subject: &Subject, case: &Case, why: Vec<Diagnostic>) ->
 
 pub(super) fn print_lines(lines: impl IntoIterator<Item = String>) {
     for line in lines {
-        print(&line);
+        print(&comment(&line));
     }
 }
 
-fn head(config: &Config, floor: &Floor) -> Vec<String> {
+fn head(config: &Config, floor: &Floor, cases: &[Case]) -> Vec<String> {
     let mut lines = vec![
         format!("# roundelay {}", env!("CARGO_PKG_VERSION")),
         format!("# {}", built::line("bench")),
@@ -135,13 +141,9 @@ fn head(config: &Config, floor: &Floor) -> Vec<String> {
         "# predicted: by a model, out of place".to_owned(),
     ];
     lines.extend(floor.model.iter().map(|line| format!("# model: {line}")));
+    lines.extend(common(cases));
     lines.push("#".to_owned());
-    lines.extend(table::columns("% of floor  predicted"));
     lines
-}
-
-pub(super) fn refusal(RefusedSubject { algo, nranks, code, reason }: &RefusedSubject) -> String {
-    format!("# refused {algo} on {nranks} ranks [{code}]: {reason}")
 }
 
 /// The buffers of one size.

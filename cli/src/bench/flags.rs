@@ -109,7 +109,10 @@ pub(crate) struct BenchFlags {
     /// Compare the algorithm that select chooses for each size with the fastest that was measured
     #[arg(long)]
     pub(super) choice: bool,
-    /// Write a plot of bandwidth by size
+    /// Draw bandwidth by size below the table, in letters
+    #[arg(long)]
+    pub(super) plot: bool,
+    /// Write a picture of bandwidth by size
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<String>,
     #[command(flatten)]
@@ -180,6 +183,16 @@ impl BenchFlags {
         self.dry_run.then(named).flatten()
     }
 
+    /// Refuses a drawing in letters within a document.
+    pub(super) fn check_plot(&self) -> Result<(), Failure> {
+        if self.plot && self.format == Format::Json {
+            let title = "--plot draws below a table, and --format json prints none";
+            return Err(Failure::usage(Code::BadCall, title)
+                .with_help("`--svg FILE` writes a picture beside the document"));
+        }
+        Ok(())
+    }
+
     /// Refuses flags that exist only for the host, or only for GPUs.
     pub(super) fn check_device(&self) -> Result<(), Failure> {
         if let Device::Ptx(_) = self.device.device {
@@ -201,6 +214,7 @@ impl BenchFlags {
             () if self.callers.callers == CalledBy::Processes => "--callers processes",
             () if self.svg.is_some() => "--svg",
             () if self.trace.trace.is_some() => "--trace",
+            () if self.plot => "--plot",
             () if self.choice => "--choice",
             () => return Ok(()),
         };

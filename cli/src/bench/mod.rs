@@ -3,6 +3,7 @@
 
 mod buffers;
 mod choice;
+mod columns;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod flags;
@@ -17,7 +18,6 @@ mod timing;
 
 use std::ops::Not;
 use std::sync::Arc;
-use std::thread::available_parallelism;
 
 use roundelay::{DType, ReduceOp};
 use roundelay_core::counts::Counts;
@@ -36,14 +36,16 @@ use crate::flags::CalledBy;
 use crate::memory::{self, Room};
 use crate::msccl;
 use crate::output;
+use crate::parallel::cores;
 use crate::progress::Bar;
 use crate::report::{Failure, Format};
-use crate::streams::{print, print_json};
+use crate::streams::{is_verbose, print, print_json, remark};
 use crate::topology;
 use crate::trace::predict;
 use crate::values::{RankCounts, count_of_size};
 use buffers::{BenchBuffers, SEED};
 use choice::{BenchChoice, Choices};
+use columns::comment;
 pub(crate) use flags::BenchFlags;
 use limit::{Limit, WHAT};
 use row::{BenchRow, Effort, place};
@@ -147,6 +149,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     let sizes = sizes.map_err(|(why, help)| Failure::usage(flags::CODE, why).with_help(help))?;
     flags.device.check(&flags.engine)?;
     flags.check_device()?;
+    flags.check_plot()?;
     flags.check_callers()?;
     flags.check_ops()?;
     if flags.counts.is_some() && flags.device.device != Device::Host {
@@ -185,28 +188,32 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     }
     let text = flags.format == Format::Human;
     if text {
-        for line in table::head(&config) {
-            print(&line);
+        for line in table::head(&config, &cases) {
+            remark(&comment(&line));
         }
         for group in &groups {
             if let Some(line) = table::rounded(group)? {
-                print(&line);
+                remark(&comment(&line));
             }
         }
-        for RefusedSubject { algo, nranks, code, reason } in &refused {
-            print(&format!("# refused {algo} on {nranks} ranks [{code}]: {reason}"));
+        for refused in &refused {
+            print(&comment(&table::refusal(refused)));
         }
     }
     let Measured { results, limits, choices } = measure(&cases, &config, &mut calls, flags)?;
     let summary = Summary::new(flags, &results, choices);
     if let Some(path) = &flags.svg {
-        output::write(path, &plot::svg(&results, &limits))?;
+        output::write(path, &plot::chart(&results, &limits).svg())?;
     }
     flags.trace.write(calls.trace.as_ref())?;
     let okay = summary.out_of_bounds.okay && !results.is_empty();
     if text {
         for line in table::foot(&summary) {
-            print(&line);
+            print(&comment(&line));
+        }
+        if flags.plot && !results.is_empty() {
+            print("");
+            plot::chart(&results, &limits).letters().iter().for_each(|line| print(line));
         }
     } else {
         let limit = Limits { what: WHAT, sizes: &limits };
@@ -269,10 +276,6 @@ fn ranks(flags: &BenchFlags, asked: RankCounts, groups: &[Group]) -> Vec<u32> {
         }
     }
     all
-}
-
-fn cores() -> u32 {
-    available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
 }
 
 /// Returns all cases, whose buffers are made one after the other, and the cases that there is no memory for; refused if
@@ -355,6 +358,10 @@ fn measure(
     flags: &BenchFlags,
 ) -> Result<Measured, Failure> {
     let text = flags.format == Format::Human;
+    let table = table::on_host(cases);
+    if text {
+        table.head("algo").iter().for_each(|line| print(line));
+    }
     let steps: usize = cases.iter().map(|case| 2 + case.subjects.len()).sum();
     let bar = Bar::new(steps);
     let given = topology::given(&flags.topology)?;
@@ -387,11 +394,11 @@ fn measure(
         }
         if text {
             bar.apart(|| {
-                if let Some(limit) = &limit {
+                if let Some(limit) = limit.as_ref().filter(|_| is_verbose()) {
                     print(&table::limit(limit));
                 }
                 for row in &rows {
-                    print(&table::row(row));
+                    print(&table.line(row, &row.algo));
                 }
             });
         }

@@ -10,13 +10,14 @@ use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
 use super::Case;
-use super::cuda::{WHAT, floor, no_kernel, print_lines, refusal};
+use super::columns::{InTable, Table, TableColumn, comment, common};
+use super::cuda::{WHAT, floor, no_kernel, print_lines};
 use super::flags::BenchFlags;
 use super::subject::{RefusedSubject, Subject};
-use super::table::number;
+use super::table::{longest, number, refusal};
 use crate::built;
 use crate::report::{Failure, Format};
-use crate::streams::{print, print_json};
+use crate::streams::{print, print_json, remark};
 
 /// A launch with its predicted time in microseconds, and its kernel.
 #[derive(Serialize)]
@@ -70,9 +71,13 @@ pub(super) fn main(
 ) -> Result<bool, Failure> {
     let model = gpu.assumptions();
     let text = flags.format == Format::Human;
+    let table = Table::new(&COLUMNS, cases, longest(cases) + "< , simple".len());
     if text {
-        print_lines(head(flags, &model));
+        for line in head(flags, &model, cases) {
+            remark(&comment(&line));
+        }
         print_lines(refused.iter().map(refusal));
+        print_lines(table.head("  algo"));
     }
     let mut all = Vec::new();
     for case in cases {
@@ -99,7 +104,7 @@ pub(super) fn main(
             row.fastest = row.predicted <= least;
         }
         if text {
-            print_lines(rows.iter().map(line));
+            print_lines(rows.iter().map(|row| table.line(row, &kernel(row))));
         }
         all.extend(rows);
     }
@@ -151,7 +156,7 @@ fn row(
     })
 }
 
-fn head(flags: &BenchFlags, model: &[String]) -> Vec<String> {
+fn head(flags: &BenchFlags, model: &[String], cases: &[Case]) -> Vec<String> {
     let mut lines = vec![
         format!("# roundelay {}", env!("CARGO_PKG_VERSION")),
         format!("# {}", built::line("bench")),
@@ -162,50 +167,47 @@ fn head(flags: &BenchFlags, model: &[String]) -> Vec<String> {
     lines.push(format!("# kernels are launched by {by}; all ranks are on one GPU"));
     lines.push(format!("# floor: {WHAT}"));
     lines.push("# <: none of its size is faster".to_owned());
+    lines.extend(common(cases));
     lines.push("#".to_owned());
-    let places =
-        format!("{:>11}{:>9}{:>9}{:>9}{:>9}", "predicted", "launch", "moves", "latency", "signals");
-    let units = format!("{:>11}{:>9}{:>9}{:>9}{:>9}", "(us)", "(us)", "(us)", "(us)", "(us)");
-    lines.push(format!(
-        "#{:>12}{:>13}{:>8}{:>8}{:>8}{places}{:>7}{:>13}{:>12}{:>6}{:>12}   algo",
-        "size",
-        "count",
-        "type",
-        "redop",
-        "nranks",
-        "waits",
-        "traffic",
-        "% of floor",
-        "CTAs",
-        "in flight"
-    ));
-    lines.push(format!(
-        "#{:>12}{:>13}{:24}{units}{:7}{:>13}{:12}{:>6}{:>12}",
-        "(B)", "(elements)", "", "", "(B)", "", "", "(B)"
-    ));
     lines
 }
 
-fn line(row: &OutlookRow) -> String {
-    let share =
-        row.percent_of_floor.map_or_else(|| "N/A".to_owned(), |share| format!("{share:.1}"));
-    let times = [row.launch, row.moving, row.latency, row.signals]
-        .map(|time| format!("{:>9}", number(time)));
+type Column = TableColumn<OutlookRow>;
+
+static COLUMNS: [Column; 15] = {
+    const fn of(
+        [name, unit]: [&'static str; 2],
+        kept: InTable,
+        widths: [usize; 2],
+        cell: fn(&OutlookRow) -> String,
+    ) -> Column {
+        Column { over: "", head: [name, unit], kept, widths, cell }
+    }
+    use InTable::{Always, Differs, Room, Wide};
+    [
+        of(["size", "(B)"], Always, [12, 11], |row| row.size.to_string()),
+        of(["count", "(elements)"], Room(0), [13, 12], |row| row.count.to_string()),
+        of(["type", ""], Differs, [8, 7], |row| row.dtype.to_owned()),
+        of(["redop", ""], Differs, [8, 6], |row| row.redop.to_owned()),
+        of(["nranks", ""], Differs, [8, 7], |row| row.nranks.to_string()),
+        of(["predicted", "(us)"], Always, [11, 11], |row| number(row.predicted)),
+        of(["launch", "(us)"], Room(6), [9, 8], |row| number(row.launch)),
+        of(["moves", "(us)"], Room(7), [9, 8], |row| number(row.moving)),
+        of(["latency", "(us)"], Room(5), [9, 8], |row| number(row.latency)),
+        of(["signals", "(us)"], Room(4), [9, 8], |row| number(row.signals)),
+        of(["waits", ""], Room(3), [7, 7], |row| row.waits.to_string()),
+        of(["traffic", "(B)"], Room(1), [13, 12], |row| row.traffic.to_string()),
+        of(["% of", "floor"], Always, [12, 7], |row| {
+            row.percent_of_floor.map_or_else(|| "N/A".to_owned(), |share| format!("{share:.1}"))
+        }),
+        of(["CTAs", ""], Room(2), [6, 6], |row| row.ctas.to_string()),
+        of(["in flight", "(B)"], Wide, [12, 0], |row| row.bytes_in_flight.to_string()),
+    ]
+};
+
+/// Returns the name of a row's kernel, with a mark where no launch of its size is faster.
+fn kernel(row: &OutlookRow) -> String {
     let mark = if row.fastest { '<' } else { ' ' };
-    format!(
-        " {:>12}{:>13}{:>8}{:>8}{:>8}{:>11}{}{:>7}{:>13}{share:>12}{:>6}{:>12} {mark} {}, {}",
-        row.size,
-        row.count,
-        row.dtype,
-        row.redop,
-        row.nranks,
-        number(row.predicted),
-        times.concat(),
-        row.waits,
-        row.traffic,
-        row.ctas,
-        row.bytes_in_flight,
-        row.algo,
-        if row.form == "table" { "table" } else { row.protocol }
-    )
+    let made = if row.form == "table" { "table" } else { row.protocol };
+    format!("{mark} {}, {made}", row.algo)
 }

@@ -1,4 +1,4 @@
-//! The plot of `--svg`: bandwidth by size, both in logarithms, so that equal shares of the limit have equal distances
+//! The plot of `--svg` and `--plot`: bandwidth by size, both in logarithms, so that equal shares of the limit have equal distances
 //! from it everywhere.
 
 use std::fmt::Write as _;
@@ -7,8 +7,8 @@ use super::limit::Limit;
 use super::row::BenchRow;
 use crate::chart::{Axis, Chart, Curve, LIMIT, Mark, Point, class};
 
-/// Draws the picture of the times out of place.
-pub(super) fn svg(rows: &[BenchRow], limits: &[Limit]) -> String {
+/// Returns the chart of the times out of place.
+pub(super) fn chart(rows: &[BenchRow], limits: &[Limit]) -> Chart {
     let curves = curves(rows, limits);
     let points = || curves.iter().flat_map(|curve| &curve.points);
     let x = Axis::new(points().map(|point| point.x), 0.0);
@@ -25,7 +25,6 @@ pub(super) fn svg(rows: &[BenchRow], limits: &[Limit]) -> String {
         above: "GB/s",
         curves,
     }
-    .svg()
 }
 
 /// Returns a power of two as a size.

@@ -1,14 +1,17 @@
-//! nccl-tests' table: comment lines, columns, footer; ours are the last columns, so that its readers still work.
+//! nccl-tests' table: comment lines, columns, footer. In the wide form ours are the last columns, so that its readers still
+//! work.
 
 use super::choice::{AS_GOOD, BenchChoice, Choices};
+use super::columns::{InTable, Table, TableColumn, WRONG, common};
 use super::limit::{Limit, WHAT};
 use super::row::{BenchRow, Measurement};
-use super::subject::Group;
-use super::{Config, Summary};
+use super::subject::{Group, RefusedSubject};
+use super::{Case, Config, Summary};
 use crate::built;
 use crate::report::Failure;
+use crate::streams::is_quiet;
 
-pub(super) fn head(config: &Config) -> Vec<String> {
+pub(super) fn head(config: &Config, cases: &[Case]) -> Vec<String> {
     let mut lines = vec![
         format!("# roundelay {}", env!("CARGO_PKG_VERSION")),
         format!("# {}", built::line("bench")),
@@ -27,9 +30,9 @@ pub(super) fn head(config: &Config) -> Vec<String> {
         "# time: mean of the middle half of the iterations, each a row of runs that lasts 1 ms or more"
             .to_owned(),
         format!("# limit: {WHAT}"),
-        "#".to_owned(),
     ];
-    lines.extend(columns("% of limit"));
+    lines.extend(common(cases));
+    lines.push("#".to_owned());
     lines
 }
 
@@ -43,19 +46,71 @@ pub(super) fn rounded(group: &Group) -> Result<Option<String>, Failure> {
     Ok((multiple > 1).then_some(told))
 }
 
-/// Returns the heads of the columns; the share is of the limit or of the floor.
-pub(super) fn columns(share: &str) -> [String; 3] {
-    let blank = "";
-    let place = format!("{:>11}{:>8}{:>8}{:>7}", "time", "algbw", "busbw", "#wrong");
-    let units = format!("{:>11}{:>8}{:>8}{:>7}", "(us)", "(GB/s)", "(GB/s)", "");
+type Column = TableColumn<BenchRow>;
+
+const OUT: &str = "out-of-place";
+const IN: &str = "in-place";
+
+/// The columns of nccl-tests, and ours behind them.
+const fn columns(share: &'static str, predicted: InTable) -> [Column; 18] {
+    const fn of(
+        [over, name, unit]: [&'static str; 3],
+        kept: InTable,
+        widths: [usize; 2],
+        cell: fn(&BenchRow) -> String,
+    ) -> Column {
+        Column { over, head: [name, unit], kept, widths, cell }
+    }
+    use InTable::{Always, Differs, Narrow, Room, Wide};
     [
-        format!("#{blank:53}{:^36}{:^36}", "out-of-place", "in-place"),
-        format!(
-            "#{:>12}{:>13}{:>8}{:>8}{:>6}    {place}  {place}{:>8}{:>9}{share:>12}  algo",
-            "size", "count", "type", "redop", "root", "nranks", "streams"
-        ),
-        format!("#{:>12}{:>13}{blank:22}    {units}  {units}", "(B)", "(elements)"),
+        of(["", "size", "(B)"], Always, [12, 11], |row| row.size.to_string()),
+        of(["", "count", "(elements)"], Room(0), [13, 12], |row| row.count.to_string()),
+        of(["", "type", ""], Differs, [8, 7], |row| row.dtype.to_owned()),
+        of(["", "redop", ""], Differs, [8, 6], |row| row.redop.to_owned()),
+        of(["", "root", ""], Differs, [6, 5], |row| row.root.to_string()),
+        of([OUT, "time", "(us)"], Always, [15, 10], |row| time(Some(&row.out_of_place))),
+        of([OUT, "algbw", "(GB/s)"], Room(4), [8, 8], |row| alg_bw(Some(&row.out_of_place))),
+        of([OUT, "busbw", "(GB/s)"], Room(6), [8, 8], |row| bus_bw(Some(&row.out_of_place))),
+        of([OUT, WRONG, ""], Wide, [7, 0], |row| wrong(Some(&row.out_of_place))),
+        of([IN, "time", "(us)"], Room(5), [13, 10], |row| time(row.in_place.as_ref())),
+        of([IN, "algbw", "(GB/s)"], Room(1), [8, 8], |row| alg_bw(row.in_place.as_ref())),
+        of([IN, "busbw", "(GB/s)"], Room(3), [8, 8], |row| bus_bw(row.in_place.as_ref())),
+        of([IN, WRONG, ""], Wide, [7, 0], |row| wrong(row.in_place.as_ref())),
+        of(["", WRONG, ""], Narrow, [0, 8], all_wrong),
+        of(["", "nranks", ""], Differs, [8, 7], |row| row.nranks.to_string()),
+        of(["", "streams", ""], Wide, [9, 0], |row| row.streams.to_string()),
+        of(["", "% of", share], Always, [12, 7], |row| {
+            // Only rows on GPUs have a floor.
+            or_missing(row.percent_of_limit.or(row.percent_of_floor), |share| format!("{share:.1}"))
+        }),
+        of(["", "predicted", "(us)"], predicted, [11, 11], |row| or_missing(row.predicted, number)),
     ]
+}
+
+/// The columns of runs on the host, and of kernels on GPUs.
+static ON_HOST: [Column; 18] = columns("limit", InTable::Never);
+static ON_GPUS: [Column; 18] = columns("floor", InTable::Room(2));
+
+/// Returns the table of runs on the host.
+pub(super) fn on_host(cases: &[Case]) -> Table<BenchRow> {
+    Table::new(&ON_HOST, cases, longest(cases))
+}
+
+/// Returns the table of kernels, whose rows say how a kernel is made and launched.
+#[cfg(feature = "cuda")]
+pub(super) fn on_gpus(cases: &[Case]) -> Table<BenchRow> {
+    Table::new(&ON_GPUS, cases, longest(cases) + ", driven from the host".len())
+}
+
+/// Returns the length of the longest name of an algorithm.
+pub(super) fn longest(cases: &[Case]) -> usize {
+    let names = cases.iter().flat_map(|case| &case.subjects);
+    names.map(|subject| subject.name.chars().count()).max().unwrap_or(0)
+}
+
+/// Returns the line of a subject that does not run.
+pub(super) fn refusal(RefusedSubject { algo, nranks, code, reason }: &RefusedSubject) -> String {
+    format!("# refused {algo} on {nranks} ranks [{code}]: {reason}")
 }
 
 pub(super) fn limit(limit: &Limit) -> String {
@@ -71,50 +126,42 @@ pub(super) fn limit(limit: &Limit) -> String {
     )
 }
 
-pub(super) fn row(row: &BenchRow) -> String {
-    let share = row.percent_of_limit.or(row.percent_of_floor);
-    let share = share.map_or_else(|| "N/A".to_owned(), |share| format!("{share:.1}"));
-    // Only rows on GPUs have a prediction; they all have a share of the floor.
-    let predicted = row.percent_of_floor.map_or(String::new(), |_| {
-        let predicted = row.predicted.map_or_else(|| "N/A".to_owned(), number);
-        format!("{predicted:>11}")
-    });
-    format!(
-        " {:>12}{:>13}{:>8}{:>8}{:>6}    {}  {}{:>8}{:>9}{share:>12}{predicted}  {}",
-        row.size,
-        row.count,
-        row.dtype,
-        row.redop,
-        row.root,
-        measurement(Some(&row.out_of_place)),
-        measurement(row.in_place.as_ref()),
-        row.nranks,
-        row.streams,
-        row.algo
-    )
+fn or_missing<T>(value: Option<T>, text: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| "N/A".to_owned(), text)
 }
 
-fn measurement(measurement: Option<&Measurement>) -> String {
-    let missing = "N/A";
-    let Some(measured) = measurement else {
-        return format!("{missing:>11}{missing:>8}{missing:>8}{missing:>7}");
-    };
-    let wrong = measured.nwrong.map_or_else(|| missing.to_owned(), |wrong| wrong.to_string());
-    let wrong = format!("{wrong:>7}");
-    let wrong = match measured.nwrong {
-        Some(1..) => format!("\x1b[1;91m{wrong}\x1b[0m"),
-        _ => wrong,
-    };
-    let [time, alg_bw, bus_bw] = [measured.time, measured.alg_bw, measured.bus_bw].map(number);
-    format!("{time:>11}{alg_bw:>8}{bus_bw:>8}{wrong}")
+fn time(of: Option<&Measurement>) -> String {
+    or_missing(of, |of| number(of.time))
+}
+
+fn alg_bw(of: Option<&Measurement>) -> String {
+    or_missing(of, |of| number(of.alg_bw))
+}
+
+fn bus_bw(of: Option<&Measurement>) -> String {
+    or_missing(of, |of| number(of.bus_bw))
+}
+
+fn wrong(of: Option<&Measurement>) -> String {
+    or_missing(of.and_then(|of| of.nwrong), |wrong| wrong.to_string())
+}
+
+/// Returns the number of wrong elements in both places.
+fn all_wrong(row: &BenchRow) -> String {
+    let places = [Some(&row.out_of_place), row.in_place.as_ref()];
+    let wrong = places.into_iter().flatten().map(|place| place.nwrong);
+    or_missing(wrong.sum::<Option<u64>>(), |wrong| wrong.to_string())
 }
 
 pub(super) fn foot(summary: &Summary) -> Vec<String> {
     let verdict = if summary.out_of_bounds.okay { "OK" } else { "FAILED" };
     let mut lines = vec![
         format!("# Out of bounds values : {} {verdict}", summary.out_of_bounds.count),
-        format!("# Avg bus bandwidth    : {}", number(summary.average_bus_bandwidth).trim()),
+        format!("# Avg bus bandwidth    : {}", number(summary.average_bus_bandwidth)),
     ];
+    if is_quiet() {
+        lines.clear();
+    }
     if !summary.contest.is_empty() {
         lines.push("# Contest: mean algbw out of place of 1 KB, 1 MB and 1 GB (GB/s)".to_owned());
     }

@@ -3,8 +3,6 @@
 mod measure;
 mod world;
 
-use std::thread::available_parallelism;
-
 use clap::Args;
 use roundelay::Options;
 use roundelay::select::Costs;
@@ -14,6 +12,7 @@ use serde::Serialize;
 
 use crate::built;
 use crate::output;
+use crate::parallel::cores;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
 use crate::values::{RankCounts, rank_counts, whole};
@@ -81,9 +80,7 @@ pub(crate) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
     if flags.world {
         return world::main(flags);
     }
-    let cores = flags.workers.unwrap_or_else(|| {
-        available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
-    });
+    let cores = flags.workers.unwrap_or_else(cores);
     output::reserve(&[("--write", flags.write.as_deref())], flags.format == Format::Json)?;
     built::warn("calibrate");
     let load_average = load_average();

@@ -2,6 +2,7 @@
 //! for dark pages.
 
 mod axis;
+mod letters;
 
 use std::fmt::Write as _;
 

@@ -4,6 +4,7 @@ mod schedule;
 mod text;
 
 use clap::{Args, Subcommand};
+use roundelay::Algorithm as _;
 use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
@@ -20,13 +21,17 @@ use crate::lints::LintFlags;
 use crate::messages::{self, GoalFlags};
 use crate::program::{Loaded, load, one, read};
 use crate::report::{Failure, Format, name_counts, print_all, refuse};
-use crate::streams::print;
+use crate::texts::Texts;
 use crate::values::{RankCounts, rank_count, rank_counts};
 use crate::vector::BlocksFlags;
 use crate::{msccl, mscclpp};
 
 #[derive(Args)]
 pub(crate) struct EmitFlags {
+    /// Write to a file instead; in a folder, to files with names of their own, as several rank counts need; - is standard
+    /// output
+    #[arg(short, long, global = true, value_name = "FILE|DIR")]
+    output: Option<String>,
     #[command(subcommand)]
     form: EmitForm,
 }
@@ -198,20 +203,46 @@ struct MscclppOf {
 /// The number of ranks where none is given.
 const DEFAULT: u32 = 4;
 
+impl EmitForm {
+    /// Returns the source, the extension of a file of this form, and whether the form has several texts.
+    fn facts(&self) -> (&str, &'static str, bool) {
+        let several = |of: &ScheduleFlags| of.nranks.as_ref().is_some_and(|n| n.counts.len() > 1);
+        match self {
+            Self::Coll(flags) => (&flags.source, "coll", false),
+            #[cfg(not(target_family = "wasm"))]
+            Self::Rust(flags) => (&flags.source, "rs", false),
+            Self::Ast { source } => (source, "ast", false),
+            Self::Program(flags) => (&flags.source, "program", false),
+            Self::Loops(of) => (&of.source.source, "loops", false),
+            Self::Schedule(of) => (&of.source.source, "schedule", several(of)),
+            Self::Steps(StepsFlags { of, .. }) => (&of.source.source, "steps", several(of)),
+            Self::Cuda(CudaFlags { of, .. }) => (&of.source.source, "cu", several(of)),
+            Self::Ptx(PtxFlags { of, .. }) => (&of.source.source, "ptx", several(of)),
+            Self::Mpi(MpiOf { of, .. }) => (&of.source.source, "c", false),
+            Self::Goal(GoalOf { of, .. }) => (&of.source.source, "goal", false),
+            Self::Msccl(MscclOf { of, .. }) => (&of.source.source, "xml", false),
+            Self::Mscclpp(MscclppOf { of, .. }) => (&of.source.source, "json", false),
+            Self::HcclCpp(which) => (which.source(), "cc", false),
+        }
+    }
+}
+
 pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
+    let (source, extension, several) = flags.form.facts();
+    let to = &Texts::new(flags.output.as_deref(), source, extension, several)?;
+    let output = flags.output.is_some();
     match &flags.form {
-        EmitForm::Coll(flags) => text::coll(flags),
+        EmitForm::Coll(flags) => text::coll(flags, to),
         #[cfg(not(target_family = "wasm"))]
-        EmitForm::Rust(flags) => text::rust(flags),
-        EmitForm::Ast { source } => text::ast(source),
+        EmitForm::Rust(flags) => text::rust(flags, to),
+        EmitForm::Ast { source } => text::ast(source, to),
         EmitForm::Program(flags) => {
             let (_, algorithm) = algorithm(flags)?;
-            print(program_text::print(algorithm.program()).trim_end());
-            Ok(())
+            to.put(algorithm.name(), &program_text::print(algorithm.program()))
         }
         EmitForm::Loops(of) => {
             of.blocks.refuse("loops")?;
-            for_one_count(of, |algorithm, _, nranks| {
+            for_one_count(of, to, |algorithm, _, nranks| {
                 let proved = prove_source(algorithm, nranks)?;
                 let loops = Loops::of(algorithm, proved.schedule());
                 let told = |all: Vec<_>| {
@@ -220,15 +251,19 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
                 loops.map(|loops| loops_text::print(&loops)).map_err(told)
             })
         }
-        EmitForm::Schedule(flags) => schedule::schedule(flags),
-        EmitForm::Steps(flags) => schedule::steps(flags),
+        EmitForm::Schedule(flags) => schedule::schedule(flags, to),
+        EmitForm::Steps(flags) => schedule::steps(flags, to),
         EmitForm::Cuda(CudaFlags { of, kernel, beside }) => {
             kernel.check()?;
             of.blocks.refuse("cuda")?;
             if let Some(folder) = beside.folder()? {
+                if output {
+                    let title = "-o is of one text, and --headers writes several files";
+                    return Err(Failure::usage(Code::BadCall, title).with_help("leave -o out"));
+                }
                 return host_files(of, kernel, (folder, beside.elements()));
             }
-            for_each_count(of, |algorithm, nranks| {
+            for_each_count(of, to, |algorithm, nranks| {
                 Ok(kernel.kernel(algorithm, nranks).map(|kernel| kernel.text))
             })
         }
@@ -236,30 +271,32 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
             target.check()?;
             of.blocks.refuse("ptx")?;
             kernel.check()?;
-            for_each_count(of, |algorithm, nranks| match kernel.kernel(algorithm, nranks) {
+            for_each_count(of, to, |algorithm, nranks| match kernel.kernel(algorithm, nranks) {
                 Ok(kernel) => target.ptx(&kernel).map(Ok),
                 Err(errors) => Ok(Err(errors)),
             })
         }
         EmitForm::Mpi(MpiOf { of, rank }) => {
             let rank = rank.of(of.nranks.unwrap_or(DEFAULT))?;
-            for_one_count(of, |algorithm, source, nranks| {
+            for_one_count(of, to, |algorithm, source, nranks| {
                 messages::mpi(algorithm, source, &of.source, (nranks, rank), &of.blocks)
             })
         }
         EmitForm::Goal(GoalOf { of, rank, goal }) => {
             of.blocks.refuse("goal")?;
             let rank = rank.of(of.nranks.unwrap_or(DEFAULT))?;
-            for_one_count(of, |algorithm, _, nranks| {
+            for_one_count(of, to, |algorithm, _, nranks| {
                 goal.goal(algorithm, &of.source, (nranks, rank))
             })
         }
-        EmitForm::Msccl(MscclOf { of, msccl }) => of_msccl(of, msccl),
+        EmitForm::Msccl(MscclOf { of, msccl }) => of_msccl(of, msccl, to),
         EmitForm::Mscclpp(MscclppOf { of, in_place }) => {
             of.blocks.refuse("mscclpp")?;
-            for_one_count(of, |algorithm, _, nranks| mscclpp::plan(algorithm, nranks, *in_place))
+            for_one_count(of, to, |algorithm, _, nranks| {
+                mscclpp::plan(algorithm, nranks, *in_place)
+            })
         }
-        EmitForm::HcclCpp(which) => executor::export(which),
+        EmitForm::HcclCpp(which) => executor::export(which, to),
     }?;
     Ok(true)
 }
@@ -298,12 +335,13 @@ fn wrong_at(
 /// Prints a text for each rank count.
 fn for_each_count(
     flags: &ScheduleFlags,
+    to: &Texts,
     text: impl Fn(&Configured, u32) -> Result<Result<String, Vec<Diagnostic>>, Failure>,
 ) -> Result<(), Failure> {
     let read = algorithm(&flags.source)?;
     for nranks in RankCounts::or(flags.nranks.as_ref(), DEFAULT).counts {
         match text(&read.1, nranks)? {
-            Ok(text) => print(text.trim_end()),
+            Ok(text) => to.put_at(read.1.name(), nranks, &text)?,
             Err(errors) => return Err(wrong_at(errors, &read, flags.nranks.is_none())),
         }
     }
@@ -331,29 +369,30 @@ fn host_files(
 /// Prints a text for one rank count.
 fn for_one_count(
     flags: &OneCountFlags,
+    to: &Texts,
     text: impl Fn(&Configured, &Source, u32) -> Result<String, Vec<Diagnostic>>,
 ) -> Result<(), Failure> {
     let read = algorithm(&flags.source)?;
-    match text(&read.1, &read.0, flags.nranks.unwrap_or(DEFAULT)) {
-        Ok(text) => print(text.trim_end()),
-        Err(errors) => return Err(wrong_at(errors, &read, flags.nranks.is_none())),
+    let nranks = flags.nranks.unwrap_or(DEFAULT);
+    match text(&read.1, &read.0, nranks) {
+        Ok(text) => to.put_at(read.1.name(), nranks, &text),
+        Err(errors) => Err(wrong_at(errors, &read, flags.nranks.is_none())),
     }
-    Ok(())
 }
 
 /// Prints a program for MSCCL, with its warnings.
-fn of_msccl(flags: &OneCountFlags, msccl: &MscclFlags) -> Result<(), Failure> {
+fn of_msccl(flags: &OneCountFlags, msccl: &MscclFlags, to: &Texts) -> Result<(), Failure> {
     flags.blocks.refuse("msccl")?;
     let read = algorithm(&flags.source)?;
-    match exported::program(&read.1, flags.nranks.unwrap_or(DEFAULT), msccl.options()) {
+    let nranks = flags.nranks.unwrap_or(DEFAULT);
+    match exported::program(&read.1, nranks, msccl.options()) {
         Ok(program) => {
             let told = flags.source.lints.warnings(program.warnings)?;
             print_all(&told, &program.source);
             if told.iter().any(|said| said.severity == Severity::Error) {
                 return Err(Failure::Program);
             }
-            print(program.text.trim_end());
-            Ok(())
+            to.put_at(read.1.name(), nranks, &program.text)
         }
         Err(errors) => Err(wrong_at(errors, &read, flags.nranks.is_none())),
     }

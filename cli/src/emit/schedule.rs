@@ -18,24 +18,24 @@ use super::{ScheduleFlags, StepsFlags, for_each_count, wrong};
 use crate::lints::LintFlags;
 use crate::msccl;
 use crate::report::{Failure, Format};
-use crate::streams::print;
+use crate::texts::{Texts, stem};
 
-pub(super) fn schedule(flags: &ScheduleFlags) -> Result<(), Failure> {
+pub(super) fn schedule(flags: &ScheduleFlags, to: &Texts) -> Result<(), Failure> {
     if msccl::is_program(&flags.source.source) {
-        return of_program(flags, |schedule| Ok(text::print(schedule)));
+        return of_program(flags, to, |schedule| Ok(text::print(schedule)));
     }
-    for_each_count(flags, |algorithm, nranks| {
+    for_each_count(flags, to, |algorithm, nranks| {
         let schedule = of_blocks(algorithm, nranks, flags);
         let printed = schedule.map(|schedule| text::print(&schedule));
         Ok(printed.map_err(|all| placed(algorithm, nranks, all)))
     })
 }
 
-pub(super) fn steps(flags: &StepsFlags) -> Result<(), Failure> {
+pub(super) fn steps(flags: &StepsFlags, to: &Texts) -> Result<(), Failure> {
     let StepsFlags { of, rank } = flags;
     if msccl::is_program(&of.source.source) {
         return match rank.rank {
-            None => of_program(of, |schedule| table(schedule, &[])),
+            None => of_program(of, to, |schedule| table(schedule, &[])),
             Some(_) => {
                 let title = "--rank does not go with a program for MSCCL";
                 Err(Failure::usage(Code::BadCall, title)
@@ -43,7 +43,7 @@ pub(super) fn steps(flags: &StepsFlags) -> Result<(), Failure> {
             }
         };
     }
-    for_each_count(of, |algorithm, nranks| {
+    for_each_count(of, to, |algorithm, nranks| {
         let printed = match rank.of(nranks)? {
             Some(rank) if of.blocks.any() => {
                 of_blocks(algorithm, nranks, of).map(|schedule| streams_of(&schedule, rank))
@@ -71,13 +71,13 @@ fn placed(algorithm: &Configured, nranks: u32, all: Vec<Finding>) -> Vec<Diagnos
 /// Prints a text of the schedule that a program for MSCCL was proved as.
 fn of_program(
     flags: &ScheduleFlags,
+    to: &Texts,
     text: impl Fn(&Schedule) -> Result<String, Vec<Finding>>,
 ) -> Result<(), Failure> {
     msccl::counts_ranks(flags.nranks.is_some())?;
     let (path, lints) = (&flags.source.source, &flags.source.lints);
     let (source, proved) = program(path, lints)?;
-    print(whole(text(proved.schedule()), &source)?.trim_end());
-    Ok(())
+    to.put(stem(path), &whole(text(proved.schedule()), &source)?)
 }
 
 /// Reads and proves a program for MSCCL.

@@ -16,9 +16,9 @@ use super::{CollFlags, FileFlags, schedule, wrong};
 use crate::msccl;
 use crate::program::{self, compile, read};
 use crate::report::{Failure, print_all};
-use crate::streams::print;
+use crate::texts::{Texts, stem};
 
-pub(super) fn coll(flags: &CollFlags) -> Result<(), Failure> {
+pub(super) fn coll(flags: &CollFlags, to: &Texts) -> Result<(), Failure> {
     let CollFlags { source: path, algorithm, lints } = flags;
     if msccl::is_program(path) {
         let (source, proved) = schedule::program(path, lints)?;
@@ -26,22 +26,20 @@ pub(super) fn coll(flags: &CollFlags) -> Result<(), Failure> {
             let file = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
             unrolled(&Export { form: &form, file: &file })
         });
-        print(schedule::whole(text, &source)?.trim_end());
-        return Ok(());
+        return to.put(stem(path), &schedule::whole(text, &source)?);
     }
     let source = read(path)?;
     let file = tree(&source)?;
     let known = |name: &&str| file.algorithms.iter().any(|a| a.name.text == *name);
     let wanted = algorithm.as_deref().or_else(|| Some(&**path).filter(known));
     match wanted {
-        Some(wanted) => print(alone(&file, &source, wanted)?.trim_end()),
-        None => print(syntax::printer::print_with_trivia(&file, &source).trim_end()),
+        Some(wanted) => to.put(wanted, &alone(&file, &source, wanted)?),
+        None => to.put(stem(path), &syntax::printer::print_with_trivia(&file, &source)),
     }
-    Ok(())
 }
 
 #[cfg(not(target_family = "wasm"))]
-pub(super) fn rust(flags: &FileFlags) -> Result<(), Failure> {
+pub(super) fn rust(flags: &FileFlags, to: &Texts) -> Result<(), Failure> {
     let source = read(&flags.source)?;
     let program = match flags.lints.apply(compile(&source))? {
         Ok((program, warnings)) => {
@@ -56,16 +54,15 @@ pub(super) fn rust(flags: &FileFlags) -> Result<(), Failure> {
         locate: &|span| source.location(span),
         span: &|_| proc_macro2::Span::call_site(),
     };
-    for items in each(&program, &origin) {
+    let items = each(&program, &origin).map(|items| {
         let file = syn::parse2(items).expect("the expansion is Rust");
-        print(prettyplease::unparse(&file).trim_end());
-    }
-    Ok(())
+        prettyplease::unparse(&file)
+    });
+    to.put(stem(&flags.source), &items.collect::<String>())
 }
 
-pub(super) fn ast(source: &str) -> Result<(), Failure> {
-    print(&format!("{:#?}", tree(&read(source)?)?));
-    Ok(())
+pub(super) fn ast(source: &str, to: &Texts) -> Result<(), Failure> {
+    to.put(stem(source), &format!("{:#?}", tree(&read(source)?)?))
 }
 
 /// Returns the syntax tree of a source.

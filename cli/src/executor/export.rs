@@ -6,22 +6,21 @@ use roundelay_export::contest::{Export, contest};
 
 use super::Which;
 use crate::report::{Failure, Format, refuse};
-use crate::streams::print;
+use crate::texts::Texts;
 
-pub(crate) fn export(which: &Which) -> Result<(), Failure> {
+pub(crate) fn export(which: &Which, to: &Texts) -> Result<(), Failure> {
     let (source, executor) = which.load(Format::Human)?;
     // The files with the lines that the text's comments quote.
     let library = SOURCES.iter().map(|(name, text)| Source::from_text(*name, text));
     let files: Vec<Source> = std::iter::once(source.clone()).chain(library).collect();
     let export = Export::of(&executor, |name| files.iter().find(|file| file.name() == name));
     match contest(&export) {
-        Ok(text) => print(text.trim_end()),
+        Ok(text) => to.put(&executor.name, &text),
         Err(all) => {
             let place =
                 |(class, finding): (usize, _)| executor.classes[class].diagnostics(vec![finding]);
             let errors: Vec<_> = all.into_iter().flat_map(place).collect();
-            return Err(refuse(Format::Human, &errors, &source, |_| ()));
+            Err(refuse(Format::Human, &errors, &source, |_| ()))
         }
     }
-    Ok(())
 }

@@ -56,6 +56,13 @@ pub(crate) struct Which {
     pub(super) lints: LintFlags,
 }
 
+impl Which {
+    /// Returns the name or the file, as it is written.
+    pub(crate) fn source(&self) -> &str {
+        &self.source
+    }
+}
+
 /// Which executor, and how its answer is printed.
 #[derive(Args)]
 pub(super) struct AskedExecutor {

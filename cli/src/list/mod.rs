@@ -11,7 +11,7 @@ use roundelay_core::layout::{Algorithm, Configured};
 use crate::parallel::side_by_side;
 use crate::program::{compile, read};
 use crate::report::{Failure, Format, refuse};
-use crate::streams::{print, print_json};
+use crate::streams::{print, print_json, remark};
 use crate::values::{collective_named, collectives};
 use facts::Listed;
 pub(crate) use flags::ListFlags;
@@ -59,7 +59,7 @@ pub(crate) fn main(flags: &ListFlags) -> Result<bool, Failure> {
             for algorithm in &listed {
                 print(&algorithm.lines().join("\n"));
             }
-            print(&format!("\n{}", facts::LEGEND));
+            remark(&format!("\n{}", facts::LEGEND));
         }
     }
     Ok(true)

@@ -8,9 +8,6 @@ pub(crate) fn shown<T>(work: impl FnOnce() -> T) -> T {
 /// Sets the subject of the work under way.
 pub(crate) fn about(_: String) {}
 
-/// Draws nothing from now on, as before.
-pub(crate) fn be_quiet() {}
-
 /// The progress of a number of steps.
 pub(crate) struct Bar;
 

@@ -7,9 +7,11 @@ use roundelay_core::collective::Collective;
 use serde::Serialize;
 
 use super::RunFlags;
+use crate::built;
 use crate::memory::TooMuch;
+use crate::parallel::cores;
 use crate::report::Format;
-use crate::streams::{print, print_json, say};
+use crate::streams::{is_verbose, print, print_json, remark, say};
 
 /// The measured result for one number of ranks.
 #[derive(Serialize)]
@@ -92,6 +94,15 @@ impl<'a> RunTable<'a> {
             "{title}, {} {}, {place}, seed {}, {runs}",
             flags.dtype, flags.op, flags.seed
         ));
+        if is_verbose() && first.device.is_none() {
+            let workers = flags.engine.workers.unwrap_or_else(cores);
+            let (callers, level) = (flags.callers.callers.name(), flags.engine.level);
+            let reassociate = if flags.engine.reassociate { ", reassociated" } else { "" };
+            print(&format!(
+                "engine: {workers} workers, callers {callers}, optimization {level}{reassociate}; {}",
+                built::line("run")
+            ));
+        }
         let device = first.device.as_deref().unwrap_or_default();
         if first.counters.is_some() {
             print(&format!(
@@ -146,7 +157,7 @@ impl<'a> RunTable<'a> {
             let [wrong, all] = [sum(|report| report.wrong), sum(|report| report.elements)];
             let color = if wrong == 0 { "92" } else { "91" };
             let [wrong, all] = [wrong, all].map(grouped);
-            print(&format!("\x1b[1;{color}m{wrong}\x1b[0m of {all} elements wrong"));
+            remark(&format!("\x1b[1;{color}m{wrong}\x1b[0m of {all} elements wrong"));
         }
         if flags.format == Format::Json {
             match &reports[..] {

@@ -22,7 +22,6 @@ use super::flags::{LinkFlags, SynthesisFlags};
 use super::{compiled, simulated, size};
 use crate::progress;
 use crate::report::{Failure, Format};
-use crate::shell::quoted;
 use crate::streams::{print, print_json};
 use crate::synthesize::fault;
 use crate::topo::short;

@@ -1,21 +1,13 @@
-//! `roundelay completions` and `roundelay man`: texts for a shell and for `man`, made from the flags.
+//! `roundelay man`: pages for `man`, and tables for the book, made from the flags.
 
 use std::path::Path;
 
 use clap::{Args, Command};
-use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::report::Failure;
 use crate::streams::print;
 use crate::{markdown, output};
-
-#[derive(Args)]
-pub(crate) struct CompletionsFlags {
-    /// The shell to write them for
-    #[arg(value_enum)]
-    shell: Shell,
-}
 
 #[derive(Args)]
 pub(crate) struct ManFlags {
@@ -25,18 +17,6 @@ pub(crate) struct ManFlags {
     /// Print tables of the flags of all subcommands, in Markdown
     #[arg(long, conflicts_with = "dir")]
     markdown: bool,
-}
-
-/// Returns an argument as it is typed in a shell.
-pub(crate) fn quoted(text: &str) -> String {
-    let quote = if text.contains('"') { '\'' } else { '"' };
-    format!("{quote}{text}{quote}")
-}
-
-pub(crate) fn completions(flags: &CompletionsFlags, mut command: Command) {
-    let mut script = Vec::new();
-    clap_complete::generate(flags.shell, &mut command, "roundelay", &mut script);
-    print(String::from_utf8_lossy(&script).trim_end());
 }
 
 pub(crate) fn man(flags: &ManFlags, command: Command) -> Result<bool, Failure> {
