@@ -289,6 +289,12 @@ pub(crate) fn within_a_page(line: &str, indent: usize) -> String {
     shown
 }
 
+/// Returns an argument as it is typed in a shell.
+pub(crate) fn quoted(text: &str) -> String {
+    let quote = if text.contains('"') { '\'' } else { '"' };
+    format!("{quote}{text}{quote}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::{took, within_a_page};
@@ -321,10 +327,4 @@ mod tests {
         assert_eq!(shown.split_whitespace().count(), 31);
         assert_eq!(within_a_page("  as it was", 4), "  as it was");
     }
-}
-
-/// Returns an argument as it is typed in a shell.
-pub(crate) fn quoted(text: &str) -> String {
-    let quote = if text.contains('"') { '\'' } else { '"' };
-    format!("{quote}{text}{quote}")
 }

@@ -37,7 +37,7 @@ fn the_columns_are_those_of_other_callers() {
             }
         }
         assert!(call.out.contains(" callers: processes"), "{}", call.out);
-        assert_eq!(call.out.contains("buffers in shared memory"), !more.is_empty());
+        assert_eq!(call.out.contains("buffers in shared memory"), more.len() > 1);
     }
 }
 

@@ -162,7 +162,10 @@ pub(super) fn common(cases: &[Case]) -> Option<String> {
     })
 }
 
-/// Breaks a comment line into lines of at most the width of a page.
+/// Breaks a comment line into lines of at most the width of a page, but in a wide table.
 pub(super) fn comment(line: &str) -> String {
+    if is_verbose() {
+        return line.to_owned();
+    }
     within_a_page(line, 4).replace("\n    ", "\n#   ")
 }

@@ -21,7 +21,7 @@ use serde::Serialize;
 use super::flags::{LinkFlags, SynthesisFlags};
 use super::{compiled, simulated, size};
 use crate::progress;
-use crate::report::{Failure, Format};
+use crate::report::{Failure, Format, quoted};
 use crate::streams::{print, print_json};
 use crate::synthesize::fault;
 use crate::topo::short;
