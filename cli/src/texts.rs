@@ -12,6 +12,7 @@ use crate::streams::print;
 /// The destination of one form of a source.
 pub(crate) struct Texts<'a> {
     to: Option<&'a str>,
+    source: &'a str,
     /// How the names of files in a folder end.
     extension: &'static str,
     /// Whether the form has more than one text, so that `-o` names a folder.
@@ -22,19 +23,13 @@ impl<'a> Texts<'a> {
     /// Takes the path of `-o`, if any, and checks before the work that it can be written.
     pub(crate) fn new(
         to: Option<&'a str>,
-        source: &str,
+        source: &'a str,
         extension: &'static str,
         several: bool,
     ) -> Result<Self, Failure> {
-        let texts = Self { to: to.filter(|path| *path != "-"), extension, several };
+        let texts = Self { to: to.filter(|path| *path != "-"), source, extension, several };
         let Some(path) = texts.to else { return Ok(texts) };
-        let same = fs::canonicalize(path).ok().zip(fs::canonicalize(source).ok());
-        if same.is_some_and(|(output, source)| output == source) {
-            let title = format!("-o {path} is the source itself");
-            return Err(Failure::usage(Code::BadCall, title).with_help(
-                "name another file; `roundelay fmt` writes a source in canonical form",
-            ));
-        }
+        texts.keep_source(Path::new(path))?;
         if !texts.is_folder(path) {
             output::reserve(&[("-o", Some(path))], false)?;
         } else if several && Path::new(path).is_file() {
@@ -44,6 +39,18 @@ impl<'a> Texts<'a> {
             fs::create_dir_all(path).map_err(|error| output::unwritable(path, &error))?;
         }
         Ok(texts)
+    }
+
+    /// Refuses to write over the source, whose text would be lost.
+    fn keep_source(&self, file: &Path) -> Result<(), Failure> {
+        let both = fs::canonicalize(file).ok().zip(fs::canonicalize(self.source).ok());
+        if both.is_none_or(|(file, source)| file != source) {
+            return Ok(());
+        }
+        let title =
+            format!("-o {}: `{}` is the source itself", self.to.unwrap_or("-"), file.display());
+        Err(Failure::usage(Code::BadCall, title)
+            .with_help("name another file; `roundelay fmt` writes a source in canonical form"))
     }
 
     fn is_folder(&self, path: &str) -> bool {
@@ -62,6 +69,7 @@ impl<'a> Texts<'a> {
         } else {
             PathBuf::from(path)
         };
+        self.keep_source(&file)?;
         output::write(&file.to_string_lossy(), &format!("{text}\n"))
     }
 

@@ -141,7 +141,12 @@ fn emit_writes_the_file_of_o() {
         source.folder().file_name().unwrap().to_str().unwrap()
     );
     emit(&["steps", source.path(), "-n", "1"], &beside).refused(2, "E0507");
-    assert!(std::fs::read_to_string(source.path()).unwrap().starts_with("algorithm One"));
+    emit(&["coll", source.path()], source.folder().to_str().unwrap()).refused(2, "E0507");
+    assert!(
+        std::fs::read_to_string(source.path())
+            .unwrap()
+            .starts_with("algorithm One() -> AllReduce { c")
+    );
 }
 
 #[test]
