@@ -4,7 +4,7 @@ use std::fmt;
 
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Finding};
-use roundelay_core::layout::Algorithm;
+use roundelay_core::layout::{Algorithm, with_loop_values};
 use roundelay_core::topology::Problem;
 
 /// Why there is no plan, or why a run failed.
@@ -75,6 +75,8 @@ impl Error {
         nranks: u32,
         findings: Vec<Finding>,
     ) -> Self {
+        let told = |finding| with_loop_values(algorithm, nranks, None, finding);
+        let findings: Vec<Finding> = findings.into_iter().map(told).collect();
         let places = findings
             .iter()
             .map(|finding| match algorithm.locations().get(finding.at.index()) {

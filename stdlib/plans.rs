@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use roundelay_core::counts::Counts;
+use roundelay_core::diagnostics::Finding;
+use roundelay_core::layout::with_loop_values;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::{Options, Plan, SpmdPlan};
 
@@ -189,7 +191,11 @@ pub trait ToPlan: Algorithm {
         op: ReduceOp,
     ) -> Result<Plan, Error> {
         let topology = Arc::new(topology.clone());
-        let unproved = |findings| Error::from_findings(self, topology.nranks(), findings);
+        let unproved = |findings: Vec<Finding>| {
+            let nranks = topology.nranks();
+            let told = |finding| with_loop_values(self, nranks, Some(&topology), finding);
+            Error::from_findings(self, nranks, findings.into_iter().map(told).collect())
+        };
         let schedule = self.schedule_on(&topology).map_err(unproved)?;
         let proved = Proved::new(schedule).map_err(unproved)?;
         Ok(Plan::new(&proved, count, dtype, op)?)

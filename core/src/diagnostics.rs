@@ -4,7 +4,7 @@ pub mod near;
 
 use std::fmt;
 
-use crate::ids::SpanId;
+use crate::ids::{RankId, SpanId};
 use crate::source::Span;
 
 macro_rules! codes {
@@ -359,6 +359,26 @@ pub struct Finding {
     pub help: Option<String>,
     /// The regions that the finding names, and their operands.
     pub operands: Vec<Operand>,
+    /// The ops that the notes name, in the order of the notes.
+    pub ops: Vec<NamedOp>,
+}
+
+/// An op that the notes of a finding name, with its place in the schedule. The schedule does not keep the values of
+/// loop variables: [`crate::layout::with_loop_values`] finds them again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedOp {
+    /// The words for it, such as `rank 2, step 1, line 12`.
+    pub name: String,
+    /// Its statement.
+    pub at: SpanId,
+    /// Its rank.
+    pub rank: RankId,
+    /// The number of its stream at the rank.
+    pub stream: u32,
+    /// The number of ops before it in the stream.
+    pub before: u32,
+    /// The number of ops of the stream.
+    pub of: u32,
 }
 
 /// A region that a finding names by its buffer and fractions, and the operand that its author wrote for it.
@@ -389,6 +409,7 @@ impl Finding {
             notes: Vec::new(),
             help: None,
             operands: Vec::new(),
+            ops: Vec::new(),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::check::{self, Declared};
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Diagnostic, Finding};
 use crate::ids::RankId;
-use crate::layout::{Algorithm as _, Configured};
+use crate::layout::{Algorithm as _, Configured, with_loop_values};
 use crate::program::Program;
 use crate::source::Span;
 use crate::syntax::Source;
@@ -148,14 +148,14 @@ impl Class {
             run.runs(nranks).map_err(|all| all.into_iter().map(exact).collect::<Vec<_>>())?;
         algorithm.place_on(executor.topology.clone());
         let proved = crate::prove(&algorithm, nranks)
-            .map_err(|all| named_here(all, &algorithm, class.span))?;
+            .map_err(|all| named_here(all, &algorithm, nranks, class.span))?;
         let needs = Needs::new(proved.schedule(), &executor.topology);
         Ok(Self { below: class.below, algorithm, proved, needs, span: class.span })
     }
 
     /// Returns findings of its schedule, at the place where the executor names it.
     pub fn diagnostics(&self, findings: Vec<Finding>) -> Vec<Diagnostic> {
-        named_here(findings, &self.algorithm, self.span)
+        named_here(findings, &self.algorithm, self.proved.schedule().nranks, self.span)
     }
 
     /// Returns the bytes of scratch for one loop, the most over all sizes of an element. No loop is larger than the
@@ -172,10 +172,16 @@ impl Class {
 }
 
 /// Returns findings of an algorithm of another file, at the class that names it: the first of each kind.
-fn named_here(all: Vec<Finding>, algorithm: &Configured, span: Span) -> Vec<Diagnostic> {
+fn named_here(
+    all: Vec<Finding>,
+    algorithm: &Configured,
+    nranks: u32,
+    span: Span,
+) -> Vec<Diagnostic> {
     let mut errors: Vec<Diagnostic> = Vec::new();
     let mut more: Vec<u32> = Vec::new();
     for finding in all {
+        let finding = with_loop_values(algorithm, nranks, None, finding);
         if let Some(known) = errors.iter().position(|e| e.code == finding.code) {
             more[known] += 1;
             errors[known].help = errors[known].help.take().or(finding.help);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::advice;
 use super::assembly::walk_ranks;
+use super::loop_values::with_loop_values;
 use super::roots::{self, Roots, RootsAt};
 use super::walk::trace::Trace;
 use super::walk::{self, Given, Origin};
@@ -250,6 +251,7 @@ impl Configured {
 
     /// A finding of one of this algorithm's schedules, at its place in the source.
     pub fn diagnostic(&self, finding: Finding, nranks: u32) -> Diagnostic {
+        let finding = with_loop_values(self, nranks, None, finding);
         let place = |at: SpanId| self.program.spans.get(at.index()).copied().unwrap_or_default();
         let regions = advice::regions(&finding, &self.written, &self.program.locations);
         // The root that was tried, which shows the finding.

@@ -7,6 +7,7 @@ pub(crate) mod assembly;
 pub mod builder;
 mod calls;
 mod configured;
+mod loop_values;
 pub mod roots;
 mod runs;
 pub(crate) mod slots;
@@ -31,6 +32,7 @@ pub(crate) use assembly::is_together;
 pub use assembly::one_rank;
 pub use builder::fifo::{CREDITS, SLICES};
 pub use configured::Configured;
+pub use loop_values::with_loop_values;
 pub use tables::Limits;
 pub use turning::Leaves;
 

@@ -246,13 +246,23 @@ impl Tables {
         format!("rank {rank} {}", self.describe_area(region))
     }
 
-    /// Records a problem, unless an earlier rank had it at its place already.
-    pub(crate) fn fail(&mut self, rank: RankId, mut finding: Finding) {
+    /// Records a problem, unless an earlier rank had it at its place already; returns whether it was recorded.
+    pub(crate) fn fail(&mut self, rank: RankId, mut finding: Finding) -> bool {
         let known =
             |f: &Finding| (f.code, f.at, f.exact) == (finding.code, finding.at, finding.exact);
-        if self.problems.len() < MAX_PROBLEMS && !self.problems.iter().any(known) {
+        let new = self.problems.len() < MAX_PROBLEMS && !self.problems.iter().any(known);
+        if new {
             finding.notes.insert(0, format!("found at rank {rank}"));
             self.problems.push(finding);
+        }
+        new
+    }
+
+    /// Adds the values of the loops around the last problem.
+    pub(super) fn place_last(&mut self, values: &str) {
+        let found = self.problems.last_mut().and_then(|problem| problem.notes.first_mut());
+        if let Some(found) = found {
+            *found += &format!(" ({values})");
         }
     }
 

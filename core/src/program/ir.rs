@@ -132,6 +132,31 @@ impl Stmt {
             _ => Vec::new(),
         }
     }
+
+    /// The variables that its moves and signals name as numbers, in the order of the source, without peers, which are
+    /// told as ranks.
+    pub(crate) fn numbers(&self) -> Vec<VarId> {
+        let mut left: Vec<&Expr> = match &self.kind {
+            StmtKind::Copy(src, dsts) => std::iter::once(src).chain(dsts).collect(),
+            StmtKind::Reduce(srcs, dst) => srcs.iter().chain([dst]).collect(),
+            StmtKind::Post(_, peer) | StmtKind::Wait(_, peer) => peer.args.iter().collect(),
+            StmtKind::Pass(Pass { from, own, dst, to }) => {
+                let peers = from.iter().chain(to).flat_map(|peer| &peer.args);
+                peers.chain(own).chain(dst).collect()
+            }
+            _ => Vec::new(),
+        };
+        left.reverse();
+        let mut found = Vec::new();
+        while let Some(expr) = left.pop() {
+            match (expr.op, &*expr.args) {
+                (Op::Var(var), _) if !found.contains(&var) => found.push(var),
+                (Op::On, [Expr { op: Op::Var(_), .. }, region]) => left.push(region),
+                _ => left.extend(expr.args.iter().rev()),
+            }
+        }
+        found
+    }
 }
 
 /// An index into [`Program::steps`].

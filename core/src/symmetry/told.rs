@@ -4,10 +4,10 @@ use super::order::Event;
 use super::space::Space;
 use super::values::{Shapes, Value};
 use crate::collective::Expected;
-use crate::diagnostics::{Code, Finding};
+use crate::diagnostics::{Code, Finding, NamedOp};
 use crate::ids::{OpId, SpanId};
 use crate::schedule::{Buffer, Operand, Region, Schedule};
-use crate::verify::{Access, piece_text};
+use crate::verify::{Access, named_op, piece_text};
 
 /// The most ranks that a finding names.
 const LISTED: usize = 8;
@@ -20,7 +20,15 @@ fn name(own: &Schedule, operand: Operand) -> String {
 }
 
 fn finding(own: &Schedule, code: Code, op: OpId, title: String) -> Finding {
-    Finding::new(code, own.op(op).at, title).note(ALIKE)
+    here(own, Finding::new(code, own.op(op).at, title).note(ALIKE), op)
+}
+
+/// Adds the line of an op of rank 0, which stands for all ranks.
+fn here(own: &Schedule, finding: Finding, op: OpId) -> Finding {
+    let name = format!("rank 0, line {}", own.location(own.op(op).at).line);
+    let mut finding = finding.note(&*name);
+    finding.ops.push(named_op(own, op, name));
+    finding
 }
 
 pub(super) fn shared_signal(own: &Schedule, earlier: OpId, at: OpId) -> Finding {
@@ -154,7 +162,11 @@ pub(super) fn wrong_result(
             }
         }
     };
-    Finding::new(Code::WrongResult, at, title).note(ALIKE)
+    let finding = Finding::new(Code::WrongResult, at, title).note(ALIKE);
+    match writer {
+        Some(op) => here(own, finding, op),
+        None => finding,
+    }
 }
 
 /// Returns the findings of signals that never meet, in the words of a schedule where one rank stands for all.
@@ -171,7 +183,13 @@ pub(super) fn signals(own: &Schedule, found: Vec<Finding>) -> Vec<Finding> {
         };
         let others =
             finding.others.into_iter().map(|(at, _)| (at, "and here".to_owned())).collect();
-        let fresh = Finding::new(finding.code, finding.at, title).note(ALIKE);
+        let mut fresh = Finding::new(finding.code, finding.at, title).note(ALIKE);
+        let op = finding.ops.into_iter().find(|op| op.at == finding.at);
+        if let Some(op) = op {
+            let name = format!("rank {}, line {line}", op.rank);
+            fresh = fresh.note(&*name);
+            fresh.ops.push(NamedOp { name, ..op });
+        }
         Finding { others, ..fresh }
     };
     found.into_iter().map(told).collect()

@@ -90,6 +90,7 @@ fn finding(reporter: &Reporter<'_>, at: SpanId, uses: &[Use]) -> Finding {
     let mut finding = Finding::new(Code::MissingLink, at, title)
         .label("over a link that does not exist")
         .note(reporter.place(op));
+    finding = reporter.naming(finding, [op]);
     for ((from, to, lane), steps) in lines.iter().take(LISTED) {
         let at = match steps[..] {
             [step] => format!("step {step}"),

@@ -54,7 +54,7 @@ pub use links::links;
 pub use order::Order;
 pub use orders::Orders;
 pub use owners::owners;
-pub(crate) use piece::piece_text;
+pub(crate) use piece::{named_op, piece_text};
 pub use ports::{Busiest, Ports};
 pub use reduction::{Reduction, ReductionOrder, Sameness, Witness, unit_roundoff};
 pub use report::Access;

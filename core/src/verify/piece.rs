@@ -1,5 +1,7 @@
-//! The text of a piece of a buffer.
+//! The names of a piece of a buffer and of an op.
 
+use crate::diagnostics::NamedOp;
+use crate::ids::OpId;
 use crate::rational::Rat;
 use crate::schedule::{Buffer, Region, Schedule};
 
@@ -25,4 +27,11 @@ fn common(lo: Rat, hi: Rat, multiple: u64) -> (String, String) {
     }
     let over = |at: Rat| format!("{}/{den}", at.num() * (den / at.den()));
     (over(lo), over(hi))
+}
+
+/// Returns an op that notes name in these words.
+pub(crate) fn named_op(schedule: &Schedule, op: OpId, name: String) -> NamedOp {
+    let stream = schedule.streams[schedule.stream_of(op).index()];
+    let (at, before) = (schedule.op(op).at, op.0 - stream.first.0);
+    NamedOp { name, at, rank: stream.rank, stream: stream.index, before, of: stream.len }
 }

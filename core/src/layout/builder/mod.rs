@@ -9,6 +9,7 @@ mod membership;
 mod scratch;
 mod topology;
 mod turned;
+mod watch;
 
 use rustc_hash::FxHashMap;
 
@@ -20,6 +21,7 @@ use crate::schedule::{Channel, Op, OpKind, Operand, Region, SignalKind};
 use crate::source::Span;
 use crate::values::arith::Fault;
 use frame::Frame;
+pub(super) use watch::Watch;
 
 /// A rank's program cannot go on; the reason has been recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +58,10 @@ pub struct Builder<'t> {
     operands: Vec<(RankId, Area)>,
     /// The expression that the walk evaluates, where its place is known.
     pub(crate) exact: Option<Span>,
+    /// The ops whose loop variables are wanted.
+    pub(super) watch: Option<Watch>,
+    /// Whether the last problem lacks the values of the loops around it.
+    unplaced: bool,
 }
 
 /// A region of one rank's buffer: an operand of `copy` and `reduce`.
@@ -84,6 +90,8 @@ impl<'t> Builder<'t> {
             fifo: None,
             operands: Vec::new(),
             exact: None,
+            watch: None,
+            unplaced: false,
         }
     }
 
@@ -298,6 +306,9 @@ impl<'t> Builder<'t> {
             return Err(self.fail(Finding::new(Code::StepLimit, SpanId(at), title)));
         }
         op.at = SpanId(self.called_at.unwrap_or(at));
+        if let Some(watch) = &mut self.watch {
+            watch.lay_out(self.current, self.streams[self.current].len());
+        }
         self.streams[self.current].push(op);
         Ok(())
     }
@@ -318,9 +329,32 @@ impl<'t> Builder<'t> {
         finding.exact = finding.exact.or(self.exact);
         if self.is_called() {
             self.pending = Some(finding);
+            self.unplaced = true;
         } else {
-            self.tables.fail(self.rank, finding);
+            self.unplaced = self.tables.fail(self.rank, finding);
         }
         Stop
+    }
+
+    /// Ends a statement: `values` returns the values of the loops around it in words, for a problem that was recorded in
+    /// it, and for ops that are watched.
+    pub(crate) fn end(&mut self, at: At, values: impl Fn() -> Option<String>) {
+        if std::mem::take(&mut self.unplaced)
+            && let Some(values) = values()
+        {
+            match &mut self.pending {
+                Some(finding) => finding.notes.insert(0, format!("where {values}")),
+                None => self.tables.place_last(&values),
+            }
+        }
+        let called = self.is_called();
+        if let Some(watch) = self.watch.as_mut().filter(|_| !called) {
+            watch.end(at, values);
+        }
+    }
+
+    /// Whether the end of a statement matters: where it failed, or where ops are watched.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watch.is_some()
     }
 }

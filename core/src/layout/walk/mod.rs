@@ -195,6 +195,14 @@ impl<'p> Walk<'p> {
     }
 
     fn stmt(&mut self, b: &mut Builder<'_>, stmt: &'p Stmt) -> Result<(), Stop> {
+        let done = self.run(b, stmt);
+        if done.is_err() || b.is_watched() {
+            b.end(stmt.at.0, || self.loop_values(stmt));
+        }
+        done
+    }
+
+    fn run(&mut self, b: &mut Builder<'_>, stmt: &'p Stmt) -> Result<(), Stop> {
         let at = stmt.at.0;
         self.at = at;
         match &stmt.kind {
@@ -459,22 +467,30 @@ impl<'p> Walk<'p> {
 
     #[cold]
     fn fault(&self, b: &mut Builder<'_>, span: Span, fault: Fault) -> Stop {
-        let finding = fault.finding(SpanId(self.at));
-        let finding = match self.round() {
-            Some(round) => finding.note(round),
-            None => finding,
-        };
-        self.fail(b, span, finding)
+        self.fail(b, span, fault.finding(SpanId(self.at)))
     }
 
-    /// Returns the values of the variables of the loops around the statement, in words.
-    fn round(&self) -> Option<String> {
-        let values = self.loops.iter().filter_map(|var| match self.vars[var.index()] {
-            Value::Int(value) => Some(format!("`{}` is {value}", self.program.var(*var).name)),
-            _ => None,
-        });
-        let values: Vec<_> = values.collect();
-        (!values.is_empty()).then(|| format!("where {}", values.join(" and ")))
+    /// Returns the values of the variables of the loops around a statement, and of the numbers that it names, in words:
+    /// `round = 1, b = 3`.
+    #[cold]
+    fn loop_values(&self, stmt: &Stmt) -> Option<String> {
+        let params = || self.program.params.iter().map(|param| param.var);
+        let numbers = stmt.numbers().into_iter().filter(|var| params().all(|param| param != *var));
+        let mut values: Vec<(&str, i64)> = Vec::new();
+        for var in self.loops.iter().copied().chain(numbers) {
+            let (name, Value::Int(value)) = (&*self.program.var(var).name, &self.vars[var.index()])
+            else {
+                continue;
+            };
+            // A step may have a name of its caller for another number.
+            match values.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, known)) => *known = *value,
+                None => values.push((name, *value)),
+            }
+        }
+        let values: Vec<_> =
+            values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        (!values.is_empty()).then(|| values.join(", "))
     }
 
     fn fail(&self, b: &mut Builder<'_>, span: Span, mut finding: Finding) -> Stop {

@@ -106,7 +106,7 @@ impl Reporter<'_> {
         if label && at.0 > 0 {
             finding.others.push((at, "demands it".to_owned()));
         }
-        finding
+        self.naming(finding, rounding.iter().copied())
     }
 
     pub(in crate::verify) fn scratch_over(&self, budget: Budget, needs: Option<Rat>) -> Finding {
@@ -175,6 +175,7 @@ impl Reporter<'_> {
             .note("moves that do not depend on each other may run at once")
             .note(table("at once", &lines))
             .help("shift the peers by the rank, so that each step pairs every rank with one other");
+        let finding = self.naming(finding, peers.iter().map(|(_, op)| *op));
         self.taken_at(finding, peers.last().map(|(_, op)| *op), "one of the moves")
     }
 

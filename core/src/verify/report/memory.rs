@@ -12,7 +12,7 @@ impl Reporter<'_> {
     /// Returns the finding of an input that is read, in place, after its rank's output was written over it.
     pub(in crate::verify) fn one_mode(&self, at: OpId) -> Finding {
         let name = &self.schedule.algorithm;
-        Finding::new(
+        let finding = Finding::new(
             Code::OneMode,
             self.at(at),
             format!("the ranks of {name} cannot choose by themselves whether they run in place"),
@@ -21,16 +21,18 @@ impl Reporter<'_> {
         .note(self.place(at))
         .help(
             "copy the input before the output is written, or mark the algorithm `#[out_of_place]`",
-        )
+        );
+        self.naming(finding, [at])
     }
 
     /// Returns the finding of a move that, in place, reads memory that it writes at another offset.
     pub(in crate::verify) fn shifted(&self, at: OpId, src: Operand, dst: Operand) -> Finding {
         let (src, dst) = (self.operand(src), self.operand(dst));
         let title = format!("{src} and {dst} overlap, and are not the same memory");
-        Finding::new(Code::RepeatedDestination, self.at(at), title)
+        let finding = Finding::new(Code::RepeatedDestination, self.at(at), title)
             .label("reads memory that it writes at another offset")
-            .note(self.place(at))
+            .note(self.place(at));
+        self.naming(finding, [at])
     }
 
     pub(in crate::verify) fn uninitialized(&self, at: OpId, operand: Operand) -> Finding {
@@ -41,7 +43,7 @@ impl Reporter<'_> {
         )
         .label("reads garbage")
         .note(self.place(at));
-        let finding = self.as_written(finding, at, operand);
+        let finding = self.naming(self.as_written(finding, at, operand), [at]);
         if self.schedule.region(operand).buffer != Buffer::Output {
             return finding;
         }
@@ -80,7 +82,7 @@ impl Reporter<'_> {
         .label("read as another piece than was written")
         .note(format!("the slot holds what begins at {held} of the buffer that it came from"))
         .note(self.place(at));
-        self.as_written(finding, at, operand).help(
+        self.naming(self.as_written(finding, at, operand), [at]).help(
             match self.schedule.buffer_name(self.schedule.region(operand).buffer) {
                 fifo::NAME => "receive pieces in the order in which they are sent",
                 _ => "read a slot into the same piece that was written to it",
@@ -120,6 +122,7 @@ impl Reporter<'_> {
         ));
         finding = self.as_written(finding, second, operand);
         finding = self.as_written(finding, first, operand);
+        finding = self.naming(finding, [first, second]);
         // Both ends refer to the region of the title, even where they touch only a part of it.
         finding.operands.iter_mut().for_each(|told| told.region.clone_from(&region));
         let steps = (self.step(first).1, self.step(second).1);
@@ -190,7 +193,7 @@ impl Reporter<'_> {
         .help(format!(
             "let rank {owner} post `TxAck` to rank {me}, and rank {me} wait for it (`RxAck`)"
         ));
-        self.as_written(finding, at, operand)
+        self.naming(self.as_written(finding, at, operand), [at])
     }
 
     pub(in crate::verify) fn after_exit(
@@ -226,6 +229,7 @@ impl Reporter<'_> {
         .help(format!(
             "let rank {me} post `TxDataSignal` to rank {owner}, and rank {owner} wait for it (`RxDataSignal`)"
         ));
+        let finding = self.naming(finding, [op]);
         match operand {
             Some(operand) => self.as_written(finding, op, *operand),
             None => finding,

@@ -12,9 +12,9 @@ use std::fmt::Write as _;
 
 use index::Index;
 
-use super::piece::piece_text;
+use super::piece::{named_op, piece_text};
 use super::signals::Signals;
-use crate::diagnostics::{self, Finding};
+use crate::diagnostics::{self, Finding, NamedOp};
 use crate::ids::{OpId, RankId, SpanId};
 use crate::schedule::{OpKind, Operand, Region, Schedule, SignalKind};
 
@@ -73,6 +73,21 @@ impl<'s> Reporter<'s> {
     pub(in crate::verify) fn place(&self, op: OpId) -> String {
         let (lane, step) = self.step(op);
         format!("{lane}, step {step}, line {}", self.line(op))
+    }
+
+    /// Adds the ops that the notes name by their places, in the order of the notes.
+    pub(in crate::verify) fn naming(
+        &self,
+        mut finding: Finding,
+        ops: impl IntoIterator<Item = OpId>,
+    ) -> Finding {
+        finding.ops.extend(ops.into_iter().map(|op| self.named(op, self.place(op))));
+        finding
+    }
+
+    /// Returns an op that notes name in these words.
+    fn named(&self, op: OpId, name: String) -> NamedOp {
+        named_op(self.schedule, op, name)
     }
 
     fn line(&self, op: OpId) -> u32 {

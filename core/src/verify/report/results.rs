@@ -83,6 +83,7 @@ impl Reporter<'_> {
             "rank {rank}'s contribution came at {}, and {does} once more",
             self.place(before)
         ));
+        finding = self.naming(finding, [before]);
         if self.at(before) == self.at(op) {
             return finding.help("this statement brings the same contribution in two rounds, or from two ranks: let one of them leave it out");
         }
@@ -136,9 +137,12 @@ impl Reporter<'_> {
             format!("{name} is never written")
         };
         let finding = match way {
-            Some(BlamePath::Ends(op)) => Finding::new(Code::WrongResult, self.at(op), title)
-                .label(format!("{wants} comes no farther than this"))
-                .note(self.place(op)),
+            Some(BlamePath::Ends(op)) => {
+                let finding = Finding::new(Code::WrongResult, self.at(op), title)
+                    .label(format!("{wants} comes no farther than this"))
+                    .note(self.place(op));
+                self.naming(finding, [op])
+            }
             _ => Finding::new(Code::WrongResult, SpanId(0), title).label("in this algorithm"),
         };
         let finding = finding.note(format!("at the end it must hold {wants}"));
@@ -215,6 +219,7 @@ impl Reporter<'_> {
         )
         .label(label)
         .note(self.place(blamed));
+        finding = self.naming(finding, [blamed]);
         if let Some(double) = double {
             finding = self.counted_twice(finding, double);
         } else if let Some(dst) = self.writes(writer, rank, region) {
@@ -226,6 +231,7 @@ impl Reporter<'_> {
         }
         if blamed != writer {
             finding = finding.note(format!("written last at {}", self.place(writer)));
+            finding = self.naming(finding, [writer]);
         }
         for (op, label) in told {
             let at = self.at(op);
@@ -236,6 +242,7 @@ impl Reporter<'_> {
         if history.is_empty() {
             return finding.note(format!("it holds: {}", Self::held(value, from, values)));
         }
-        finding.note(self.history(&name, history, from, values))
+        let ops = history.iter().take(LISTED).map(|(op, _)| *op);
+        self.naming(finding.note(self.history(&name, history, from, values)), ops)
     }
 }

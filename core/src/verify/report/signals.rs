@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{LISTED, Reporter, table};
-use crate::diagnostics::{Code, Finding};
+use crate::diagnostics::{Code, Finding, NamedOp};
 use crate::ids::{OpId, SpanId};
 use crate::schedule::legality::Illegal;
 use crate::schedule::{Channel, OpKind, SignalKind};
@@ -25,6 +25,7 @@ impl Reporter<'_> {
             .label(format!("rank {} never gets past this wait", rank(wait)))
             .note(self.who_waits(cycle, behind))
             .help("post before you wait: on every rank, the signal that the peer waits for comes first");
+        finding.ops.extend(self.waiting(cycle, behind));
         if self.at(post) != self.at(wait) {
             let label = format!("rank {} posts it only here, after its own wait", rank(post));
             finding.others.push((self.at(post), label));
@@ -58,6 +59,7 @@ impl Reporter<'_> {
                 "{needed} credits are the fewest with which this ends: `credits = {needed}`, or receive \
                  before you send more"
             ));
+        finding.ops.extend(self.waiting(cycle, behind));
         // The fifo's declaration collects the last credits.
         let ops = self.schedule.ops.iter().rev();
         let mut same =
@@ -78,13 +80,22 @@ impl Reporter<'_> {
         let waits = |wait| format!("{} waits for {}", self.place(wait), self.signal(wait));
         let lines: Vec<_> = cycle
             .iter()
-            .map(|(wait, post)| {
-                let (poster, line) = (self.rank(*post), self.line(*post));
-                format!("{}, which rank {poster} posts at line {line}", waits(*wait))
-            })
+            .map(|(wait, post)| format!("{}, which {}", waits(*wait), self.posts(*post)))
             .chain(behind.iter().map(|wait| waits(*wait)))
             .collect();
         table("who waits for whom", &lines)
+    }
+
+    /// Returns a post in words, such as `rank 2 posts at line 11`.
+    fn posts(&self, post: OpId) -> String {
+        format!("rank {} posts at line {}", self.rank(post), self.line(post))
+    }
+
+    /// Returns the ops that [`Self::who_waits`] names.
+    fn waiting(&self, cycle: &[(OpId, OpId)], behind: &[OpId]) -> Vec<NamedOp> {
+        let wait = |op: OpId| self.named(op, self.place(op));
+        let both = |(op, post): &(OpId, OpId)| [wait(*op), self.named(*post, self.posts(*post))];
+        cycle.iter().flat_map(both).chain(behind.iter().copied().map(wait)).take(LISTED).collect()
     }
 
     pub(in crate::verify) fn unmatched_wait(&self, op: OpId) -> Finding {
@@ -113,7 +124,7 @@ impl Reporter<'_> {
         )
         .label("waits for ever")
         .note(self.place(op));
-        self.or_in_another_lane(finding, op, help)
+        self.or_in_another_lane(self.naming(finding, [op]), op, help)
     }
 
     /// Adds the help, unless the partner of `op` is in another lane: then adds this fact and a correction for it.
@@ -198,7 +209,7 @@ impl Reporter<'_> {
         .label("left over at the end of the run")
         .note(self.place(op))
         .note("the next run would take it for its own, and run ahead of its peer");
-        self.or_in_another_lane(finding, op, help)
+        self.or_in_another_lane(self.naming(finding, [op]), op, help)
     }
 
     pub(in crate::verify) fn shared_signal(&self, first: OpId, second: OpId) -> Finding {
@@ -218,7 +229,7 @@ impl Reporter<'_> {
         if self.at(first) != self.at(second) {
             finding.others.push((self.at(first), "and this one".to_owned()));
         }
-        finding
+        self.naming(finding, [first, second])
     }
 
     /// Returns the finding of a lost signal. `across`: the first post is of the run before.
@@ -246,7 +257,7 @@ impl Reporter<'_> {
         if self.at(first) != self.at(second) {
             finding.others.push((self.at(first), format!("the first one{run}")));
         }
-        finding
+        self.naming(finding, [second, first])
     }
 
     /// Returns the finding of a broken rule, under the code that the builder would give it.
@@ -263,6 +274,7 @@ impl Reporter<'_> {
         let Some(at) = illegal.at else { return Finding::new(code, SpanId(0), title) };
         let finding =
             Finding::new(code, self.at(at), title).label("broken here").note(self.place(at));
+        let finding = self.naming(finding, [at]);
         if illegal.rule != "bounds" && code == Code::OutOfBounds {
             return finding;
         }
