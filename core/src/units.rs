@@ -43,6 +43,18 @@ fn scaled(value: u64, units: &[(&str, u64)], smallest: &str) -> String {
     text + unit
 }
 
+/// Returns a number with at most `most` decimals, and no zeros at their end: a number of floating point may lie beside the
+/// one that is meant, as 5.699999999999999 beside 5.7.
+pub fn decimals(value: f64, most: usize) -> String {
+    let text = format!("{value:.most$}");
+    if most == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
+}
+
+/// Returns a time in microseconds, to a millionth of one, for outputs that print every digit.
+pub fn microseconds(seconds: f64) -> f64 {
+    (seconds * 1e12).round() / 1e6
+}
+
 /// Returns a number of bytes in the largest unit that divides it.
 pub fn size_text(bytes: u64) -> String {
     let fits = |(_, unit): &&(&str, u64)| bytes > 0 && bytes.is_multiple_of(*unit);
@@ -73,6 +85,21 @@ pub fn count(n: usize, what: &str) -> String {
 
 /// Returns a number with at most three decimals, and no zeros at their end.
 pub fn short(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    decimals(value, 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{decimals, microseconds};
+
+    #[test]
+    fn a_number_beside_the_one_meant_is_printed_as_that() {
+        let beside = 5.7e-6 * 1e6;
+        assert_eq!(beside.to_string(), "5.699999999999999");
+        assert_eq!(decimals(beside, 3), "5.7");
+        assert_eq!(microseconds(5.7e-6).to_string(), "5.7");
+        let all = [(0.1 + 0.2, 6), (3.0, 2), (1234.5678, 0), (100.0, 0), (2.5, 1)];
+        let texts = all.map(|(value, most)| decimals(value, most));
+        assert_eq!(texts, ["0.3", "3", "1235", "100", "2.5"]);
+    }
 }

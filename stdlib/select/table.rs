@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::{Choice, Counts, Numbers, Origin, Refused};
+use roundelay_core::units::decimals;
 
 impl Choice {
     /// Writes the refused algorithms with their reasons; advice that several have in common is written once.
@@ -147,9 +148,5 @@ fn number(value: f64) -> String {
         v if v >= 10.0 => 2,
         _ => 3,
     };
-    let text = format!("{value:.digits$}");
-    if digits == 0 {
-        return text;
-    }
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    decimals(value, digits)
 }

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 
 use super::limit::Limit;
 use super::row::BenchRow;
+use roundelay_core::units::decimals;
+
 use crate::chart::{Axis, Chart, Curve, LIMIT, Mark, Point, class};
 
 /// Returns the chart of the times out of place.
@@ -18,7 +20,7 @@ pub(super) fn chart(rows: &[BenchRow], limits: &[Limit]) -> Chart {
         title,
         caption,
         columns: x.powers().into_iter().map(size).collect(),
-        rows: y.values().into_iter().map(|value| (value, format!("{value}"))).collect(),
+        rows: y.values().into_iter().map(|value| (value, decimals(value, 9))).collect(),
         x,
         y,
         below: "size, as nccl-tests counts it",

@@ -6,6 +6,7 @@ use roundelay::executor::{CompiledExecutor, Framework, OpParam, Ran};
 use roundelay_core::executor::Executor;
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Algorithm as _;
+use roundelay_core::units::microseconds;
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
@@ -233,7 +234,7 @@ impl<'d> Runner<'d> {
             algorithm: class.algorithm.name().to_owned(),
             loops: first.loops,
             staged: first.staged,
-            time_us: seconds * 1e6,
+            time_us: microseconds(seconds),
             algbw_gbps: if seconds > 0.0 { bytes as f64 / seconds / 1e9 } else { 0.0 },
             wrong: reference.count_wrong(&inputs, &views, class.proved.proof().reduce_depth),
         })

@@ -3,6 +3,7 @@
 
 use roundelay_core::executor::Executor;
 use roundelay_core::layout::Algorithm as _;
+use roundelay_core::units::microseconds;
 use roundelay_export::contest::SIGNALS;
 use serde::Serialize;
 
@@ -142,9 +143,9 @@ fn scored(
     Ok(Scored {
         bytes,
         algorithm: executor.class(bytes).algorithm.name().to_owned(),
-        simulated_us: seconds * 1e6,
+        simulated_us: microseconds(seconds),
         simulated_gbps: rate(seconds),
-        bound_us: least * 1e6,
+        bound_us: microseconds(least),
         share_percent: if seconds > 0.0 { 100.0 * least / seconds } else { 100.0 },
         measured,
     })

@@ -21,6 +21,7 @@ use roundelay_core::prove_source;
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::Source;
 use roundelay_core::trace::Data;
+use roundelay_core::units::microseconds;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::recorder::now;
 use roundelay_kernels::reference::Reference;
@@ -355,7 +356,7 @@ fn run_proved(
         iterations: flags.iterations(),
         elements: views.iter().map(|view| (view.len() / flags.dtype.size()) as u64).sum(),
         wrong,
-        time_us: seconds.map(|seconds| seconds * 1e6),
+        time_us: seconds.map(microseconds),
         algbw_gbps: algbw,
         busbw_gbps: algbw.map(|algbw| algbw * collective.bus_factor(nranks)),
         counters,

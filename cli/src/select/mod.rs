@@ -8,6 +8,7 @@ use clap::Args;
 use roundelay::Promises;
 use roundelay::select::{size, time};
 use roundelay_core::diagnostics::Code;
+use roundelay_core::units::decimals;
 use serde::Serialize;
 
 use crate::constants::{ConstantsJson, CostFlags};
@@ -146,7 +147,5 @@ fn about(bytes: u64) -> String {
     let Some((unit, name)) = unit else { return size(bytes) };
     let value = bytes as f64 / unit as f64;
     let digits = usize::from(value < 100.0) + usize::from(value < 10.0);
-    let text = format!("{value:.digits$}");
-    let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text} {name}")
+    format!("{} {name}", decimals(value, digits))
 }

@@ -3,6 +3,8 @@
 
 use super::points::Point;
 use super::{Comparison, Curve};
+use roundelay_core::units::decimals;
+
 use crate::chart::{self, Axis, Chart, LIMIT, Mark};
 use roundelay::select::time;
 
@@ -38,7 +40,7 @@ pub(super) fn svg(all: &Comparison<'_>) -> String {
     if columns.len() < 2 {
         columns = ranks().step_by(all.nranks.len() / COUNTS + 1).collect();
     }
-    let named = |value: f64| (value, format!("{value}"));
+    let named = |value: f64| (value, decimals(value, 9));
     let counts = roundelay_core::expansion::counted(&all.nranks);
     let powers_of_two = all.nranks.iter().any(|n| n.is_power_of_two());
     let large = if powers_of_two { "; powers of two have large points" } else { "" };

@@ -1,5 +1,7 @@
 //! Times in seconds as positions in the picture, as numbers of the axis, and as text.
 
+use roundelay_core::units::decimals;
+
 /// The room left of the time axis, for the names of the ranks.
 pub(super) const LEFT: f64 = 76.0;
 /// The least distance from a number of the axis to the next.
@@ -71,11 +73,7 @@ fn unit(seconds: f64) -> (&'static str, f64) {
 /// Rounds to a few digits, without zeros at the end.
 pub(super) fn short(value: f64) -> String {
     let before = value.abs().max(1e-3).log10().floor() as i32 + 1;
-    let text = format!("{value:.*}", (DIGITS - before).clamp(0, 6) as usize);
-    match text.split_once('.') {
-        Some(_) => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        None => text,
-    }
+    decimals(value, (DIGITS - before).clamp(0, 6) as usize)
 }
 
 #[cfg(test)]

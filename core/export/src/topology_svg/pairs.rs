@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use roundelay_core::rational::Rat;
 use roundelay_core::topology::{Link, LinkKind, NodeId, Topology};
-use roundelay_core::units::{rate_text, time_text};
+use roundelay_core::units::{decimals, rate_text, time_text};
 
 /// The bandwidth below which three decimals of a GB/s show only zeros.
 const SLOW: Rat = Rat::whole(1_000_000);
@@ -33,8 +33,7 @@ pub(super) fn rate(topology: &Topology, capacity: Rat) -> String {
     if capacity < SLOW {
         return rate_text(capacity.num() / capacity.den());
     }
-    let value = format!("{:.3}", value(capacity) / 1e9);
-    format!("{} GB/s", value.trim_end_matches('0').trim_end_matches('.'))
+    format!("{} GB/s", decimals(value(capacity) / 1e9, 3))
 }
 
 pub(super) fn value(capacity: Rat) -> f64 {
