@@ -1,5 +1,6 @@
 //! One diagnostic type and one table of codes, for the macro, the command line and plan time alike.
 
+pub(crate) mod joined;
 pub mod near;
 
 use std::fmt;
@@ -217,6 +218,11 @@ impl Code {
         self == Self::RankCountRefused || self.as_str().starts_with("E06")
     }
 
+    /// Whether an error of this code shows when an algorithm is laid out for a number of ranks.
+    pub(crate) fn is_of_layout(self) -> bool {
+        self >= Self::ArithmeticOverflow && self < Self::Deadlock
+    }
+
     /// Returns the severity of the code unless the author or the call sets another.
     pub fn severity(self) -> Severity {
         if self.as_str().starts_with('W') { Severity::Warning } else { Severity::Error }
@@ -257,6 +263,8 @@ pub struct Diagnostic {
     pub edits: Vec<Edit>,
     /// The rank count at which the error shows, if it depends on one.
     pub nranks: Option<u32>,
+    /// The thing that is to blame, such as a name that nothing declares: all errors of one cause are told as one.
+    pub cause: Option<String>,
 }
 
 impl Diagnostic {
@@ -273,6 +281,7 @@ impl Diagnostic {
             help: None,
             edits: Vec::new(),
             nranks: None,
+            cause: None,
         }
     }
 
@@ -308,6 +317,13 @@ impl Diagnostic {
     #[must_use]
     pub fn edit(mut self, at: Span, text: impl Into<String>) -> Self {
         self.edits.push(Edit { at, text: text.into() });
+        self
+    }
+
+    /// Sets the thing that is to blame.
+    #[must_use]
+    pub(crate) fn caused_by(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
         self
     }
 

@@ -1,11 +1,12 @@
 //! Calls: the ops, the built-in functions, and the author's steps.
 
 use super::exprs::wrong;
-use super::hir::{Expr, ExprKind, StmtKind, Ty, VarId};
+use super::hir::{Expr, ExprKind, Primitive, Signal, StmtKind, Ty, VarId};
+use super::members::elsewhere;
 use super::{Checker, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic, INPUT_KEPT};
 use crate::source::Span;
-use crate::syntax::{ast, suggestions};
+use crate::syntax::{ast, printer, suggestions};
 use crate::topology::shape::ShapeKind;
 use crate::values::arith::IntFn;
 
@@ -218,9 +219,23 @@ impl Checker<'_> {
             return Expr { kind: Box::new(ExprKind::IntFn(function, args)), ty: Ty::Int, span };
         }
         if !OTHER_FUNCTIONS.contains(&name.text.as_str()) {
+            let at = self.errors.len();
             self.unknown_function(name);
-            for arg in args {
-                self.expr(arg);
+            let checked: Vec<Expr> = args.iter().map(|arg| self.expr(arg)).collect();
+            if at < self.errors.len()
+                && let Some((form, call)) = self.with_a_peer(name, args, &checked)
+            {
+                let through = if call && !self.has_fifo() {
+                    ", with `fifo like output;` at the top of the algorithm"
+                } else {
+                    ""
+                };
+                let error = self.errors.remove(at);
+                let error =
+                    error.help(format!("the peer stands before the dot: `{form};`{through}"));
+                let whole = through.is_empty();
+                let error = if whole { error.edit(span, form) } else { error };
+                self.errors.insert(at, error);
             }
             return error;
         }
@@ -251,6 +266,41 @@ impl Checker<'_> {
         Expr { kind: Box::new(kind), ty, span }
     }
 
+    /// Returns a signal or a primitive that is written as a function, with its peer before the dot, and whether it is a
+    /// primitive; `None` where the arguments are not those that it takes.
+    fn with_a_peer(
+        &self,
+        name: &ast::Name,
+        written: &[ast::Expr],
+        args: &[Expr],
+    ) -> Option<(String, bool)> {
+        let (mut peers, mut regions) = (Vec::new(), Vec::new());
+        for (arg, written) in args.iter().zip(written) {
+            let text = printer::print_expr(written);
+            match arg.ty {
+                Ty::Peer => peers.push(text),
+                Ty::Int => peers.push(format!("peer({text})")),
+                Ty::Place => regions.push(text),
+                Ty::Region => regions.push(format!("local.{text}")),
+                _ => return None,
+            }
+        }
+        if let Some(signal) = Signal::ALL.into_iter().find(|s| s.name() == name.text) {
+            let [peer] = &peers[..] else { return None };
+            return regions.is_empty().then(|| (format!("{peer}.{}()", signal.name()), false));
+        }
+        let called = elsewhere(&name.text).unwrap_or_else(|| name.text.clone());
+        let primitive = Primitive::ALL.into_iter().find(|p| p.name() == called)?;
+        let [first, others @ ..] = &peers[..] else { return None };
+        // The form has as many peers behind the dot, and as many regions.
+        let forms = primitive.form().split_once('(')?.1.trim_end_matches(')').split(", ");
+        let (of_local, to): (Vec<&str>, Vec<&str>) = forms.partition(|arg| arg.contains('.'));
+        let fits = (of_local.len(), to.len()) == (regions.len(), others.len());
+        fits.then(|| {
+            (format!("{first}.{called}({})", [&regions, others].concat().join(", ")), true)
+        })
+    }
+
     pub(super) fn unknown_function(&mut self, name: &ast::Name) {
         if self.known.unread(&name.text) {
             return;
@@ -266,6 +316,7 @@ impl Checker<'_> {
             name.span,
             format!("no function or step is called `{}`", name.text),
         )
+        .caused_by(&*name.text)
         .label("not found");
         if matches!(name.text.as_str(), "copy" | "reduce") {
             error.title = format!("`{}` is a statement, not a value", name.text);

@@ -227,6 +227,7 @@ impl Checker<'_> {
         };
         let error =
             Diagnostic::new(Code::UnknownName, span, format!("nothing is called `{name}` here"))
+                .caused_by(name)
                 .label("not found");
         let error = match (help, near, suggestions::counterpart(name)) {
             (Some(help), _, Some(word)) => error.help(help).edit(span, word),

@@ -113,6 +113,7 @@ impl Checker<'_> {
                     name.span,
                     format!("`{}` passes data through a fifo, and none is declared", name.text),
                 )
+                .caused_by(NAME)
                 .label("through which fifo?")
                 .help(
                     "declare `fifo like REGION, credits = 4;` at the top of the algorithm, where \

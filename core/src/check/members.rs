@@ -142,11 +142,15 @@ impl Checker<'_> {
             name.span,
             format!("{} has no {what} `{}`", base.ty.name(), name.text),
         )
+        .caused_by(format!("{} {}", base.ty.name(), name.text))
         .label("not found");
         let region = ["input", "output"].contains(&&*name.text)
             || self.regions().any(|region| region == name.text);
         if base.ty == Ty::Int && region {
             error = error.help("a number has no memory: write `local` for this rank, or `peer(…)` around the number of another");
+            if let ExprKind::Var(var) = *base.kind {
+                error = error.caused_by(format!("{} as a peer", self.vars[var.0 as usize].name));
+            }
         } else if let Some(near) = scope::nearest(&name.text, known.iter().copied()) {
             error = error.meant(near);
         } else if !known.is_empty() {
@@ -209,6 +213,7 @@ impl Checker<'_> {
                     name.span,
                     format!("no view or scratch is called `{}`", name.text),
                 )
+                .caused_by(&*name.text)
                 .label("not found");
                 if let Some(near) = near {
                     error = error.meant(&near);
@@ -290,10 +295,10 @@ fn asked_by_number(ty: Ty) -> &'static [&'static str] {
 }
 
 /// Returns the primitive that a word of other libraries stands for.
-fn elsewhere(word: &str) -> Option<String> {
+pub(super) fn elsewhere(word: &str) -> Option<String> {
     match word {
-        "Send" | "isend" | "put" | "push" | "write" => Some("send".to_owned()),
-        "Recv" | "irecv" | "get" | "pull" | "read" => Some("recv".to_owned()),
+        "Send" | "isend" | "Isend" | "put" | "push" | "write" => Some("send".to_owned()),
+        "Recv" | "irecv" | "Irecv" | "get" | "pull" | "read" => Some("recv".to_owned()),
         "reduce" => Some("recv_reduce".to_owned()),
         _ => word.strip_prefix("receive").map(|rest| format!("recv{rest}")),
     }

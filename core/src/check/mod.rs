@@ -28,6 +28,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::collective::Collective;
+use crate::diagnostics::joined::joined;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::{Home, Span};
 use crate::syntax::Source;
@@ -106,7 +107,7 @@ pub(crate) fn checked(
         CheckedSource { algorithms: Vec::new(), executors: Vec::new(), warnings: Vec::new() };
     for (algorithm, found) in checked.into_iter().flatten() {
         checked_source.algorithms.push(algorithm);
-        errors.extend(found);
+        errors.extend(joined(found));
     }
     for item in &file.executors {
         let first = *firsts.entry(&item.name.text).or_insert(item.name.span);
@@ -305,7 +306,8 @@ impl<'e> Checker<'e> {
         let root = algorithm.params.iter().find(|p| p.name.text == "root");
         let is_rank = root.is_some_and(|p| p.ty.text == "Rank" && !p.ty.list);
         let Some(collective) = collective else { return };
-        if collective.is_rooted() && !is_rank {
+        let unreadable = root.is_none() && self.known.unread("root");
+        if collective.is_rooted() && !is_rank && !unreadable {
             let span = root.map_or(algorithm.collective.span, |p| p.ty.span);
             let (at, text) = match root {
                 Some(root) => (root.ty.span, "Rank"),

@@ -348,15 +348,14 @@ impl Checker<'_> {
                 Ty::Ring => "write `.left` or `.right` to choose a neighbor",
                 _ => "what comes and goes has a peer, such as `ring.right` or `peer(rank ^ 1)`",
             };
-            self.error(
-                Diagnostic::new(
-                    Code::SignalOnNonPeer,
-                    peer.span,
-                    format!("`{name}` on {}", peer.ty.name()),
-                )
+            let title = format!("`{name}` on {}", peer.ty.name());
+            let mut error = Diagnostic::new(Code::SignalOnNonPeer, peer.span, title)
                 .label(format!("this is {}, not a peer", peer.ty.name()))
-                .help(help),
-            );
+                .help(help);
+            if let ExprKind::Var(var) = *peer.kind {
+                error = error.caused_by(format!("{} as a peer", self.vars[var.0 as usize].name));
+            }
+            self.error(error);
         } else if matches!(*peer.kind, ExprKind::Local) {
             self.error(
                 Diagnostic::new(

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::wrap::{self, Remainder};
 use crate::diagnostics::{Code, Finding, Operand};
 use crate::ids::SpanId;
-use crate::program::ir::{Expr, Op, Program, Stmt, StmtKind, VarId};
+use crate::program::ir::{Expr, Kind, Op, Program, Stmt, StmtKind, VarId};
 use crate::source::{Location, Span};
 use crate::syntax::Source;
 
@@ -31,6 +31,13 @@ impl SourceTexts {
     /// Returns the text at a place that is known.
     pub(super) fn text(&self, place: Span) -> Option<&str> {
         self.texts.get(&place).map(String::as_str)
+    }
+
+    /// Keeps the texts of a peer, and of its number.
+    fn peer(&mut self, peer: &Expr, source: &Source) {
+        for part in std::iter::once(peer).chain(&peer.args) {
+            self.texts.insert(part.span, source.written(part.span));
+        }
     }
 
     /// Keeps the texts of a number, and of the two sides of the sum that it is or takes a remainder of.
@@ -62,10 +69,23 @@ pub(super) fn written(program: &Program, source: &Source) -> SourceTexts {
             }
             StmtKind::Let(_, value) => {
                 all.sum(value, source);
+                for number in value.args.iter().filter(|_| value.op == Op::Peer) {
+                    all.texts.insert(number.span, source.written(number.span));
+                }
+                continue;
+            }
+            StmtKind::Scratch(_, count, like, _) => {
+                for part in count.iter().chain([like]) {
+                    all.texts.insert(part.span, source.written(part.span));
+                }
                 continue;
             }
             StmtKind::Post(_, peer) | StmtKind::Wait(_, peer) => {
-                all.texts.insert(peer.span, source.written(peer.span));
+                all.peer(peer, source);
+                continue;
+            }
+            StmtKind::Pass(pass) => {
+                pass.from.iter().chain(&pass.to).for_each(|peer| all.peer(peer, source));
                 continue;
             }
             _ => continue,
@@ -123,7 +143,8 @@ pub(super) fn around<'w>(finding: &Finding, written: &'w SourceTexts) -> Option<
     written.around.get(&finding.exact.filter(|_| codes.contains(&finding.code))?)
 }
 
-/// Returns the advice for a signal to oneself in a loop that begins with the distance 0, or that runs over all ranks.
+/// Returns the advice for a signal or a message to oneself: the start of a loop that begins with the distance 0, or the
+/// condition that leaves this rank out.
 pub(super) fn to_oneself(
     program: &Program,
     finding: &Finding,
@@ -134,34 +155,87 @@ pub(super) fn to_oneself(
     }
     let mut path = Vec::new();
     let stmt = find(&program.body, finding.at, &mut path)?;
-    let (StmtKind::Post(_, peer) | StmtKind::Wait(_, peer)) = &stmt.kind else { return None };
+    let peers: Vec<&Expr> = match &stmt.kind {
+        StmtKind::Post(_, peer) | StmtKind::Wait(_, peer) => vec![peer],
+        StmtKind::Pass(pass) => pass.from.iter().chain(&pass.to).collect(),
+        _ => return None,
+    };
     let lets = program.stmts().filter_map(|stmt| match &stmt.kind {
         StmtKind::Let(var, value) => Some((*var, value)),
         _ => None,
     });
     let lets = lets.collect();
-    let mut loops = path.into_iter().rev();
-    let (var, lo, hi) =
-        loops.find(|(var, ..)| mentions(peer, &lets, &|part| part.op == Op::Var(*var)))?;
-    if lo.op != Op::Int(0) {
-        return None;
-    }
-    let name = &program.var(var).name;
-    if mentions(peer, &lets, &|part| part.op == Op::Rank) {
-        let end = written.text(hi.span).unwrap_or("…");
+    let from_rank = |peer: &Expr| mentions(peer, &lets, &|part| part.op == Op::Rank);
+    // A loop over distances begins with the distance 0.
+    let mut loops = path.iter().rev();
+    let distance = loops.find_map(|(var, lo, hi)| {
+        let of_loop = |peer: &&&Expr| mentions(peer, &lets, &|part| part.op == Op::Var(*var));
+        let peer = peers.iter().find(of_loop)?;
+        (lo.op == Op::Int(0) && from_rank(peer)).then_some((var, hi))
+    });
+    if let Some((var, hi)) = distance {
+        let (name, end) = (&program.var(*var).name, written.text(hi.span)?);
         return Some(format!(
             "at {name} = 0 the peer is this rank itself: start the loop at 1, `for {name} in 1..{end}`"
         ));
     }
-    // This advice is right only where the variable of the loop is the number of the peer.
-    let numbers = mentions(peer, &lets, &|part| {
-        part.op == Op::Peer && part.args.iter().any(|number| number.op == Op::Var(var))
-    });
-    numbers.then(|| {
-        format!(
-            "the loop comes to this rank itself: put the signal into `if {name} != rank {{ … }}`"
-        )
+    // A number that is the same on every rank is this rank's own on one of them.
+    let number = |peer: &&Expr| {
+        let peer = match peer.op {
+            Op::Var(var) => *lets.get(&var)?,
+            _ => *peer,
+        };
+        let [number] = &*peer.args else { return None };
+        let name = match number.op {
+            Op::Var(var) => program.var(var).name.clone(),
+            _ => written.text(number.span)?.to_owned(),
+        };
+        (peer.op == Op::Peer && !from_rank(peer)).then_some(name)
+    };
+    let name = peers.iter().find_map(number)?;
+    let what = if matches!(stmt.kind, StmtKind::Pass(_)) { "message" } else { "signal" };
+    Some(match path.last() {
+        Some(_) => format!(
+            "the loop comes to this rank itself: put the {what} into `if {name} != rank {{ … }}`"
+        ),
+        None => format!(
+            "`{name}` is this rank's own number on one rank: put the {what} into `if rank != {name} {{ … }}`"
+        ),
     })
+}
+
+/// Returns the advice for a move between slots without a length: the scratch with the length of one piece.
+pub(super) fn length_of_slots(
+    program: &Program,
+    finding: &Finding,
+    written: &SourceTexts,
+) -> Option<String> {
+    let stmt = program.stmts().find(|stmt| stmt.at == finding.at)?;
+    let (StmtKind::Copy(first, _) | StmtKind::Reduce(_, first)) = &stmt.kind else { return None };
+    if finding.code != Code::UnknownSlotLength || finding.exact.is_some() {
+        return None;
+    }
+    let mut used = None;
+    first.walk(&mut |part| {
+        if let Op::Var(var) = part.op {
+            used = used.or(Some(var).filter(|var| program.var(*var).kind == Kind::Pieces));
+        }
+    });
+    let (name, count, like) = program.stmts().find_map(|stmt| match &stmt.kind {
+        StmtKind::Scratch(var, count, like, _) if Some(*var) == used => {
+            Some((&program.var(*var).name, count, like))
+        }
+        _ => None,
+    })?;
+    let like = written.text(like.span)?;
+    let count = match count {
+        Some(count) => written.text(count.span)?.to_owned() + " ",
+        None => String::new(),
+    };
+    Some(format!(
+        "let one operand be a region of `input` or `output`, or give the slots the length of one piece: \
+         `scratch {name}: {count}like {like}[0];`"
+    ))
 }
 
 /// A loop over a range: its variable and its bounds.

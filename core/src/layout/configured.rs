@@ -262,8 +262,14 @@ impl Configured {
         let exact = finding.exact.or_else(|| advice::operand(&finding, &self.written));
         let around = advice::around(&finding, &self.written);
         let help = advice::to_oneself(&self.program, &finding, &self.written)
-            .or_else(|| around.and_then(|around| around.help.clone()))
+            .or_else(|| around.map(|around| around.help.clone()))
+            .or_else(|| advice::length_of_slots(&self.program, &finding, &self.written))
             .or(finding.help);
+        // Several statements may have one wrong number, or go one step too far alike.
+        let cause = match around {
+            Some(around) => Some(format!("{:?}", around.edit.at)),
+            None => finding.code.is_of_layout().then(|| finding.title.clone()),
+        };
         Diagnostic {
             code: finding.code,
             severity: finding.code.severity(),
@@ -275,6 +281,7 @@ impl Configured {
             help,
             edits: around.iter().map(|around| around.edit.clone()).collect(),
             nranks: Some(nranks),
+            cause,
         }
     }
 }

@@ -10,7 +10,7 @@ use super::slots::FifoSlots;
 use super::turning::Turning;
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
-use crate::ids::{ChannelId, LaneId, RankId, RegionId, ScratchId};
+use crate::ids::{ChannelId, LaneId, RankId, RegionId, ScratchId, SpanId};
 use crate::schedule::demands::Demands;
 use crate::schedule::interner::Interner;
 use crate::schedule::{Buffer, Channel, Operand, Region, Scratch};
@@ -246,10 +246,14 @@ impl Tables {
         format!("rank {rank} {}", self.describe_area(region))
     }
 
-    /// Records a problem, unless an earlier rank had it at its place already; returns whether it was recorded.
+    /// Records a problem, unless an earlier rank had one at this statement already, which may be another form of it;
+    /// returns whether it was recorded.
     pub(crate) fn fail(&mut self, rank: RankId, mut finding: Finding) -> bool {
-        let known =
-            |f: &Finding| (f.code, f.at, f.exact) == (finding.code, finding.at, finding.exact);
+        let ends = finding.code == Code::StepLimit || finding.code.refuses();
+        let known = |f: &Finding| {
+            let alike = !ends && f.at != SpanId(0) || f.code == finding.code;
+            f.at == finding.at && alike
+        };
         let new = self.problems.len() < MAX_PROBLEMS && !self.problems.iter().any(known);
         if new {
             finding.notes.insert(0, format!("found at rank {rank}"));

@@ -22,8 +22,8 @@ struct Names<'a> {
 /// A number with the remainder that may be missing.
 #[derive(Debug)]
 pub(super) struct Remainder {
-    /// The advice; `None` where that of the fault says more.
-    pub(super) help: Option<String>,
+    /// The advice.
+    pub(super) help: String,
     /// The remainder in place of the number.
     pub(super) edit: Edit,
 }
@@ -48,8 +48,8 @@ pub(super) fn around(program: &Program, source: &Source) -> HashMap<Span, Remain
             _ => return,
         };
         if let Some((text, edit)) = names.remainder(index, &many) {
-            let help = format!("if the index is to go around, write `{text}`");
-            let help = (part.op != Op::Peer).then_some(help);
+            let what = if part.op == Op::Peer { "rank" } else { "index" };
+            let help = format!("if the {what} is to go around, write `{text}`");
             around.insert(part.span, Remainder { help, edit });
         }
     });

@@ -40,13 +40,13 @@ pub(crate) fn instead(word: &str) -> Option<&'static str> {
         "size" | "world_size" | "nprocs" | "num_ranks" | "n_ranks" | "comm_size" => {
             "the number of ranks is `nranks`"
         }
-        "send" | "isend" | "Send" | "put" | "push" | "write" => {
-            "push with `copy(local.output, p.output);` after the peer's `TxAck` (`p.RxAck();`), then tell it by \
-             `p.TxDataSignal();`"
+        "send" | "isend" | "Isend" | "Send" | "put" | "push" | "write" => {
+            "through a fifo (`fifo like output;`) it is `p.send(local.output);`; without one, push with \
+             `copy(local.output, p.output);` after the peer's `TxAck` (`p.RxAck();`), then tell it by `p.TxDataSignal();`"
         }
-        "recv" | "irecv" | "Recv" | "receive" | "get" | "pull" | "read" => {
-            "pull with `copy(p.output, local.output);` after the peer's `TxAck` (`p.RxAck();`), then tell it by \
-             `p.TxDataSignal();`"
+        "recv" | "irecv" | "Irecv" | "Recv" | "receive" | "get" | "pull" | "read" => {
+            "through a fifo (`fifo like output;`) it is `p.recv(local.output);`; without one, pull with \
+             `copy(p.output, local.output);` after the peer's `TxAck` (`p.RxAck();`), then tell it by `p.TxDataSignal();`"
         }
         "sendrecv" | "exchange" => {
             "each rank pulls for itself: `copy(p.output, local.inbox);` between the signals `p.TxAck(); p.RxAck();` \
@@ -69,6 +69,36 @@ pub(crate) fn instead(word: &str) -> Option<&'static str> {
             "nothing is printed while it runs: `roundelay emit steps` shows who sends what to whom"
         }
         "assert" => "write `require condition, \"why\";`",
+        _ => return collective(word),
+    })
+}
+
+/// Returns an algorithm of the library for a word that stands for a whole collective in other libraries, such as
+/// `reduce_scatter` or `MPI_Allgather`.
+fn collective(word: &str) -> Option<&'static str> {
+    let word = word.trim_start_matches("MPI_").trim_start_matches("nccl").to_lowercase();
+    Some(match &*word.replace('_', "") {
+        "allreduce" => {
+            "a whole collective is an algorithm, and runs on regions: `RingAllReduce() on (input, output);`"
+        }
+        "reducescatter" => {
+            "a whole collective is an algorithm, and runs on regions: `RingReduceScatter() on (input, output);`"
+        }
+        "allgather" => {
+            "a whole collective is an algorithm, and runs on regions: `RingAllGather() on (input, output);`"
+        }
+        "alltoall" => {
+            "a whole collective is an algorithm, and runs on regions: `PairwiseAllToAll() on (input, output);`"
+        }
+        "broadcast" | "bcast" => {
+            "a whole collective is an algorithm, and runs on regions: `TreeBroadcast(root: 0) on (input, output);`"
+        }
+        "scatter" => {
+            "a whole collective is an algorithm, and runs on regions: `MeshScatter(root: 0) on (input, output);`"
+        }
+        "gather" => {
+            "a whole collective is an algorithm, and runs on regions: `MeshGather(root: 0) on (input, output);`"
+        }
         _ => return None,
     })
 }

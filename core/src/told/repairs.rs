@@ -3,7 +3,7 @@
 //! meaning.
 
 use super::proved;
-use crate::diagnostics::{self, Diagnostic};
+use crate::diagnostics::{self, Code, Diagnostic};
 use crate::ids::SpanId;
 use crate::layout::Configured;
 use crate::program::ir::{Expr, Kind, Op, Program, Stmt, StmtKind};
@@ -68,16 +68,28 @@ enum Edit {
     Number(Expr, i64),
 }
 
-/// Puts the first change that makes the algorithm right into `error`.
-pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u32) {
-    let Some(counts) = Counts::around(algorithm, nranks) else { return };
+/// Puts the first change that makes the algorithm right into `error`; returns whether there is one.
+pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u32) -> bool {
+    let mended = matches!(
+        error.code,
+        Code::Deadlock
+            | Code::UnmatchedWait
+            | Code::LeftOverSignal
+            | Code::Race
+            | Code::RaceWithCaller
+            | Code::UninitializedRead
+            | Code::SlotLength
+            | Code::WrongResult
+    );
+    let Some(counts) = Counts::around(algorithm, nranks).filter(|_| mended) else { return false };
     let program = algorithm.program();
     let right =
         |change: &Change| counts.hold(&algorithm.with_program(change.edit.applied(program)));
     // An error about data that is counted twice has a help already.
-    let changes = changes(algorithm, error.help.is_some());
+    let twice = error.code == Code::WrongResult && error.help.is_some();
+    let changes = changes(algorithm, twice);
     let mut right = changes.into_iter().take(MOST).filter(right);
-    let Some(mut change) = right.next() else { return };
+    let Some(mut change) = right.next() else { return false };
     let mut also = right.next().filter(|also| also.at != change.at);
     // Of two numbers that may be meant, the shorter text is proposed first.
     if let (Edit::Number(..), Some(also)) = (&change.edit, &mut also)
@@ -104,6 +116,7 @@ pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u3
     };
     error.edits =
         places.into_iter().map(|at| diagnostics::Edit { at, text: text.clone() }).collect();
+    true
 }
 
 /// Returns the possible mistakes in an algorithm, the likeliest first. Where data is counted twice, operands are not

@@ -31,16 +31,20 @@ struct Insertion<'a> {
     block: &'a [Stmt],
 }
 
-/// Puts the first signal that makes the algorithm right into `error`.
-pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u32) {
+/// Puts the first signal that makes the algorithm right into `error`; returns whether there is one.
+pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u32) -> bool {
     let program = algorithm.program();
     let Some((block, blamed)) = program.blocks().find_map(|block| {
         let at = |stmt: &Stmt| program.spans.get(stmt.at.index()) == Some(&error.primary);
         block.iter().position(at).map(|blamed| (block, blamed))
     }) else {
-        return;
+        return false;
     };
-    let Some(counts) = Counts::around(algorithm, nranks) else { return };
+    let signals = [Code::UnmatchedWait, Code::LeftOverSignal, Code::Race, Code::RaceWithCaller];
+    if !signals.contains(&error.code) {
+        return false;
+    }
+    let Some(counts) = Counts::around(algorithm, nranks) else { return false };
     let right = |missing: &Insertion<'_>| {
         let mut changed = (**program).clone();
         changed.edit_blocks(&mut |other| {
@@ -58,7 +62,7 @@ pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u3
     let data = error.help.as_ref().is_some_and(|help| help.contains(TX_DATA.2));
     let case = (error.code, data);
     let candidates = all.flat_map(|block| candidates(case, algorithm, block, blamed));
-    let Some(found) = candidates.take(MOST).find(right) else { return };
+    let Some(found) = candidates.take(MOST).find(right) else { return false };
     let location = |stmt: &Stmt| program.locations[stmt.at.index()];
     let span = |stmt: &Stmt| program.spans[stmt.at.index()];
     let texts: Vec<&str> = found.stmts.iter().map(|(_, text)| text.as_str()).collect();
@@ -90,6 +94,7 @@ pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u3
             several.join(" ")
         ),
     });
+    true
 }
 
 /// Returns the signals that may be missing in a block, those beside the statement to blame first, if it is there.

@@ -91,7 +91,8 @@ impl Fault {
     pub(crate) fn finding(self, at: SpanId) -> Finding {
         let finding = Finding::new(self.code(), at, self.to_string());
         match self {
-            Self::Rank { .. } => finding.help("write `% nranks`, or `require` the rank counts that fit: `require is_power_of_two(nranks), \"…\";`"),
+            Self::SlotRange => finding.help("let the scratch be one region, and cut it: of `scratch inbox: like input;` and `view part = inbox.split(nranks);` a range is a region"),
+            Self::FloatingSlot => finding.help("let the scratch be `like` one piece, such as `like block[0]` in place of `like block`: then its slots have that length"),
             Self::RootsParent { .. } => finding.help("ask only below the root: `if local != tree.root { let up = tree.parent; … }`"),
             _ => finding,
         }

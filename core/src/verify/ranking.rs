@@ -9,6 +9,9 @@ use crate::ids::SpanId;
 /// The most findings shown of one run.
 const SHOWN: usize = 16;
 
+/// The most other places that a finding gets from findings of its cause.
+const PLACES: usize = 4;
+
 /// Sorts findings, the worst first, and reports a mistake of a statement once, with its number of occurrences. A wrong
 /// read that a race or a slot with another piece causes is not reported as a mistake of its own.
 pub(crate) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
@@ -24,22 +27,49 @@ pub(crate) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
         .filter(|f| severity(f.code) == RACE || f.code == Code::SlotLength)
         .flat_map(places)
         .collect();
+    let mut reread = BTreeSet::new();
     let mut groups: BTreeMap<(u8, SpanId, Code), (Finding, usize)> = BTreeMap::new();
     for finding in findings {
         let follows = match finding.code {
             Code::UninitializedRead => racing.contains(&finding.at),
-            // The race has shown the missing edge already.
-            Code::RaceWithCaller => raced.contains(&finding.at),
+            // The race has shown the missing edge already; what is written too early over a slot is read as another piece.
+            Code::RaceWithCaller | Code::SlotLength => raced.contains(&finding.at),
             Code::WrongResult => garbled,
             _ => false,
         };
         if follows {
+            if finding.code == Code::SlotLength {
+                reread.insert(finding.at);
+            }
             continue;
         }
-        // One mistake makes many results wrong, at many statements.
-        let at = if finding.code == Code::WrongResult { SpanId(0) } else { finding.at };
+        // One mistake makes many results wrong, at many statements; and what was not written may be read at many.
+        let one = matches!(finding.code, Code::WrongResult | Code::UninitializedRead);
+        let at = if one { SpanId(0) } else { finding.at };
         let key = (severity(finding.code), at, finding.code);
-        groups.entry(key).and_modify(|(_, more)| *more += 1).or_insert((finding, 0));
+        match groups.get_mut(&key) {
+            Some((first, more)) => {
+                *more += 1;
+                if first.code == Code::UninitializedRead {
+                    also(first, finding.at, "and here");
+                }
+            }
+            None => {
+                groups.insert(key, (finding, 0));
+            }
+        }
+    }
+    // A read of what was not written yet comes too early, and may come before the rank has entered, too.
+    let garbage = groups.keys().next().is_some_and(|(worst, ..)| *worst == GARBAGE);
+    if garbage {
+        let with_caller = |key: &&(u8, SpanId, Code)| key.2 == Code::RaceWithCaller;
+        let follow: Vec<_> = groups.keys().filter(with_caller).copied().collect();
+        for key in follow {
+            groups.remove(&key);
+            if let Some(mut first) = groups.first_entry() {
+                also(&mut first.get_mut().0, key.1, &format!("{} here may follow from it", key.2));
+            }
+        }
     }
     // A race has two ends, and each may be the later end somewhere: one report serves both.
     let mut pairs = BTreeSet::new();
@@ -52,12 +82,32 @@ pub(crate) fn fold(findings: Vec<Finding>) -> Vec<Finding> {
             _ => true,
         })
         .take(SHOWN)
+        .map(|(finding, more)| {
+            let other =
+                finding.code == Code::Race && places(&finding).any(|at| reread.contains(&at));
+            (
+                if other {
+                    finding.note("so the slot may hold another piece than is read here [E0309]")
+                } else {
+                    finding
+                },
+                more,
+            )
+        })
         .map(|(finding, more)| match more {
             0 => finding,
             1 => finding.note("and at 1 more place like this"),
             _ => finding.note(format!("and at {more} more places like this")),
         })
         .collect()
+}
+
+/// Adds a place of another finding with the same cause.
+fn also(first: &mut Finding, at: SpanId, label: &str) {
+    let known = first.at == at || first.others.iter().any(|(other, _)| *other == at);
+    if !known && first.others.len() < PLACES {
+        first.others.push((at, label.to_owned()));
+    }
 }
 
 /// Joins the findings of posts and waits that do not meet into one error: a missing signal is a surplus signal

@@ -207,7 +207,7 @@ impl Builder<'_> {
                 )
                 .note("a slot has the length of what was last written to it by its own rank")
                 .help(
-                    "let one operand be a region of `input` or `output`, or give the slots a length: `scratch s: 2 like input`",
+                    "let one operand be a region of `input` or `output`, or let the scratch be `like` one piece, not like pieces",
                 ),
             )
         })
@@ -267,7 +267,7 @@ impl Builder<'_> {
         self.fail(finding.help(match rounded {
             Some(of) => format!(
                 "operands of one op are pieces of the same split; or, where every count is a multiple of {of}, say so \
-                 by `require count % … == 0, \"…\";`"
+                 by `require count % {of} == 0, \"a multiple of {of}\";`"
             ),
             None => "operands of one op are pieces of the same split".to_owned(),
         }))

@@ -283,11 +283,14 @@ impl<'t> Builder<'t> {
     fn other(&mut self, at: At, rank: RankId) -> Result<RankId, Stop> {
         if rank == self.rank {
             let title = format!("rank {rank} signals itself");
-            let help = match self.size() {
-                1 => "with one rank there is nobody to signal: put this into `if nranks > 1 { … }`",
-                _ => "ops of one rank are ordered already; `parallel` is joined at its end",
-            };
-            return Err(self.fail(Finding::new(Code::SelfSignal, SpanId(at), title).help(help)));
+            let finding = Finding::new(Code::SelfSignal, SpanId(at), title);
+            return Err(self.fail(match self.size() {
+                1 => finding.help(
+                    "with one rank there is nobody to signal: put this into `if nranks > 1 { … }`",
+                ),
+                _ => finding
+                    .note("ops of one rank are ordered already; `parallel` is joined at its end"),
+            }));
         }
         Ok(rank)
     }
