@@ -110,7 +110,7 @@ fn the_wrong_block() {
     one_error(RING, "rank - 1 - k", "rank - k", "E0304 line 7 nranks 2");
     one_error(RING, "rank - 1 - k", "rank + 1 - k", "E0304 line 10 nranks 3");
     one_error(RING, "(rank - j)", "(rank + 1 - j)", "E0304 line 7 nranks 2");
-    one_error(GATHER, "rank - 1 - k", "rank - k", "E0307 line 11 nranks 2");
+    one_error(GATHER, "rank - 1 - k", "rank - k", "E0307 line 8 nranks 2");
     one_error(GATHER, "local.block[b]", "local.block[rank]", "E0305 line 11 nranks 2");
 }
 
