@@ -180,6 +180,6 @@ mod tests {
         assert_eq!(lines("a.coll", "x", "x\n")[1..], [" x", "\x1b[32m+\x1b[0m"]);
         // Texts that differ in more lines than are compared are shown as a whole.
         let many = "a\n".repeat(MOST + 1);
-        assert_eq!(lines("a.coll", &many, "b\n").len(), 1 + MOST + 1 + 2);
+        assert_eq!(lines("a.coll", &many, "b\n").len(), 1 + (MOST + 1) + 1);
     }
 }
