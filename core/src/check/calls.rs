@@ -223,7 +223,7 @@ impl Checker<'_> {
             self.unknown_function(name);
             let checked: Vec<Expr> = args.iter().map(|arg| self.expr(arg)).collect();
             if at < self.errors.len()
-                && let Some((form, call)) = self.with_a_peer(name, args, &checked)
+                && let Some((form, call)) = Self::with_a_peer(name, args, &checked)
             {
                 let through = if call && !self.has_fifo() {
                     ", with `fifo like output;` at the top of the algorithm"
@@ -269,7 +269,6 @@ impl Checker<'_> {
     /// Returns a signal or a primitive that is written as a function, with its peer before the dot, and whether it is a
     /// primitive; `None` where the arguments are not those that it takes.
     fn with_a_peer(
-        &self,
         name: &ast::Name,
         written: &[ast::Expr],
         args: &[Expr],

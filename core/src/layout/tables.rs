@@ -266,7 +266,7 @@ impl Tables {
     pub(super) fn place_last(&mut self, values: &str) {
         let found = self.problems.last_mut().and_then(|problem| problem.notes.first_mut());
         if let Some(found) = found {
-            *found += &format!(" ({values})");
+            *found = format!("{found} ({values})");
         }
     }
 

@@ -17,15 +17,14 @@ type Condition = (Box<dyn Fn(u32) -> bool>, String, String);
 
 /// Puts the `require` with which the algorithm is proved into `error`, if there is one.
 pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u32) {
-    if error.code == Code::LengthMismatch || error.code == Code::MisalignedRegions {
-        if let Some((text, counts)) = multiple(algorithm, nranks) {
-            error.help = Some(format!(
-                "where every count is such a multiple, it is proved for nranks {}: \
-                 `require count % {text} == 0, \"a multiple of {text}\";`",
-                counted(&counts)
-            ));
-            return;
-        }
+    let of_lengths = matches!(error.code, Code::LengthMismatch | Code::MisalignedRegions);
+    if of_lengths && let Some((text, counts)) = multiple(algorithm, nranks) {
+        error.help = Some(format!(
+            "where every count is such a multiple, it is proved for nranks {}: \
+             `require count % {text} == 0, \"a multiple of {text}\";`",
+            counted(&counts)
+        ));
+        return;
     }
     let most = MOST.min(2 * nranks + 1);
     let known: Vec<(u32, Result<bool, Code>)> =
@@ -63,11 +62,11 @@ fn weakest(known: &[(u32, Result<bool, Code>)]) -> Option<(Condition, Vec<u32>)>
         "is_power_of_two(nranks)".to_owned(),
         "nranks is a power of two".to_owned(),
     );
-    let one = (2..=8).map(|k| -> Condition {
+    let mut one = (2..=8).map(|k| -> Condition {
         (Box::new(move |n| n == k), format!("nranks == {k}"), format!("it is for {k} ranks"))
     });
     let many = least.chain(multiples).chain([powers]).filter_map(holds).find(several);
-    many.or_else(|| one.filter_map(holds).next())
+    many.or_else(|| one.find_map(holds))
 }
 
 /// Returns the number of which every count must be a multiple for the algorithm to be proved, as the author writes it,
