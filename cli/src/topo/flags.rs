@@ -7,7 +7,7 @@ use crate::values::at_least;
 
 #[derive(Args)]
 pub(crate) struct TopoFlags {
-    #[arg(value_name = "FILE|TEXT", help = topology_help!("What to describe [default: the list of machines that have a name]"))]
+    #[arg(value_name = "FILE|TEXT", help = topology_help!("What to describe, in place of a list of machines"))]
     pub(crate) topology: Option<String>,
     #[arg(long, value_name = "ASSUMPTION", help = assume_help!())]
     pub(crate) assume: Option<String>,

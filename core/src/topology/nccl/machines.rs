@@ -12,12 +12,12 @@ pub struct NamedMachine {
     pub product: &'static str,
     /// The model of its GPUs.
     pub gpu: &'static str,
-    /// What is published of the links between its GPUs.
+    /// The links of a GPU to other GPUs, as published.
     pub fabric: &'static str,
     /// Bytes a second that all links of a GPU to other GPUs carry in one direction, by the data sheet. NCCL counts with
     /// less of it.
     pub published: u64,
-    /// What is published of its network cards.
+    /// Its network cards, as published.
     pub network: &'static str,
     /// The titles of the documents, each with the facts that are from it.
     pub sources: &'static [&'static str],
