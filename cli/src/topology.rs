@@ -79,7 +79,9 @@ pub(crate) fn quietly(text: &str, assume: Option<&str>) -> Result<(Given, bool),
             if let Some(machine) = NamedMachine::named(text.trim()) {
                 errors.truncate(1);
                 let help = format!("write `machine(\"{}\")`", machine.name);
-                errors.iter_mut().for_each(|error| error.help = Some(help.clone()));
+                for error in &mut errors {
+                    error.help = Some(help.clone());
+                }
             }
             Err(Failure::Value(errors, Box::new(source)))
         }

@@ -61,7 +61,9 @@ fn draft(name: &str, machine: &Topology, count: u32, rails: u32) -> Result<Draft
             let group = node.group.map(|group| host * groups + group);
             if at < ranks {
                 let rank = NodeId(host * ranks + at);
-                group.into_iter().for_each(|group| draft.group(rank, group));
+                if let Some(group) = group {
+                    draft.group(rank, group);
+                }
                 here.push(rank);
                 continue;
             }
@@ -77,7 +79,9 @@ fn draft(name: &str, machine: &Topology, count: u32, rails: u32) -> Result<Draft
             let name =
                 if joined { format!("{} of machine {host}", node.name) } else { node.name.clone() };
             let place = draft.switch(name, node.kind, group);
-            node.vendor.into_iter().for_each(|vendor| draft.vendor(place, vendor));
+            if let Some(vendor) = node.vendor {
+                draft.vendor(place, vendor);
+            }
             here.push(place);
         }
         places.push(here);

@@ -63,7 +63,7 @@ const PCIE3: &str = "8.0 GT/s PCIe";
 const PCIE4: &str = "16.0 GT/s PCIe";
 const PCIE5: &str = "32.0 GT/s PCIe";
 
-/// A machine of eight GPUs, each with a network card of its own below one PCI switch of PCIe 5.
+/// A machine of eight GPUs, each with a network card of its own below one PCI switch of generation 5.
 const EIGHT: NamedMachine = NamedMachine {
     name: "",
     product: "",
