@@ -49,7 +49,7 @@ fn the_book_has_all_machines() {
     table("machine_sources", &sources);
 }
 
-/// A machine has an algorithm near the bound of its NVLinks for large sizes.
+/// A machine has an algorithm near the bound of its `NVLinks` for large sizes.
 #[test]
 fn choices_are_near_the_bound() {
     for machine in NamedMachine::ALL.iter().filter(|machine| machine.ranks() == 8) {

@@ -1,6 +1,8 @@
 //! Facts in sentences and tables of the pages: `<!-- fact NAME -->…<!-- /fact -->` holds words that a test takes from the
 //! library, the language, the command or a page of results, so that no sentence outlives them.
 
+use std::fmt::Write as _;
+
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_tests::{root, sources};
 
@@ -16,7 +18,7 @@ pub(crate) fn with_facts(page: &str) -> String {
     for part in parts {
         let (name, rest) = part.split_once(" -->").expect("a fact has a name");
         let (_, rest) = rest.split_once(END).unwrap_or_else(|| panic!("fact {name} has no end"));
-        fresh += &format!("{BEGIN}{name} -->{}{END}{rest}", fact(name));
+        let _ = write!(fresh, "{BEGIN}{name} -->{}{END}{rest}", fact(name));
     }
     fresh
 }

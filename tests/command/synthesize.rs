@@ -52,7 +52,7 @@ fn machines_reach_their_bound() {
     }
 }
 
-/// GPUs of a machine: trees take the NVLinks alone, as every runtime does, and reach their bound.
+/// GPUs of a machine: trees take the `NVLinks` alone, as every runtime does, and reach their bound.
 #[test]
 fn trees_of_a_machine_take_its_nvlinks() {
     let file = ["tests/topo/azure-ndv4-8a100-vm.xml", "--assume", "sm=90,nvlinks=18"];
