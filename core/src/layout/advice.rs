@@ -150,7 +150,8 @@ pub(super) fn to_oneself(
     finding: &Finding,
     written: &SourceTexts,
 ) -> Option<String> {
-    if finding.code != Code::SelfSignal {
+    let alone = |help: &str| help.starts_with("with one rank");
+    if finding.code != Code::SelfSignal || finding.help.as_deref().is_some_and(alone) {
         return None;
     }
     let mut path = Vec::new();
