@@ -236,7 +236,7 @@ fn no_line_is_wider_than_a_page() {
         let blocks: String = text.lines().map(blank_but_code).collect();
         look(&path, pages::WIDEST, &blocks);
     }
-    for (extension, widest) in [("coll", pages::WIDEST), ("text", pages::WIDEST), ("console", 120)]
+    for (extension, widest) in [("coll", pages::WIDEST), ("text", pages::WIDEST), ("console", 160)]
     {
         for path in files(&root().join("book/src/listings"), extension) {
             look(&path, widest, &read(&path));
