@@ -69,7 +69,7 @@ fn a_run_is_compared_with_the_reference() {
 fn the_table_has_the_kernel_beside_what_the_host_drives() {
     let args = ["bench", "RingAllReduce", "--device", "cuda", "--nranks", "3", "--iters", "2"];
     let mut all = args.to_vec();
-    all.extend(["-b", "4K"]);
+    all.extend(["-b", "4K", "-v"]);
     let (out, code) = below(&all);
     assert_eq!(code, 0, "{out}");
     for line in [
@@ -80,7 +80,7 @@ fn the_table_has_the_kernel_beside_what_the_host_drives() {
         assert!(out.lines().any(|found| found == line), "no `{line}` in\n{out}");
     }
     // Beside the head and the warning that this is the dev build.
-    let row = |line: &&str| !line.starts_with('#') && !line.starts_with("warning: ");
+    let row = |line: &&str| !["#", "warning: ", "note: "].iter().any(|of| line.starts_with(of));
     let rows: Vec<&str> = out.lines().filter(row).collect();
     let names = ["RingAllReduce", "RingAllReduce, driven from the host"];
     assert_eq!(rows.len(), 2, "{out}");

@@ -75,10 +75,7 @@ fn trees_of_a_machine_take_its_nvlinks() {
 fn an_algorithm_of_the_library_that_is_as_fast_is_named() {
     let of = |topology: &str| page(&["AllReduce", "--topology", topology, "--bytes", "64M"]);
     let even = of("machine(\"dgx-h100\")");
-    assert!(
-        even.contains("of the library is as fast as this page: it takes 316.722 us."),
-        "{even}"
-    );
+    assert!(even.contains("NcclRingAllReduce of the library is faster than this page"), "{even}");
     assert!(even.contains("--topology 'machine(\"dgx-h100\")'`"), "{even}");
     let odd = of("full_mesh(6) without (0, 1) without (2, 3)");
     assert!(!odd.contains("of the library"), "{odd}");

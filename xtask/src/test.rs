@@ -31,20 +31,20 @@ pub(crate) enum Extent {
 }
 
 /// A run of the steps: its checks, and the times of its tests.
-struct Run {
+struct TestRun {
     root: PathBuf,
     extent: Extent,
     times: TestTimes,
 }
 
-type TestStep = (&'static str, fn(&mut Run) -> Result<(), String>);
+type TestStep = (&'static str, fn(&mut TestRun) -> Result<(), String>);
 
 const STEPS: [TestStep; 19] = [
     ("format", |run| cargo(&run.root, &["fmt", "--all", "--check"])),
     ("generated parser", |_| crate::parser::check()),
     ("CUDA's compiler", |run| crate::nvrtc::install(&run.root)),
     ("two MPIs", |run| crate::mpi::install(&run.root)),
-    ("lints", |Run { root, .. }| {
+    ("lints", |TestRun { root, .. }| {
         let strict = ["--all-targets", "--", "-D", "warnings"];
         cargo(root, &[&["clippy", "--package", "xtask"], &strict[..]].concat())?;
         cargo(root, &[&["clippy"], &ALL[..], &PROFILE, &strict].concat())
@@ -77,7 +77,7 @@ const STEPS: [TestStep; 19] = [
 
 /// Runs the steps from the one with number `first` on; the first that fails ends the run and is named.
 pub(crate) fn from(first: usize, extent: Extent) -> Result<(), String> {
-    let mut run = Run { root: root(), extent, times: TestTimes::default() };
+    let mut run = TestRun { root: root(), extent, times: TestTimes::default() };
     let begun = Instant::now();
     let mut times = Vec::new();
     for (done, (name, step)) in STEPS.into_iter().enumerate().skip(first.saturating_sub(1)) {
@@ -99,7 +99,7 @@ pub(crate) fn from(first: usize, extent: Extent) -> Result<(), String> {
     std::fs::write(&kept, table).map_err(|why| format!("{}: {why}", kept.display()))
 }
 
-impl Run {
+impl TestRun {
     /// Runs `cargo test` with these arguments.
     fn tests(&mut self, args: &[&str]) -> Result<(), String> {
         self.times.run(Command::new(env!("CARGO")).current_dir(&self.root).arg("test").args(args))
@@ -118,7 +118,7 @@ fn cargo(root: &Path, args: &[&str]) -> Result<(), String> {
 
 /// Builds the public documentation, and checks that the test of the crate `roundelay` alone uses every item that it
 /// shows.
-fn documentation(Run { root, extent, .. }: &mut Run) -> Result<(), String> {
+fn documentation(TestRun { root, extent, .. }: &mut TestRun) -> Result<(), String> {
     let of_users = ["--package", "roundelay", "--package", "roundelay-core"];
     let packages = if *extent == Extent::All { &ALL[..] } else { &of_users };
     run(Command::new(env!("CARGO"))
@@ -161,7 +161,7 @@ fn used_alone(root: &Path) -> Result<(), String> {
 /// Checks the crates for other systems, without running them: one without ranks as processes, whose refusals are among
 /// the engine's own tests. A run of all checks has the lints too, and a system with other instructions and weaker memory,
 /// whose orders are checked under loom.
-fn elsewhere(Run { root, extent, .. }: &mut Run) -> Result<(), String> {
+fn elsewhere(TestRun { root, extent, .. }: &mut TestRun) -> Result<(), String> {
     match extent {
         Extent::Usual => built_for(root, WINDOWS, "check"),
         Extent::All => [WINDOWS, "aarch64-unknown-linux-gnu"]
@@ -188,7 +188,7 @@ fn built_for(root: &Path, system: &str, check: &str) -> Result<(), String> {
 
 /// Runs the engine's protocols under loom: every interleaving of a few threads, on modelled atomics. Only the engine's
 /// own tests are built with loom; the crates below it are the same as in all tests.
-fn loom(Run { root, .. }: &mut Run) -> Result<(), String> {
+fn loom(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
     let mut build = Command::new(env!("CARGO"));
     build.current_dir(&*root).args(["rustc", "--package", "roundelay-kernels", "--lib"]);
     build.args(PROFILE).args(["--message-format", "json-render-diagnostics"]);
@@ -209,7 +209,7 @@ fn loom(Run { root, .. }: &mut Run) -> Result<(), String> {
 
 /// Runs the programs among the examples, each of which ends in a check of its own; the tests check the `.coll` files.
 /// Every engine is included: the one for GPUs itself reports a missing part.
-fn examples(Run { root, .. }: &mut Run) -> Result<(), String> {
+fn examples(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
     cargo(root, &[&["build", "--examples", "--bins"], &ALL[..], &PROFILE].concat())?;
     for path in files(root, "examples", "rs")? {
         let name = path.file_stem().unwrap_or_default();
@@ -256,7 +256,7 @@ fn files(root: &Path, folder: &str, extension: &str) -> Result<Vec<PathBuf>, Str
     Ok(files)
 }
 
-fn canonical(Run { root, .. }: &mut Run) -> Result<(), String> {
+fn canonical(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
     let mut sources = files(root, "stdlib/library", "coll")?;
     sources.extend(files(root, "examples", "coll")?);
     sources.extend(files(root, "examples/museum", "coll")?);

@@ -15,6 +15,7 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::dtype::DType;
 use roundelay_core::executor::Executor;
 use roundelay_core::syntax::Source;
+use roundelay_core::units::microseconds;
 use roundelay_export::contest::{Export, contest};
 use serde::Serialize;
 
@@ -109,10 +110,11 @@ pub(super) fn main(flags: &SynthesisFlags) -> Result<bool, Failure> {
     let used: Vec<&Candidate> = ranges.iter().map(|range| &candidates[range.candidate]).collect();
     let (pages, executor) = search.whole(&classes, &used)?;
     let at = |executor: &Executor| -> Result<Vec<f64>, Failure> {
-        sizes.iter().map(|bytes| Ok(search.seconds(executor, *bytes)? * 1e6)).collect()
+        sizes.iter().map(|bytes| Ok(microseconds(search.seconds(executor, *bytes)?))).collect()
     };
-    let least =
-        |bytes: &u64| Ok(simulated::least(&executor, *bytes, DType::F32, &flags.links)? * 1e6);
+    let least = |bytes: &u64| {
+        Ok(microseconds(simulated::least(&executor, *bytes, DType::F32, &flags.links)?))
+    };
     let score = Score {
         synthesized: at(&executor)?,
         library: search.ours().as_ref().map(at).transpose()?,

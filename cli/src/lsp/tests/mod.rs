@@ -157,7 +157,7 @@ fn a_text_is_examined_and_proved_while_it_changes() {
     let misspelt = RING.replace("left.RxAck", "left.RxAk");
     client.change(&misspelt);
     let found = client.diagnostics();
-    assert_eq!(codes(&found), ["E0105", "E0105"]);
+    assert_eq!(codes(&found), ["E0105"]);
     let line = |text: &str, near: &str| text[..text.find(near).unwrap()].matches('\n').count();
     let start = &found[0]["range"]["start"];
     assert_eq!(
@@ -167,8 +167,10 @@ fn a_text_is_examined_and_proved_while_it_changes() {
     let range = found[0]["range"].clone();
     let asked = json!({ "textDocument": { "uri": ADDRESS }, "range": range, "context": { "diagnostics": [] } });
     let fixes = client.ask("textDocument/codeAction", asked).unwrap();
-    assert_eq!(fixes[0]["title"], "write `RxAck`");
+    assert_eq!(fixes[0]["title"], "did you mean `RxAck`?");
     assert_eq!(fixes[0]["edit"]["changes"][ADDRESS][0]["newText"], "RxAck");
+    let edits = fixes[0]["edit"]["changes"][ADDRESS].as_array().unwrap();
+    assert_eq!(edits.len(), 2, "one cause is mended at each of its places");
 
     // A signal is missing: the proof says so, with the other place.
     let unsafe_ring = RING.replacen("        right.RxDataSignal();\n", "", 1);
@@ -345,10 +347,10 @@ fn parts_are_listed_folded_completed_and_formatted() {
     for member in ["TxAck", "RxDataSignal", "block", "output", "rank"] {
         assert!(members.iter().any(|known| known == member), "{member} in {members:?}");
     }
-    for given in ["\"\"", "\"dgx"] {
+    for (given, behind) in [("\"\"", "\"); for round"), ("\"dgx", "); for round")] {
         let text = RING.replacen("for round", &format!("let m = machine({given}); for round"), 1);
         client.change(&text);
-        let at = client.at("textDocument/completion", &text, "machine(\"", &json!({})).unwrap();
+        let at = client.at("textDocument/completion", &text, behind, &json!({})).unwrap();
         assert_eq!(at[0]["textEdit"]["newText"], "\"dgx-h100\"", "{at}");
         assert!(labels(at).contains(&"mi300x".to_owned()));
     }
