@@ -238,6 +238,6 @@ fn files_of_other_programs_are_named() {
     assert_eq!(read("ranks 2\n0 -- 1 1").unwrap().topology.nranks(), 2);
     assert!(told("0 -- 1 5").starts_with("E0601 line 1: a list of links begins with"));
     let assume = Assumption::parse("sm=90").unwrap();
-    let problem = files::read("links.txt", DGX1.as_bytes(), false, Some(assume)).unwrap_err();
-    assert_eq!(problem.code.as_str(), "E0501");
+    let read = files::read("links.txt", DGX1.as_bytes(), false, Some(assume)).unwrap();
+    assert!(read.topology.gpus().is_some(), "what the ranks are");
 }
