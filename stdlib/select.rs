@@ -282,11 +282,7 @@ fn simulated(
     asked: &SelectQuery<'_>,
 ) -> Result<(Counts, Time, Numbers), Vec<Finding>> {
     let SelectQuery { costs, nranks, bytes, topology, .. } = *asked;
-    let machine = match topology {
-        Some(topology) => Some(Machine::of_costs(costs, topology.clone())),
-        None => Machine::of_ports(costs, nranks),
-    };
-    let Some(machine) = machine else {
+    let Some(machine) = Machine::of(costs, topology, nranks) else {
         let most = Topology::PAIRS_LIMIT;
         let title = format!("{nranks} ranks are more than are simulated: at most {most}");
         return Err(vec![Finding::new(Code::StepLimit, SpanId::default(), title)]);

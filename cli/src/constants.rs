@@ -143,14 +143,12 @@ impl Constants {
     pub(crate) fn json(&self, topology: Option<&Topology>) -> ConstantsJson<'_> {
         let Costs { name, origin, latency, message, bandwidth, reduce, copy, cores } = &self.costs;
         let known = |rate: f64| Some(rate).filter(|rate| rate.is_finite());
-        let links = topology.filter(|topology| !topology.is_relative());
-        let fastest = links.and_then(|t| t.links().iter().map(|link| link.capacity).max());
         ConstantsJson {
             origin: origin.to_string(),
             name,
             latency_seconds: Some(*latency).filter(|_| !topology.is_some_and(has_latency)),
             message_seconds: *message,
-            bandwidth: fastest.map_or(*bandwidth, |of| of.num() as f64 / of.den() as f64),
+            bandwidth: topology.and_then(Topology::fastest_link).unwrap_or(*bandwidth),
             reduce: known(*reduce),
             copy: known(*copy),
             cores: cores.filter(|_| topology.is_none()),

@@ -52,10 +52,7 @@ pub(crate) fn predict(
     let costs = Costs::of(topology.map(|topology| &**topology), nranks, &GivenCosts::default());
     // Regions that lie side by side are one piece, as `simulate` has them.
     let joined = join(schedule);
-    let machine = match topology {
-        Some(topology) => Some(Machine::of_costs(&costs, topology.clone())),
-        None => Machine::of_ports(&costs, nranks),
-    };
+    let machine = Machine::of(&costs, topology, nranks);
     let run = machine.ok_or_else(|| format!("{nranks} ranks are too many")).and_then(|machine| {
         let run = simulate(&joined, &machine, data.count, data.dtype, true);
         run.map_err(|found| found[0].title.clone())

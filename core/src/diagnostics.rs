@@ -373,6 +373,8 @@ pub struct Finding {
     pub notes: Vec<String>,
     /// The correction, if there is one.
     pub help: Option<String>,
+    /// Whether the correction stands, so that no other one is looked for.
+    pub has_remedy: bool,
     /// The regions that the finding names, and their operands.
     pub operands: Vec<Operand>,
     /// The ops that the notes name, in the order of the notes.
@@ -424,6 +426,7 @@ impl Finding {
             others: Vec::new(),
             notes: Vec::new(),
             help: None,
+            has_remedy: false,
             operands: Vec::new(),
             ops: Vec::new(),
         }
@@ -448,5 +451,11 @@ impl Finding {
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+
+    /// Sets a correction in place of which no other one is looked for.
+    #[must_use]
+    pub fn remedy(self, help: impl Into<String>) -> Self {
+        Self { has_remedy: true, ..self.help(help) }
     }
 }

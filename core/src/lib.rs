@@ -48,6 +48,7 @@ pub mod diagnostics;
 pub mod dtype;
 pub mod foreign;
 pub mod ids;
+pub mod json;
 pub mod lints;
 pub mod rational;
 pub mod render;

@@ -2,13 +2,15 @@
 //! last events are kept.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use roundelay_core::ids::{OpId, RankId, SpanId};
+use roundelay_core::json::Json;
 use roundelay_core::schedule::{OpKind, Schedule};
 use roundelay_core::syntax::Source;
-use roundelay_core::trace::{ArgValue, Data, OpText, Slice, TraceText, Track, TrackKind};
+use roundelay_core::trace::{Data, OpText, Slice, TraceText, Track, TrackKind};
+
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 
 /// The most events that a row keeps.
 const ROW: usize = 1 << 16;
@@ -336,20 +338,20 @@ fn slice(
     source: Option<&Source>,
 ) -> Slice {
     let time = (event.begin, event.end.max(event.begin));
-    let text = |text: &str| ArgValue::Text(text.to_owned());
+    let text = |text: &str| Json::Text(text.to_owned());
     let CallRecordShape { schedule, data, name, .. } = shape;
     let plain = |name: String, category, args| Slice { name, category, time, args };
     match event.what {
         Recorded::Call { failed } => {
             let mut args = vec![
                 ("call", text(name)),
-                ("number", ArgValue::Number(event.call)),
-                ("ranks", ArgValue::Number(schedule.nranks.into())),
+                ("number", Json::Whole(event.call)),
+                ("ranks", Json::Whole(schedule.nranks.into())),
             ];
             let bytes =
                 schedule.collective.bytes(data.count, schedule.nranks, data.dtype.size() as u64);
             if data.count > 0 && schedule.elements.is_none() {
-                args.push(("bytes", ArgValue::Number(bytes)));
+                args.push(("bytes", Json::Whole(bytes)));
             }
             if failed {
                 args.push(("failed", text("yes")));
@@ -376,15 +378,11 @@ fn slice(
             plain(name, category, args)
         }
         Recorded::Wait(Some(on)) => {
-            let args = vec![("peer", ArgValue::Number(on.into()))];
+            let args = vec![("peer", Json::Whole(on.into()))];
             plain(format!("waits for rank {on}"), "wait", args)
         }
         Recorded::Wait(None) => plain("waits for other ranks".to_owned(), "wait", Vec::new()),
         Recorded::CopyIn => plain("copy in".to_owned(), "copy", Vec::new()),
         Recorded::CopyOut => plain("copy out".to_owned(), "copy", Vec::new()),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -39,7 +39,7 @@ impl TestTimes {
         }
     }
 
-    /// The slowest tests, a line each; all of them where `most` is none.
+    /// The slowest tests, up to `most` of them, a line each.
     pub(crate) fn slowest(&self, most: usize) -> String {
         let mut tests: Vec<_> = self.tests.iter().collect();
         tests.sort_by(|a, b| b.cmp(a));

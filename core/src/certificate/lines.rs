@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::json::Json;
 use super::order::SameOrder;
 use super::{ALWAYS, ByBlock, Certificate, Fifo, Ideal, Port, Symmetry};
+use crate::json::Json;
 use crate::units::{count, short};
 use crate::verify::{Sameness, Signals};
 

@@ -1,6 +1,5 @@
 //! The facts of a proof, as a short certificate for people and complete for programs.
 
-mod json;
 mod lines;
 mod order;
 
@@ -12,7 +11,7 @@ use crate::symmetry::{SymmetricProof, Way};
 use crate::uneven;
 use crate::verify::{Busiest, Depth, Proof, Signals, depth};
 
-pub use json::Json;
+pub use crate::json::Json;
 pub use order::{OrderFacts, OrderWitness, SameOrder};
 
 /// The claims that hold of every proved schedule, in every interleaving.

@@ -1,7 +1,7 @@
 //! The order of a reduction as a certificate has it.
 
-use super::json::Json;
 use crate::dtype::DType;
+use crate::json::Json;
 use crate::verify::{Proof, ReductionOrder, Sameness};
 
 /// The agreement of reduction orders.

@@ -107,10 +107,6 @@ impl Costs {
     /// Returns the bandwidth of the fastest link of a topology, in bytes a second, where a rank is assumed to copy more
     /// slowly: then the copies of another machine decide the time.
     pub fn outrun(&self, topology: &Topology) -> Option<f64> {
-        if self.origin != Origin::Assumed || topology.is_relative() {
-            return None;
-        }
-        let fastest = topology.links().iter().map(|link| link.capacity).max()?;
-        Some(fastest.num() as f64 / fastest.den() as f64).filter(|rate| *rate > self.copy)
+        topology.fastest_link().filter(|rate| self.origin == Origin::Assumed && *rate > self.copy)
     }
 }

@@ -73,11 +73,8 @@ impl Costs {
             ((latency, "NVLink"), GpuModel::Amd(_)) => (latency, "xGMI"),
             (hop, _) => hop,
         };
-        let capacity = topology.links().iter().map(|link| link.capacity).max();
-        let capacity = match capacity {
-            Some(given) if !topology.is_relative() => given.num() as f64 / given.den() as f64,
-            _ => nccl::link_rate(gpus.model) as f64,
-        };
+        let capacity =
+            topology.fastest_link().unwrap_or_else(|| nccl::link_rate(gpus.model) as f64);
         let waits = if has_latency(topology) {
             "the latencies of the links".to_owned()
         } else {

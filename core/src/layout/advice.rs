@@ -150,8 +150,7 @@ pub(super) fn to_oneself(
     finding: &Finding,
     written: &SourceTexts,
 ) -> Option<String> {
-    let alone = |help: &str| help.starts_with("with one rank");
-    if finding.code != Code::SelfSignal || finding.help.as_deref().is_some_and(alone) {
+    if finding.code != Code::SelfSignal {
         return None;
     }
     let mut path = Vec::new();

@@ -261,10 +261,13 @@ impl Configured {
         });
         let exact = finding.exact.or_else(|| advice::operand(&finding, &self.written));
         let around = advice::around(&finding, &self.written);
-        let help = advice::to_oneself(&self.program, &finding, &self.written)
-            .or_else(|| around.map(|around| around.help.clone()))
-            .or_else(|| advice::length_of_slots(&self.program, &finding, &self.written))
-            .or(finding.help);
+        let advised = || {
+            advice::to_oneself(&self.program, &finding, &self.written)
+                .or_else(|| around.map(|around| around.help.clone()))
+                .or_else(|| advice::length_of_slots(&self.program, &finding, &self.written))
+        };
+        let advised = if finding.has_remedy { None } else { advised() };
+        let help = advised.or(finding.help);
         // Several statements may have one wrong number, or go one step too far alike.
         let cause = match around {
             Some(around) => Some(format!("{:?}", around.edit.at)),

@@ -104,6 +104,15 @@ impl Machine {
         Some(Self { latency: costs.latency / 2.0, ..Self::of_costs(costs, ports) })
     }
 
+    /// A machine with the constants of `costs`: on a topology, as [`Self::of_costs`] has it, or else on ports, as
+    /// [`Self::of_ports`] does.
+    pub fn of(costs: &Costs, topology: Option<&Arc<Topology>>, nranks: u32) -> Option<Self> {
+        match topology {
+            Some(topology) => Some(Self::of_costs(costs, topology.clone())),
+            None => Self::of_ports(costs, nranks),
+        }
+    }
+
     /// Checks that the machine makes sense for a run of `nranks` ranks.
     ///
     /// # Errors

@@ -19,8 +19,12 @@ const TRIED: Limits = Limits { steps: 1 << 12, ops: 1 << 10 };
 /// mend them all, they have one cause, and the worst is told alone.
 pub fn told(algorithm: &Configured, findings: Vec<Finding>, nranks: u32) -> Vec<Diagnostic> {
     let place = |finding| algorithm.diagnostic(finding, nranks);
+    let has_remedy = findings.first().is_some_and(|first| first.has_remedy);
     let mut all = joined(findings.into_iter().map(place).collect());
     let Some(first) = all.first_mut() else { return all };
+    if has_remedy {
+        return all;
+    }
     if of_layout(first.code) {
         requires::propose(first, algorithm, nranks);
     } else if of_proof(first.code) {

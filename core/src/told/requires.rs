@@ -17,10 +17,6 @@ type Condition = (Box<dyn Fn(u32) -> bool>, String, String);
 
 /// Puts the `require` with which the algorithm is proved into `error`, if there is one.
 pub(super) fn propose(error: &mut Diagnostic, algorithm: &Configured, nranks: u32) {
-    // The caller set a value that does not fit: the program need not change.
-    if error.help.as_deref().is_some_and(|help| help.contains(" was set to ")) {
-        return;
-    }
     let of_lengths = matches!(error.code, Code::LengthMismatch | Code::MisalignedRegions);
     if of_lengths && let Some((text, counts)) = multiple(algorithm, nranks) {
         error.help = Some(format!(

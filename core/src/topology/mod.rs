@@ -205,6 +205,12 @@ impl Topology {
         self.relative
     }
 
+    /// The bandwidth of the fastest link in bytes a second; `None` where no bandwidth was given.
+    pub fn fastest_link(&self) -> Option<f64> {
+        let given = self.links.iter().filter(|_| !self.relative).map(|link| link.capacity);
+        given.max().map(|fastest| fastest.num() as f64 / fastest.den() as f64)
+    }
+
     /// Whether `node` is a rank, and not a switch or another part.
     pub fn is_rank(&self, node: NodeId) -> bool {
         node.0 < self.nranks

@@ -7,4 +7,4 @@ mod text;
 
 pub use op_text::{Data, OpText};
 pub use simulated::simulated;
-pub use text::{ArgValue, HEAD, Slice, TAIL, TraceText, Track, TrackKind};
+pub use text::{HEAD, Slice, TAIL, TraceText, Track, TrackKind};

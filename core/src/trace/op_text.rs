@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::text::ArgValue;
 use crate::dtype::DType;
 use crate::ids::{OpId, RankId, SpanId};
+use crate::json::Json;
 use crate::schedule::{Op, OpKind, Schedule, text};
 use crate::syntax::Source;
 
@@ -25,7 +25,7 @@ pub struct OpText {
     /// The category: `step`, `post` or `wait`.
     pub category: &'static str,
     /// The details: the statement's place and text, peers, bytes, and the op.
-    pub args: Vec<(&'static str, ArgValue)>,
+    pub args: Vec<(&'static str, Json)>,
 }
 
 impl OpText {
@@ -40,7 +40,7 @@ impl OpText {
                 args.extend(peers);
                 if let Some(operand) = schedule.dsts(op).first() {
                     let bytes = bytes(schedule, op, data, operand.region.index());
-                    args.extend(bytes.map(|bytes| ("bytes", ArgValue::Number(bytes))));
+                    args.extend(bytes.map(|bytes| ("bytes", Json::Whole(bytes))));
                 }
                 (name, "step")
             }
@@ -59,12 +59,12 @@ impl OpText {
                     (false, false) => format!("waits for {signal} of {peer}"),
                 };
                 if !inner {
-                    args.push(("peer", ArgValue::Number(peer.0.into())));
+                    args.push(("peer", Json::Whole(peer.0.into())));
                 }
                 (name, if posts { "post" } else { "wait" })
             }
         };
-        args.push(("op", ArgValue::Text(text::op(schedule, op))));
+        args.push(("op", Json::Text(text::op(schedule, op))));
         Self { name, category, args }
     }
 
@@ -93,15 +93,11 @@ impl OpText {
 }
 
 /// Returns the place of a statement and its text.
-fn place(
-    schedule: &Schedule,
-    at: SpanId,
-    source: Option<&Source>,
-) -> Vec<(&'static str, ArgValue)> {
+fn place(schedule: &Schedule, at: SpanId, source: Option<&Source>) -> Vec<(&'static str, Json)> {
     let mut args = Vec::new();
     let place = schedule.place(at);
     if !place.is_empty() {
-        args.push(("line", ArgValue::Text(place)));
+        args.push(("line", Json::Text(place)));
     }
     let lines = schedule.lines(at);
     let statement = |line: &u32| {
@@ -110,17 +106,13 @@ fn place(
     };
     let statements: Vec<String> = lines.iter().filter_map(statement).collect();
     if !statements.is_empty() {
-        args.push(("statement", ArgValue::Text(statements.join(" "))));
+        args.push(("statement", Json::Text(statements.join(" "))));
     }
     args
 }
 
 /// Returns the name of a move of a rank, and its peers.
-fn of_move(
-    schedule: &Schedule,
-    op: &Op,
-    rank: RankId,
-) -> (String, Option<(&'static str, ArgValue)>) {
+fn of_move(schedule: &Schedule, op: &Op, rank: RankId) -> (String, Option<(&'static str, Json)>) {
     let verb = if op.srcs > 1 { "reduce" } else { "copy" };
     let others = |operands: &[crate::schedule::Operand]| -> BTreeSet<u32> {
         operands.iter().map(|operand| operand.rank.0).filter(|other| *other != rank.0).collect()
@@ -138,8 +130,8 @@ fn of_move(
     let mut peers: Vec<u32> = from.union(&to).copied().collect();
     let peer = match peers.len() {
         0 => None,
-        1 => peers.pop().map(|peer| ("peer", ArgValue::Number(peer.into()))),
-        _ => Some(("peers", ArgValue::List(peers))),
+        1 => peers.pop().map(|peer| ("peer", Json::Whole(peer.into()))),
+        _ => Some(("peers", Json::list(peers))),
     };
     (name, peer)
 }

@@ -1,8 +1,9 @@
 //! A simulated run as the events of a trace.
 
 use super::op_text::{Data, OpText};
-use super::text::{ArgValue, Slice, TraceText, Track, TrackKind};
+use super::text::{Slice, TraceText, Track, TrackKind};
 use crate::ids::{OpId, RankId};
+use crate::json::Json;
 use crate::schedule::Schedule;
 use crate::simulate::{Timeline, TimelineState};
 use crate::syntax::Source;
@@ -18,7 +19,7 @@ pub fn simulated(
     let time = |(from, to): (f64, f64)| (start + nanos(from), start + nanos(to));
     let track = |rank, kind| Track { rank, simulated: true, kind };
     let call = |rank: u32| {
-        let args = vec![("collective", ArgValue::Text(schedule.collective.to_string()))];
+        let args = vec![("collective", Json::Text(schedule.collective.to_string()))];
         let (name, time) = (schedule.algorithm.clone(), time((0.0, timeline.seconds)));
         let call = Slice { name, category: "call", time, args };
         (track(RankId(rank), TrackKind::Calls), call)
@@ -34,7 +35,7 @@ pub fn simulated(
             TimelineState::Local => "data is folded or copied within the rank",
             TimelineState::Idle => "the stream waits",
         };
-        args.push(("state", ArgValue::Text(state.to_owned())));
+        args.push(("state", Json::Text(state.to_owned())));
         let category = if span.state == TimelineState::Idle { "wait" } else { category };
         let slice = Slice { name, category, time: time((span.start, span.end)), args };
         text.slice(track(stream.rank, TrackKind::Stream(stream.index)), &slice);
@@ -69,12 +70,12 @@ fn of_message(
     schedule: &Schedule,
     op: OpId,
     numbers: [(&'static str, u64); 3],
-) -> Vec<(&'static str, ArgValue)> {
-    let numbers = numbers.map(|(key, number)| (key, ArgValue::Number(number)));
+) -> Vec<(&'static str, Json)> {
+    let numbers = numbers.map(|(key, number)| (key, Json::Whole(number)));
     let mut args = Vec::from(numbers);
     let place = schedule.place(schedule.op(op).at);
     if !place.is_empty() {
-        args.insert(0, ("line", ArgValue::Text(place)));
+        args.insert(0, ("line", Json::Text(place)));
     }
     args
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::ids::RankId;
+use crate::json::Json;
 
 /// The line before the events of a file.
 pub const HEAD: &str = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
@@ -53,18 +54,7 @@ pub struct Slice {
     /// Nanoseconds at which it begins and ends.
     pub time: (u64, u64),
     /// The details.
-    pub args: Vec<(&'static str, ArgValue)>,
-}
-
-/// The value of a detail.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ArgValue {
-    /// A text.
-    Text(String),
-    /// A number.
-    Number(u64),
-    /// Several numbers.
-    List(Vec<u32>),
+    pub args: Vec<(&'static str, Json)>,
 }
 
 /// The events of a trace, as text.
@@ -82,7 +72,7 @@ impl TraceText {
     pub fn slice(&mut self, track: Track, slice: &Slice) {
         self.name(track);
         let (begin, end) = slice.time;
-        let (name, category) = (json(&slice.name), slice.category);
+        let (name, category) = (Json::from(&slice.name), slice.category);
         self.begin_line();
         let _ = write!(
             self.lines,
@@ -113,7 +103,7 @@ impl TraceText {
     /// Adds a remark on a row at a time.
     pub fn remark(&mut self, track: Track, text: &str, at: u64) {
         self.name(track);
-        let (text, ids) = (json(text), ids(track));
+        let (text, ids) = (Json::from(text), ids(track));
         self.begin_line();
         let _ = write!(
             self.lines,
@@ -181,19 +171,6 @@ impl TraceText {
     }
 }
 
-impl std::fmt::Display for ArgValue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Text(text) => f.write_str(&json(text)),
-            Self::Number(number) => number.fmt(f),
-            Self::List(numbers) => {
-                let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
-                write!(f, "[{}]", numbers.join(","))
-            }
-        }
-    }
-}
-
 /// Returns the members of an event that name its row.
 fn ids(track: Track) -> String {
     let first = if track.simulated { FIRST_SIMULATED } else { FIRST };
@@ -220,22 +197,4 @@ fn hash(words: [u64; 4]) -> u64 {
 /// Returns nanoseconds in the unit of the format, microseconds.
 fn micros(nanos: u64) -> String {
     format!("{}.{:03}", nanos / 1000, nanos % 1000)
-}
-
-/// Returns a text as a string of JSON.
-fn json(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            c if c.is_control() => {
-                let _ = write!(quoted, "\\u{:04x}", u32::from(c));
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }

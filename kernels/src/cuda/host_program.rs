@@ -15,6 +15,7 @@ use super::compile::{HEADERS, THREADS, Target, WALKERS};
 use super::error::Error;
 use crate::grid::{self, GridLayout};
 use crate::lowered::planned::check_multiple;
+use crate::reference::known::mantissa_bits;
 
 /// The host's header: devices, plans and launches on the driver.
 const HOST_HEADER: (&str, &str) =
@@ -55,6 +56,7 @@ fn program(kernel: &Kernel, count: u64) -> Result<String, Error> {
         });
         format!("{{{}}}", listed(sources))
     });
+    let (exponent, fraction) = bits(element);
     let mut text = String::new();
     let _ = write!(
         text,
@@ -107,8 +109,6 @@ int main(int argc, char** argv) try {{
         outputs = elements(Buffer::Output),
         wanted = wanted.collect::<Vec<_>>().join(",\n        "),
         fold = fold(kernel.spec.op),
-        exponent = bits(element).0,
-        fraction = bits(element).1,
         divide = kernel.spec.op == ReduceOp::Avg,
     );
     Ok(text)
@@ -145,14 +145,10 @@ const fn fold(op: ReduceOp) -> &'static str {
 }
 
 /// The bits of exponent and fraction of a type; none for integers.
-const fn bits(element: DType) -> (u32, u32) {
-    match element {
-        DType::F16 => (5, 10),
-        DType::Bf16 => (8, 7),
-        DType::F32 => (8, 23),
-        DType::F64 => (11, 52),
-        DType::F8E4M3 => (4, 3),
-        DType::F8E5M2 => (5, 2),
-        _ => (0, 0),
+fn bits(element: DType) -> (u32, u32) {
+    if !element.is_float() {
+        return (0, 0);
     }
+    let fraction = mantissa_bits(element);
+    (8 * element.size() as u32 - 1 - fraction, fraction)
 }

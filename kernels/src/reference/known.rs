@@ -202,7 +202,7 @@ fn within(origin: usize, block: &Block, dtype: DType) -> Range<usize> {
 }
 
 /// The bits of a float's fraction.
-fn mantissa_bits(dtype: DType) -> u32 {
+pub(crate) fn mantissa_bits(dtype: DType) -> u32 {
     match dtype {
         DType::F8E5M2 => 2,
         DType::F8E4M3 => 3,

@@ -3,7 +3,7 @@
 
 mod exact;
 pub(crate) mod fill;
-mod known;
+pub(crate) mod known;
 
 use std::ops::Range;
 

@@ -237,12 +237,13 @@ impl Builder<'_> {
         if rank != self.rank {
             return Ok(rank);
         }
-        let help = match self.size() {
-            1 => "with one rank there is nobody else: put this into `if nranks > 1 { … }`",
-            _ => "within a rank data is moved by `copy` and `reduce`",
-        };
         let title = format!("rank {rank} {does} itself");
-        Err(self.fail(Finding::new(Code::SelfSignal, SpanId(at), title).help(help)))
+        let finding = Finding::new(Code::SelfSignal, SpanId(at), title);
+        Err(self.fail(match self.size() {
+            1 => finding
+                .remedy("with one rank there is nobody else: put this into `if nranks > 1 { … }`"),
+            _ => finding.help("within a rank data is moved by `copy` and `reduce`"),
+        }))
     }
 
     /// Returns a region of this rank: data at other ranks comes and goes through the fifo alone.

@@ -285,7 +285,7 @@ impl<'t> Builder<'t> {
             let title = format!("rank {rank} signals itself");
             let finding = Finding::new(Code::SelfSignal, SpanId(at), title);
             return Err(self.fail(match self.size() {
-                1 => finding.help(
+                1 => finding.remedy(
                     "with one rank there is nobody to signal: put this into `if nranks > 1 { … }`",
                 ),
                 _ => finding

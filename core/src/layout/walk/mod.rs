@@ -178,7 +178,7 @@ impl<'p> Walk<'p> {
                 let more = if *rank < 0 { "" } else { ", or run more ranks" };
                 let help =
                     format!("`{name}` was set to {rank}: set it to a rank in 0..{nranks}{more}");
-                let finding = fault.finding(SpanId(0)).label(format!("set to {rank}")).help(help);
+                let finding = fault.finding(SpanId(0)).label(format!("set to {rank}")).remedy(help);
                 return Err(self.fail(b, var.span, finding));
             }
             b.rank_param(0, *rank, var.name == "root")?;

@@ -21,7 +21,7 @@ pub enum Json {
 
 impl Json {
     /// Makes a list.
-    pub(super) fn list<T: Into<Self>>(values: impl IntoIterator<Item = T>) -> Self {
+    pub fn list<T: Into<Self>>(values: impl IntoIterator<Item = T>) -> Self {
         Self::List(values.into_iter().map(Into::into).collect())
     }
 }
