@@ -12,6 +12,7 @@ mod capi;
 mod command;
 mod editors;
 mod gpu;
+mod green;
 mod install;
 mod mpi;
 mod mutants;
@@ -100,8 +101,7 @@ fn main() -> ExitCode {
         ["reach", rest @ ..] => reach::run(rest),
         ["synthesis", rest @ ..] => synthesis::run(rest),
         ["packages"] => packages::check(&command::root()),
-        ["parser"] => parser::write(),
-        ["parser", "--check"] => parser::check(),
+        ["parser", rest @ ..] => parser::generate(rest),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

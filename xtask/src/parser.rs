@@ -1,107 +1,54 @@
-//! Generates the two files that `core` commits instead of building their generators: the LALRPOP
-//! parser and the logos lexer. Users of the macro then never compile either generator.
+//! The parser and the lexer of the language, which the package `xtask/parser` generates. Beside them is a list of digests,
+//! of the generator's inputs and of its outputs: whether the two are fresh costs no build of the generator.
 
-use std::{fs, path::PathBuf};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
-use quote::quote;
+use crate::command::{root, run};
+use crate::green::hex;
 
-#[allow(dead_code, unreachable_pub)]
-#[path = "../../core/src/syntax/token.rs"]
-mod token;
+/// The list, as `sha256sum` has it.
+const SUMS: &str = "core/src/syntax/generated.sha256";
 
-fn syntax_dir() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../core/src/syntax")
-}
+/// The files of which the generator makes the two, and these two.
+const FILES: [&str; 6] = [
+    "core/src/syntax/grammar.lalrpop",
+    "core/src/syntax/grammar.rs",
+    "core/src/syntax/lexer_generated.rs",
+    "core/src/syntax/token.rs",
+    "xtask/parser/Cargo.lock",
+    "xtask/parser/src/main.rs",
+];
 
-/// Writes both files.
-pub(crate) fn write() -> Result<(), String> {
-    for (name, text) in generate()? {
-        fs::write(syntax_dir().join(name), text).map_err(|e| format!("{name}: {e}"))?;
-        println!("wrote core/src/syntax/{name}");
+/// Generates both files anew, or, for the argument `--check`, compares them with the committed ones.
+pub(crate) fn generate(args: &[&str]) -> Result<(), String> {
+    let root = root();
+    let folder = root.join("xtask/parser");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(&folder).args(["run", "--quiet", "--locked", "--target-dir"]);
+    run(cargo.arg(root.join("target/parser")).arg("--").args(args))?;
+    if args.is_empty() {
+        let path = root.join(SUMS);
+        return fs::write(&path, sums(&root)?).map_err(|why| format!("{}: {why}", path.display()));
     }
-    Ok(())
+    check()
 }
 
-/// Fails, naming the file, if a committed file differs from the generated one.
+/// Fails if a file differs from the one of the last generation.
 pub(crate) fn check() -> Result<(), String> {
-    for (name, text) in generate()? {
-        let committed = fs::read_to_string(syntax_dir().join(name)).unwrap_or_default();
-        if committed != text {
-            return Err(format!("core/src/syntax/{name} is stale: run `cargo xtask parser`"));
+    let root = root();
+    let kept = fs::read_to_string(root.join(SUMS)).map_err(|why| format!("{SUMS}: {why}"))?;
+    let now = sums(&root)?;
+    match now.lines().find(|line| !kept.lines().any(|kept| kept == *line)) {
+        None => Ok(()),
+        Some(line) => {
+            let file = line.rsplit(' ').next().unwrap_or(line);
+            Err(format!("{file} is not as it was when the parser was made: `cargo xtask parser`"))
         }
     }
-    Ok(())
 }
 
-fn generate() -> Result<[(&'static str, String); 2], String> {
-    Ok([("grammar.rs", grammar()?), ("lexer_generated.rs", lexer()?)])
-}
-
-/// Generates the parser. LALRPOP puts its version and the grammar's hash at the head of its output.
-fn grammar() -> Result<String, String> {
-    let out = tempfile::tempdir().map_err(|e| e.to_string())?;
-    lalrpop::Configuration::new()
-        .set_out_dir(out.path())
-        .force_build(true)
-        .emit_rerun_directives(false)
-        .log_quiet()
-        .process_file(syntax_dir().join("grammar.lalrpop"))
-        .map_err(|e| e.to_string())?;
-    fs::read_to_string(out.path().join("grammar.rs")).map_err(|e| e.to_string())
-}
-
-fn lexer() -> Result<String, String> {
-    let punctuation = token::PUNCTUATION;
-    let definition = quote! {
-        /// A token of the text, before keywords are separated from identifiers and literals are read.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(super) enum Raw {
-            /// Blanks, tabs and carriage returns.
-            #[regex(r"[ \t\r\f]+")]
-            Blank,
-            /// One line's end.
-            #[token("\n")]
-            Newline,
-            /// A keyword or identifier.
-            #[regex("[A-Za-z_][A-Za-z0-9_]*")]
-            Word,
-            /// An integer literal and the letters glued to it.
-            #[regex("[0-9][0-9A-Za-z_]*")]
-            Number,
-            /// A floating-point literal, which the language does not have.
-            #[regex(r"[0-9][0-9_]*\.[0-9][0-9A-Za-z_]*")]
-            Float,
-            /// The opening quote of a string; the rest is scanned by hand.
-            #[token("\"")]
-            Quote,
-            /// `// …` and `/// …`
-            #[regex(r"//[^\r\n]*", allow_greedy = true)]
-            LineComment,
-            /// The opening of a block comment; comments nest, so the rest is scanned by hand.
-            #[token("/*")]
-            BlockComment,
-            /// A bracket or operator of the token table.
-            #(#[token(#punctuation)])*
-            Punctuation,
-        }
-    };
-    // logos gives the impl beside the enum, which keeps its attributes until they are stripped.
-    let code = {
-        let item = logos_codegen::strip_attributes(definition.clone());
-        let code = logos_codegen::generate(definition);
-        quote! { #item #code }
-    };
-    let file = syn::parse2(code).map_err(|e| format!("the generated lexer: {e}"))?;
-    Ok(format!(
-        "// Generated by `cargo xtask parser` from core/src/syntax/token.rs with logos-codegen.\n{}",
-        prettyplease::unparse(&file)
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn committed_files_are_fresh() {
-        super::check().unwrap();
-    }
+fn sums(root: &Path) -> Result<String, String> {
+    FILES.iter().map(|file| Ok(format!("{}  {file}\n", hex(&root.join(file))?))).collect()
 }

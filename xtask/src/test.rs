@@ -2,11 +2,13 @@
 //! profile and for one selection of packages, whose features are then equal, so that a crate is compiled once for the
 //! lints and once to run. This crate is left out of the selection: its generators need other features.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::command::{has_target, root, run};
+use crate::green::{GreenSteps, Inputs};
 use crate::test_times::TestTimes;
 
 /// The tests' profile, for all crates that are built beside them.
@@ -30,61 +32,165 @@ pub(crate) enum Extent {
     All,
 }
 
-/// A run of the steps: its checks, and the times of its tests.
+/// A run of the steps: its checks, the programs that it has built, and the times of its tests.
 struct TestRun {
     root: PathBuf,
     extent: Extent,
+    programs: BTreeMap<String, PathBuf>,
     times: TestTimes,
 }
 
-type TestStep = (&'static str, fn(&mut TestRun) -> Result<(), String>);
+struct TestStep {
+    name: &'static str,
+    /// The inputs of a step that is left out while they are as they were when it ended well. A step without them always
+    /// runs: it is quick, or its tests are of processes, of failures or of interleavings, which one run does not exhaust.
+    inputs: Option<Inputs>,
+    run: fn(&mut TestRun) -> Result<(), String>,
+}
 
-const STEPS: [TestStep; 19] = [
-    ("format", |run| cargo(&run.root, &["fmt", "--all", "--check"])),
-    ("generated parser", |_| crate::parser::check()),
-    ("CUDA's compiler", |run| crate::nvrtc::install(&run.root)),
-    ("two MPIs", |run| crate::mpi::install(&run.root)),
-    ("lints", |TestRun { root, .. }| {
+/// A step that every run has.
+const fn always(name: &'static str, run: fn(&mut TestRun) -> Result<(), String>) -> TestStep {
+    TestStep { name, inputs: None, run }
+}
+
+/// A step that runs these built programs, and is left out while its inputs are unchanged.
+const fn changed(
+    name: &'static str,
+    programs: &'static [&'static str],
+    reads: fn(&str) -> bool,
+    run: fn(&mut TestRun) -> Result<(), String>,
+) -> TestStep {
+    TestStep { name, inputs: Some(Inputs { programs, reads }), run }
+}
+
+/// Whether a file is read by tests other than those of the pages: sources are in the programs, but for the tests' own
+/// cases, and for the macros, which rustc calls for them.
+fn data(path: &str) -> bool {
+    let cases = ["tests/ui/", "tests/wrong/", "examples/", "macros/"];
+    let case = cases.iter().any(|at| path.starts_with(at));
+    case || !(source(path) || extension(path) == Some("md")) || COSTS.contains(&path)
+}
+
+/// Whether a file is a source of Rust.
+fn source(path: &str) -> bool {
+    extension(path) == Some("rs")
+}
+
+fn extension(path: &str) -> Option<&str> {
+    Path::new(path).extension()?.to_str()
+}
+
+/// The pages that tests of the model of costs compare.
+const COSTS: [&str; 2] = ["book/src/reference/costs.md", "book/src/tutorial/costs.md"];
+
+const STEPS: [TestStep; 22] = [
+    always("format", |run| cargo(&run.root, &["fmt", "--all", "--check"])),
+    always("generated parser", |_| crate::parser::check()),
+    always("CUDA's compiler", |run| crate::nvrtc::install(&run.root)),
+    always("two MPIs", |run| crate::mpi::install(&run.root)),
+    always("lints", |TestRun { root, .. }| {
         let strict = ["--all-targets", "--", "-D", "warnings"];
         cargo(root, &[&["clippy", "--package", "xtask"], &strict[..]].concat())?;
         cargo(root, &[&["clippy"], &ALL[..], &PROFILE, &strict].concat())
     }),
-    // Not among all, whose features differ: it is built for the steps that run it, but for itself.
-    ("the tasks themselves", |run| run.tests(&["--package", "xtask"])),
-    ("other systems", elsewhere),
-    ("documentation", documentation),
-    // An optimized build of its own would take longer than it saves.
-    ("the compiler's parts", |run| {
-        let parts = ["--package", "roundelay-core", "--package", "roundelay-export", "--lib"];
-        run.tests(&[&["--profile", "dev"], &parts[..]].concat())
+    always("the tasks themselves", |run| run.tests(&["--package", "xtask"])),
+    always("other systems", elsewhere),
+    always("documentation", documentation),
+    always("build", TestRun::build),
+    changed("the compiler", &["core", "export"], data, |run| run.of(&["core", "export"], &[])),
+    changed(
+        "programs in comments",
+        &[],
+        |path| source(path) || data(path) || path == "README.md",
+        |run| run.tests(&[&ALL[..], &["--doc"]].concat()),
+    ),
+    // All tests of engines: what a run shows of threads and processes, one run does not exhaust.
+    always("engines", |run| {
+        let parts = ["alone", "kernels", "preload", "programs", "ptx"];
+        run.crowded(2, &[&ALL[..], &["--lib", "--bins"], &named(&parts)].concat())
     }),
-    ("the compiler", |run| {
-        run.tests(&[&ALL[..], &["--test", "core", "--test", "export"]].concat())
+    always("ranks as processes", |run| {
+        run.crowded(2, &[&ALL[..], &named(&["all"]), &["--"], PROCESSES].concat())
     }),
-    ("engines, library and command", |run| {
-        let others = ["--exclude", "roundelay-core", "--exclude", "roundelay-export"];
-        run.tests(&[&ALL[..], &others].concat())
+    changed("library", &["all"], data, |run| {
+        let others = [PROCESSES, PAGES, COMMAND].concat();
+        let skipped: Vec<&str> = others.iter().flat_map(|name| ["--skip", name]).collect();
+        run.of(&["all"], &skipped)
     }),
-    ("Python", |run| crate::python::check(&run.root)),
-    ("examples", examples),
-    ("signal and park protocol", loom),
-    ("sources in canonical form", canonical),
-    ("packages", |run| crate::packages::check(&run.root)),
-    ("book", |run| crate::book::check(&run.root)),
-    ("the parts of the extension for an editor", |run| crate::editors::part(&run.root)),
-    ("a program of the book in a browser", |run| crate::playground::part(&run.root)),
+    changed("command", &["all", "roundelay"], data, |run| {
+        let skipped: Vec<&str> = PROCESSES.iter().flat_map(|name| ["--skip", name]).collect();
+        run.of(&["all"], &[COMMAND, &skipped].concat())
+    }),
+    changed("pages", &["all", "roundelay"], |_| true, |run| run.of(&["all"], PAGES)),
+    always("Python", |run| crate::python::check(&run.root)),
+    always("examples", examples),
+    always("signal and park protocol", loom),
+    always("sources in canonical form", canonical),
+    always("book", |run| crate::book::check(&run.root)),
+    changed(
+        "the parts of the extension for an editor",
+        &["roundelay"],
+        |path| path.starts_with("editors/"),
+        |run| crate::editors::part(&run.root),
+    ),
 ];
+
+/// The steps that a run of all checks has in addition.
+const SELDOM: [TestStep; 3] = [
+    always("generator of the parser", |_| crate::parser::generate(&["--check"])),
+    always("packages", |run| crate::packages::check(&run.root)),
+    always("a program of the book in a browser", |run| crate::playground::part(&run.root)),
+];
+
+/// The modules of the tests across the crates whose ranks are processes, or call by themselves.
+const PROCESSES: &[&str] = &[
+    "processes::",
+    "hosts::",
+    "spmd::",
+    "oversubscribed::",
+    "semantics::world::",
+    "uneven::calls::",
+    "command::launch::",
+    "command::mpirun::",
+    "mpi::runs::",
+];
+
+/// Those that read the pages of the book, the README, and the sources.
+const PAGES: &[&str] = &["book::", "modules::", "words::"];
+
+/// Those that call the command.
+const COMMAND: &[&str] = &["command::"];
 
 /// Runs the steps from the one with number `first` on; the first that fails ends the run and is named.
 pub(crate) fn from(first: usize, extent: Extent) -> Result<(), String> {
-    let mut run = TestRun { root: root(), extent, times: TestTimes::default() };
+    let root = root().canonicalize().map_err(|error| error.to_string())?;
+    let green = GreenSteps::new(&root)?;
+    let mut run = TestRun { root, extent, programs: BTreeMap::new(), times: TestTimes::default() };
+    let seldom = if extent == Extent::All { &SELDOM[..] } else { &[] };
+    let steps: Vec<&TestStep> = STEPS.iter().chain(seldom).collect();
     let begun = Instant::now();
     let mut times = Vec::new();
-    for (done, (name, step)) in STEPS.into_iter().enumerate().skip(first.saturating_sub(1)) {
+    for (done, step) in steps.iter().enumerate().skip(first.saturating_sub(1)) {
+        let name = step.name;
         let so_far = clock(begun.elapsed());
-        println!("== {} of {}, after {so_far}: {name}", done + 1, STEPS.len());
+        println!("== {} of {}, after {so_far}: {name}", done + 1, steps.len());
         let start = Instant::now();
-        step(&mut run).map_err(|why| format!("{name}: {why}"))?;
+        let key = step.inputs.map(|inputs| run.key(&green, &inputs)).transpose()?;
+        let last = key.as_ref().and_then(|key| green.last(name, key));
+        if let (Some(last), Extent::Usual) = (last, extent) {
+            println!(
+                "left out: it passed {} ago, and nothing that it reads has changed",
+                clock(last)
+            );
+            continue;
+        }
+        (step.run)(&mut run).map_err(|why| format!("{name}: {why}"))?;
+        if let (Some(key), Some(inputs)) = (key, step.inputs)
+            // A file that changed while the step ran may have been read before or after.
+            && run.key(&green, &inputs)? == key
+        {
+            green.keep(name, &key)?;
+        }
         times.push((name, start.elapsed()));
     }
     println!("== all checks passed in {}", clock(begun.elapsed()));
@@ -102,8 +208,75 @@ pub(crate) fn from(first: usize, extent: Extent) -> Result<(), String> {
 impl TestRun {
     /// Runs `cargo test` with these arguments.
     fn tests(&mut self, args: &[&str]) -> Result<(), String> {
-        self.times.run(Command::new(env!("CARGO")).current_dir(&self.root).arg("test").args(args))
+        self.crowded(1, args)
     }
+
+    /// Runs `cargo test` with these arguments, and `per_core` tests at once on each core: others go on while some wait.
+    fn crowded(&mut self, per_core: usize, args: &[&str]) -> Result<(), String> {
+        let mut cargo = Command::new(env!("CARGO"));
+        self.times.run(cargo.current_dir(&self.root).arg("test").args(args), per_core)
+    }
+
+    /// Runs those tests of these programs whose names have one of the words of `which`, or no word to skip.
+    fn of(&mut self, programs: &[&str], which: &[&str]) -> Result<(), String> {
+        self.tests(&[&ALL[..], &named(programs), &["--"], which].concat())
+    }
+
+    /// Builds everything that the steps run, for one selection of packages.
+    fn build(&mut self) -> Result<(), String> {
+        let build = |what: &[&str]| {
+            let mut cargo = Command::new(env!("CARGO"));
+            cargo.current_dir(&self.root).args(what).args(ALL);
+            executables(cargo.args(["--message-format", "json-render-diagnostics"]))
+        };
+        self.programs = build(&["test", "--no-run"])?;
+        self.programs.extend(build(&[
+            "build",
+            "--lib",
+            "--bins",
+            "--examples",
+            PROFILE[0],
+            PROFILE[1],
+        ])?);
+        Ok(())
+    }
+
+    /// Returns the digest of the inputs, of which the programs are built if no step of this run has built them.
+    fn key(&mut self, green: &GreenSteps, inputs: &Inputs) -> Result<String, String> {
+        if self.programs.is_empty() {
+            self.build()?;
+        }
+        let path = |name: &&str| {
+            self.programs.get(*name).cloned().ok_or_else(|| format!("no program {name} was built"))
+        };
+        let programs: Vec<PathBuf> = inputs.programs.iter().map(path).collect::<Result<_, _>>()?;
+        green.key(&programs, inputs.reads)
+    }
+}
+
+/// The arguments that select these test programs.
+fn named<'a>(programs: &[&'a str]) -> Vec<&'a str> {
+    programs.iter().flat_map(|name| ["--test", name]).collect()
+}
+
+/// Builds by this command of cargo, and returns the programs by their names: sets of tests, and commands.
+fn executables(build: &mut Command) -> Result<BTreeMap<String, PathBuf>, String> {
+    let built = build.stderr(Stdio::inherit()).output();
+    let built = built.map_err(|error| format!("{build:?} did not start: {error}"))?;
+    if !built.status.success() {
+        return Err(format!("{build:?} ended with {}", built.status));
+    }
+    let messages = String::from_utf8_lossy(&built.stdout);
+    let program = |line: &str| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let path = PathBuf::from(message.get("executable")?.as_str()?);
+        let target = message.get("target")?;
+        // The tests in a program's own sources have the program's name.
+        let tests = message["profile"]["test"].as_bool()? && target["kind"][0] != "test";
+        let name = target["name"].as_str()?;
+        Some((if tests { format!("{name}'s own tests") } else { name.to_owned() }, path))
+    };
+    Ok(messages.lines().filter_map(program).collect())
 }
 
 /// Minutes and seconds.
@@ -193,17 +366,8 @@ fn loom(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
     build.current_dir(&*root).args(["rustc", "--package", "roundelay-kernels", "--lib"]);
     build.args(PROFILE).args(["--message-format", "json-render-diagnostics"]);
     build.args(["--features", "cuda", "--", "--cfg", "loom"]);
-    let built = build.stderr(Stdio::inherit()).output();
-    let built = built.map_err(|error| format!("{build:?} did not start: {error}"))?;
-    if !built.status.success() {
-        return Err(format!("{build:?} ended with {}", built.status));
-    }
-    let messages = String::from_utf8_lossy(&built.stdout);
-    let mut programs = messages.lines().filter_map(|line| {
-        let message: serde_json::Value = serde_json::from_str(line).ok()?;
-        Some(message.get("executable")?.as_str()?.to_owned())
-    });
-    let program = programs.next_back().ok_or("cargo does not say what it has built")?;
+    let built = executables(&mut build)?;
+    let program = built.into_values().next().ok_or("cargo does not say what it has built")?;
     run(Command::new(program).current_dir(root.join("kernels")).arg("loom"))
 }
 
@@ -263,4 +427,55 @@ fn canonical(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
     // The examples' step has built it.
     let mut command = Command::new(built(root, "").join("roundelay"));
     run(command.current_dir(&*root).args(["fmt", "--check"]).args(sources))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sources of tests whose steps are left out after a change of a page.
+    fn sources_of_other_tests(root: &Path) -> Vec<PathBuf> {
+        let mut folders: Vec<PathBuf> =
+            ["core/tests", "core/export/tests", "tests"].map(|folder| root.join(folder)).into();
+        let mut sources = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).expect("a folder of tests").flatten() {
+                let path = entry.path();
+                let module = format!("{}::", path.file_stem().expect("a name").display());
+                if PAGES.contains(&&*module) {
+                    continue;
+                }
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "rs") {
+                    sources.push(path);
+                }
+            }
+        }
+        sources
+    }
+
+    #[test]
+    fn a_page_is_read_by_tests_of_pages_alone() {
+        let root = root();
+        let sources = sources_of_other_tests(&root);
+        assert!(sources.len() > 100, "{}", sources.len());
+        for path in sources {
+            let text = std::fs::read_to_string(&path).expect("a source");
+            for line in text.lines().filter(|line| line.contains("book/src/")) {
+                let known = COSTS.iter().any(|page| line.contains(page));
+                assert!(known || !line.contains(".md\""), "{}: {line}", path.display());
+            }
+        }
+    }
+
+    #[test]
+    fn the_page_of_the_steps_has_each_in_order() {
+        let page = root().join("book/src/internals/tests.md");
+        let page = std::fs::read_to_string(&page).expect("the page");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+        let named: Vec<&str> = rows.filter(|name| *name != "step" && *name != "all").collect();
+        let steps = STEPS.iter().chain(&SELDOM).map(|step| step.name);
+        assert_eq!(named, steps.collect::<Vec<_>>());
+    }
 }

@@ -13,13 +13,15 @@ pub(crate) struct TestTimes {
 }
 
 impl TestTimes {
-    /// Runs `cargo test`, passes its output on, and keeps the times of its tests.
-    pub(crate) fn run(&mut self, command: &mut Command) -> Result<(), String> {
+    /// Runs `cargo test`, passes its output on, and keeps the times of its tests, of which `per_core` run on each core,
+    /// unless the environment has another number.
+    pub(crate) fn run(&mut self, command: &mut Command, per_core: usize) -> Result<(), String> {
+        let threads = threads(per_core);
+        command.env("RUST_TEST_THREADS", threads.to_string());
         let shown = format!("{command:?}");
         let spawned = command.stdout(Stdio::piped()).spawn();
         let mut child = spawned.map_err(|error| format!("{shown} did not start: {error}"))?;
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
-        let threads = threads();
         let (mut begun, mut ended) = (Instant::now(), Vec::new());
         for line in output.lines() {
             let line = line.map_err(|error| format!("{shown}: {error}"))?;
@@ -50,9 +52,9 @@ impl TestTimes {
 }
 
 /// The threads on which the harness runs tests.
-fn threads() -> usize {
+fn threads(per_core: usize) -> usize {
     let set = std::env::var("RUST_TEST_THREADS").ok().and_then(|set| set.parse().ok());
-    set.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    set.unwrap_or_else(|| per_core * std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// The name of the test that ends with this line.
