@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::command::{output, privileged, there};
+use crate::command::{output, privileged, program, run, there, write};
 
 /// Packages of `PyPI` in a folder below `target/`.
 pub(crate) struct Packages {
@@ -19,10 +19,14 @@ pub(crate) struct Packages {
 impl Packages {
     /// Installs the packages unless they are installed, and returns their folder.
     pub(crate) fn install(&self, root: &Path) -> Result<PathBuf, String> {
-        let wanted = self.names.join("\n");
-        once(root, self.folder, &wanted, self.files, |folder| {
+        once(root, self.folder, &self.names.join("\n"), self.files, |folder| {
             println!("installing {} into target/{}", self.names.join(" and "), self.folder);
-            pip(self.into, folder, self.names)
+            let mut pip = any_pip()?;
+            pip.args(["install", "--quiet", "--upgrade", "--no-deps", "--ignore-installed"]);
+            // Debian would install programs with a prefix into a folder `local` there.
+            pip.env("DEB_PYTHON_INSTALL_LAYOUT", "deb_system")
+                .env("PIP_ROOT_USER_ACTION", "ignore");
+            run(pip.arg(self.into).arg(folder).args(self.names))
         })
     }
 }
@@ -47,7 +51,7 @@ pub(crate) fn once(
     if let Some(file) = missing() {
         return Err(format!("it was installed, but {file} is not in {}", folder.display()));
     }
-    fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))?;
+    write(&stamp, wanted)?;
     Ok(folder)
 }
 
@@ -57,40 +61,20 @@ pub(crate) fn debian(packages: &[&str]) -> Result<bool, String> {
         return Ok(false);
     }
     println!("installing {} by apt-get", packages.join(" "));
-    output(Command::new("apt-get").args(["update", "--quiet"]))?;
-    let mut apt = Command::new("apt-get");
-    apt.args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(packages);
-    output(apt.env("DEBIAN_FRONTEND", "noninteractive"))?;
+    output(&mut program("apt-get", &["update", "--quiet"]))?;
+    let mut apt = program("apt-get", &["install", "--yes", "--quiet", "--no-install-recommends"]);
+    output(apt.args(packages).env("DEBIAN_FRONTEND", "noninteractive"))?;
     Ok(true)
-}
-
-/// Installs packages into a folder with whichever pip there is. One that starts and fails has said why.
-fn pip(into: &str, folder: &Path, packages: &[&str]) -> Result<(), String> {
-    let mut pip = any_pip()?;
-    pip.args(["install", "--quiet", "--upgrade", "--no-deps", "--ignore-installed", into]);
-    // Debian would install programs with a prefix into a folder `local` there.
-    pip.env("DEB_PYTHON_INSTALL_LAYOUT", "deb_system").env("PIP_ROOT_USER_ACTION", "ignore");
-    match pip.arg(folder).args(packages).status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("pip could not install {}: {status}", packages.join(" and "))),
-        Err(error) => Err(format!("pip did not start: {error}")),
-    }
 }
 
 /// Returns the pip of this machine.
 pub(crate) fn any_pip() -> Result<Command, String> {
     let ways = [("python3", &["-m", "pip"][..]), ("pip3", &[]), ("pip", &[])];
-    let starts = |(program, first): &&(&str, &[&str])| {
-        let mut asked = Command::new(program);
-        asked.args(*first).arg("--version");
-        asked.output().is_ok_and(|output| output.status.success())
-    };
-    let Some((program, first)) = ways.iter().find(starts) else {
-        return Err(
-            "no pip: neither `python3 -m pip` nor `pip3` nor `pip` starts; install one".to_owned()
-        );
-    };
-    let mut pip = Command::new(program);
-    pip.args(*first);
-    Ok(pip)
+    let starts =
+        |(name, first): &&(&str, &[&str])| output(program(name, first).arg("--version")).is_ok();
+    let (name, first) = ways
+        .iter()
+        .find(starts)
+        .ok_or("no pip: neither `python3 -m pip` nor `pip3` nor `pip` starts; install one")?;
+    Ok(program(name, first))
 }

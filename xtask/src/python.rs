@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::command::run;
+use crate::command::{cargo, run};
 use crate::install::Packages;
 
-/// pytest with its dependencies, and the packages that the tests compare with.
+/// pytest with its dependencies, and the packages that the tests compare with; the last are for Pythons before 3.11.
 const PYTEST: Packages = Packages {
     folder: "python",
     into: "--target",
@@ -18,7 +18,6 @@ const PYTEST: Packages = Packages {
         "packaging",
         "pluggy",
         "pygments",
-        // For Pythons before 3.11.
         "exceptiongroup",
         "tomli",
         "typing_extensions",
@@ -29,23 +28,15 @@ const PYTEST: Packages = Packages {
 /// Runs all tests except the ones of torch, which `cargo xtask torch` runs.
 pub(crate) fn check(root: &Path) -> Result<(), String> {
     // A wheel is built from it as it is.
-    let mut lock = Command::new(env!("CARGO"));
-    run(lock.current_dir(root.join("python")).args([
-        "update",
-        "--workspace",
-        "--locked",
-        "--quiet",
-    ]))
-    .map_err(|why| {
-        format!("python/Cargo.lock is stale, `cargo update --workspace` there: {why}")
-    })?;
+    let mut lock = cargo(&["update", "--workspace", "--locked", "--quiet"]);
+    let stale =
+        |why| format!("python/Cargo.lock is stale, `cargo update --workspace` there: {why}");
+    run(lock.current_dir(root.join("python"))).map_err(stale)?;
     let packages = PYTEST.install(root)?;
     // Built with the selection that all tests are built for, so that no crate is built twice.
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(root).args(["build", "--profile", "test", "--workspace"]);
-    run(cargo.args(["--exclude", "xtask", "--lib"]))?;
-    let paths = [packages, root.join("python")];
-    let paths = std::env::join_paths(paths).map_err(|error| error.to_string())?;
+    run(&mut cargo(&["build", "--profile", "test", "--workspace", "--exclude", "xtask", "--lib"]))?;
+    let paths = std::env::join_paths([packages, root.join("python")]);
+    let paths = paths.map_err(|error| error.to_string())?;
     let mut pytest = Command::new("python3");
     pytest.current_dir(root.join("python")).args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
     pytest.args(["--ignore", "tests/torch"]).env("PYTHONPATH", paths);

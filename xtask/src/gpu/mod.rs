@@ -3,22 +3,21 @@
 //! speed beside torch and NCCL. A step that fails does not stop the next ones, and after each of them the figures become
 //! a page.
 
-mod figures;
-mod pack;
 mod page;
 mod places;
 mod plan;
-mod rehearse;
 mod steps;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::command::{root, run as show};
-use places::Programs;
+use crate::command::{at, folder, program, root, run as show, write};
+use crate::nvrtc;
+use crate::options::JobOptions;
+use page::GpuTimes;
+use places::{Programs, pack};
 use plan::Setup;
-use steps::Record;
 
 const USAGE: &str = "\
 usage: cargo xtask gpu-test [--quick] [--device N] [--out DIR] [--built DIR]
@@ -35,107 +34,56 @@ usage: cargo xtask gpu-test [--quick] [--device N] [--out DIR] [--built DIR]
 
 /// The file of the figures in a clone.
 const PAGE: &str = "book/src/results/gpu.md";
-/// The folder of the output by default.
-const OUT: &str = "target/gpu-test";
-/// The peers that are measured beside ours, each by a script in `xtask/peers`.
-const PEERS: [(&str, &str); 2] = [("torch", "torch_sum.py"), ("NCCL", "nccl_one_gpu.py")];
 
-#[derive(Default)]
-struct Args {
-    quick: bool,
-    dry_run: bool,
-    rehearse: bool,
-    device: u32,
-    out: Option<PathBuf>,
-    built: Option<PathBuf>,
-    pack: Option<PathBuf>,
-}
-
-fn args(given: &[&str]) -> Result<Args, String> {
-    let mut args = Args::default();
-    let mut given = given.iter();
-    while let Some(arg) = given.next() {
-        let mut folder = || given.next().map(PathBuf::from).ok_or(USAGE);
-        match *arg {
-            "--quick" => args.quick = true,
-            "--dry-run" => args.dry_run = true,
-            "--rehearse" => args.rehearse = true,
-            "--out" => args.out = Some(folder()?),
-            "--built" => args.built = Some(folder()?),
-            "--pack" => args.pack = Some(folder()?),
-            "--device" => {
-                let number = given.next().and_then(|number| number.parse().ok());
-                args.device = number.ok_or(USAGE)?;
-            }
-            _ => return Err(USAGE.to_owned()),
-        }
+pub(crate) fn run(args: &[&str]) -> Result<(), String> {
+    let options = JobOptions::read(USAGE, args)?;
+    let device = options.value("--device", |text| text.parse().ok())?.unwrap_or(0);
+    let (quick, rehearsal) = (options.has("--quick"), options.has("--rehearse"));
+    if let Some(folder) = options.path("--pack") {
+        return pack(&folder);
     }
-    Ok(args)
-}
-
-pub(crate) fn run(given: &[&str]) -> Result<(), String> {
-    let args = args(given)?;
-    if let Some(folder) = &args.pack {
-        return pack::pack(folder);
+    if options.has("--dry-run") {
+        let check = Programs::built("release")?.check;
+        println!("== dry run: no GPU takes part; kernels run on CPU threads, compiled by g++");
+        let shim = &mut program(&check.to_string_lossy(), &["shim"]);
+        show(shim.args(quick.then_some("--quick")))?;
+        println!("== nothing ran on hardware, so there are no figures");
+        return Ok(());
     }
-    if args.dry_run {
-        return dry_run(args.quick);
-    }
+    // A machine without Rust has no clone, or one that this runs in.
+    let built = options.path("--built");
+    let clone = if built.is_some() { PathBuf::from(".") } else { root() };
+    let out = options.path("--out").unwrap_or_else(|| clone.join("target/gpu-test"));
+    folder(&out)?;
+    let out = fs::canonicalize(&out).map_err(at(&out))?;
     // Builds are no part of the ten minutes.
-    let programs = match &args.built {
+    let programs = match &built {
         Some(folder) => Programs::packed(folder)?,
-        None => Programs::built(if args.rehearse { "dev" } else { "release" })?,
+        None => {
+            nvrtc::install(&root())?;
+            Programs::built(if rehearsal { "dev" } else { "release" })?
+        }
     };
-    let out = args.out.unwrap_or_else(|| match args.built {
-        Some(_) => OUT.into(),
-        None => root().join(OUT),
-    });
-    std::fs::create_dir_all(&out).map_err(|why| format!("{}: {why}", out.display()))?;
-    let out = out.canonicalize().map_err(|why| format!("{}: {why}", out.display()))?;
-    if args.built.is_none() {
-        crate::nvrtc::install(&root())?;
-    }
-    let setup = if args.rehearse {
-        rehearse::setup(programs, &out)?
+    let setup = if rehearsal {
+        Setup::rehearsed(programs, &out)?
     } else {
-        Setup::new(programs, &out, args.device, args.quick)
+        Setup::new(programs, &out, device, quick)
     };
-    let pages = pages(&setup, &out, args.built.is_some());
-    let total = Duration::from_secs(setup.total());
-    let write = |records: &[Record]| write(&setup, records, &pages);
-    let records = steps::all(&setup.steps(), total, &out, write);
-    println!(
-        "== {}",
-        pages.iter().map(|page| page.display().to_string()).collect::<Vec<_>>().join(" and ")
-    );
-    steps::verdict(&records)
-}
-
-/// Returns the files of the page: beside the output, and in the book of the clone, or of a clone that this runs in. The
-/// page of a rehearsal is not written into the book.
-fn pages(setup: &Setup, out: &Path, built: bool) -> Vec<PathBuf> {
-    let clone = if built { PathBuf::from(".") } else { root() };
+    // The page of a rehearsal is not written into the book.
     let book = clone.join(PAGE);
-    let wanted = !setup.rehearsal && book.exists();
-    std::iter::once(out.join("gpu.md")).chain(wanted.then_some(book)).collect()
-}
-
-/// Writes the page as far as the steps have come; an error where a result is wrong, too.
-fn write(setup: &Setup, records: &[Record], pages: &[PathBuf]) -> Result<(), String> {
-    let figures = figures::Figures::of(setup.nranks, records);
-    let page = page::render(&figures, records, setup.rehearsal);
-    // Without a figure the book's page is left as it is.
-    let many = if figures.device.is_some() { pages.len() } else { 1 };
-    for path in &pages[..many] {
-        std::fs::write(path, &page).map_err(|error| format!("{}: {error}", path.display()))?;
-    }
-    figures.verdict()
-}
-
-fn dry_run(quick: bool) -> Result<(), String> {
-    let programs = Programs::built("release")?;
-    println!("== dry run: no GPU takes part; kernels run on CPU threads, compiled by g++");
-    show(Command::new(&programs.check).arg("shim").args(quick.then_some("--quick")))?;
-    println!("== nothing ran on hardware, so there are no figures");
-    Ok(())
+    let mut pages = vec![out.join("gpu.md")];
+    pages.extend((!rehearsal && book.exists()).then_some(book));
+    let total = Duration::from_secs(setup.total());
+    let commands = |step: &str, seconds, records: &_| setup.commands(step, seconds, records);
+    let records = steps::all(&setup.steps(), total, &out, commands, |records| {
+        let times = GpuTimes::of(setup.nranks, records);
+        let page = page::render(&times, records, rehearsal);
+        // Without a figure the book's page is left as it is.
+        let many = if times.device.is_some() { pages.len() } else { 1 };
+        pages[..many].iter().try_for_each(|path| write(path, &page))?;
+        times.verdict()
+    });
+    let shown: Vec<String> = pages.iter().map(|page| page.display().to_string()).collect();
+    println!("== {}", shown.join(" and "));
+    steps::verdict(&records)
 }
