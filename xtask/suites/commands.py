@@ -30,8 +30,8 @@ def output(*command: object, cwd: Path | None = None) -> str:
 
 
 def within(command: list[str], seconds: float, env: dict[str, str] | None = None, cwd: Path | None = None) -> str:
-    """All output of a command, if it ends well and in time. It goes into a file, which never fills up as a pipe does. One
-    that takes longer is asked to end and then made to: a launcher that is only killed leaves its ranks behind."""
+    """All output of a command, if it ends well and in time. It goes into a file, which never fills up as a pipe does. A
+    command that takes longer is asked to end and then made to: a launcher that is only killed leaves its ranks."""
     with tempfile.TemporaryFile() as file:
         variables = {**os.environ, **(env or {})}
         streams = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": file}

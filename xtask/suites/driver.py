@@ -21,7 +21,13 @@ def words(driver: str, op: str, sizes: list[int], *flags: str, longest: int = LO
     return [driver, "--pinned", *flags, "--seconds", str(longest), op, *map(str, sizes)]
 
 
-def times(launch: list[str], sizes: list[int], env: dict[str, str], refusals: tuple[str, ...] = (), longest: int = LONGEST) -> list[Time]:
+def times(
+    launch: list[str],
+    sizes: list[int],
+    env: dict[str, str],
+    longest: int = LONGEST,
+    refusals: tuple[str, ...] = (),
+) -> list[Time]:
     """The times of a launch. A library may say that it ignores a setting, and does then as it would without."""
     said = within(launch, longest + GRACE, env)
     for line in said.splitlines():

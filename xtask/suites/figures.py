@@ -1,5 +1,5 @@
-"""Tables in Markdown, which people read as well, and measured times: for each place of a table the times of all launches
-of all competitors, which take turns."""
+"""Tables in Markdown, which people read as well, and measured times: for each place of a table the times of all
+launches of all competitors, which take turns."""
 
 from __future__ import annotations
 
@@ -142,7 +142,8 @@ class Figures:
 def shown(middle: float, times: list[float], of: str) -> str:
     """A median with its spread; the library without its version, and the algorithm that it was told to use."""
     spread = f" [{micros(min(times))}-{micros(max(times))}]" if min(times) < max(times) else ""
-    return f"{micros(middle)}{spread} {re.sub(r' [0-9][^ ]*', '', re.sub(r'[^ ]*=', '', of))}".strip()
+    short = re.sub(r"\S*=", "", re.sub(r" [0-9]\S*", "", of))
+    return f"{micros(middle)}{spread} {short}".strip()
 
 
 def launched(column: str, of: str, sizes: list[int], launch: Callable[[], list[Time]]) -> list[Launched]:

@@ -50,9 +50,10 @@ class Mpi4py(Suite):
         after = []
         for _ in range(self.MOST_LAUNCHES):
             with tempfile.TemporaryDirectory() as folder:
-                words = [sys.executable, ROOT / "xtask/suites/mpi4py_cases.py", self.tests, f"{folder}/record", self.seconds]
+                script = ROOT / "xtask/suites/mpi4py_cases.py"
+                words = map(str, [sys.executable, script, self.tests, f"{folder}/record", self.seconds, *after])
                 try:
-                    ended, said = "", within([*launch, *map(str, words), *after], self.LONGEST, mpi.environment)
+                    ended, said = "", within([*launch, *words], self.LONGEST, mpi.environment)
                 except Failure as why:
                     ended = said = str(why)
                 files = [Path(folder, f"record.{rank}") for rank in range(int(ranks))]
@@ -70,8 +71,8 @@ class Mpi4py(Suite):
 
 
 def read(texts: list[str], results: Results) -> tuple[str, bool]:
-    """Adds the results that the ranks of a launch wrote of their cases. Returns the last case that a rank began and did not
-    end, in the order of the cases, and whether all ranks came to the end."""
+    """Adds the results that the ranks of a launch wrote of their cases. Returns the last case that a rank began and did
+    not end, in the order of the cases, and whether all ranks came to the end."""
     furthest, unfinished = 0, ""
     for rank, text in enumerate(texts):
         begun, number = "", 0
@@ -119,8 +120,8 @@ class Mpich(Suite):
 
 
 def listed(line: str) -> tuple[str, str, str, list[str], Variables] | None:
-    """Reads a line of the list: itself, a program, its ranks, arguments and variables; None for a comment, and for a test
-    that needs more memory than this machine may have."""
+    """Reads a line of the list: itself, a program, its ranks, arguments and variables; None for a comment, and for a
+    test that needs more memory than this machine may have."""
     words = line.split()
     if not words or words[0].startswith("#") or any(word.startswith("mem=") for word in words):
         return None
@@ -131,8 +132,8 @@ def listed(line: str) -> tuple[str, str, str, list[str], Variables] | None:
 
 
 class Imb(Suite):
-    """Intel's benchmarks, which come with its library and run on MPICH, too, as both have one binary interface. They do not
-    check results; the library does where it is told to verify them."""
+    """Intel's benchmarks, which come with its library and run on MPICH, too, as both have one binary interface. They do
+    not check results; the library does where it is told to verify them."""
 
     seconds = 180
     usual = (2, 4, 8)
@@ -147,6 +148,7 @@ class Imb(Suite):
         if mpi.is_open_mpi:
             print(f"{mpi.name} is left out: the benchmarks are compiled for MPICH's binary interface")
             return []
+        install("impi")
         return self.field.args.ops or self.OPS
 
     def run(self, mpi: Mpi, program: str, ranks: str, mode: str, results: Results) -> None:
@@ -160,7 +162,8 @@ class Imb(Suite):
             return "" if found == rows else f"{found} of {rows} sizes were timed"
 
         with listed_sizes(sizes) as file:
-            command = imb(mpi, int(ranks), self.field.variables(mpi, mode), program, ["-msglen", file.name], "50,64")
+            variables = self.field.variables(mpi, mode)
+            command = imb(mpi, int(ranks), variables, program, ["-msglen", file.name], "50,64")
             self.launch(results, program, command, mpi.environment, wrong)
 
 
@@ -174,10 +177,10 @@ def listed_sizes(sizes: list[int]) -> tempfile._TemporaryFileWrapper[str]:
 
 def imb(mpi: Mpi, nranks: int, variables: Variables, op: str, sizes: list[str], calls: str) -> list[str]:
     """A launch with each rank on a core of its own, as far as there are cores."""
-    program = Mpi("impi").prefix / "bin/IMB-MPI1"
+    program = TARGET / "mpi/impi/bin/IMB-MPI1"
     pinned = ["sh", "-c", f'exec taskset -c $((PMI_RANK % {CORES})) "$@"', "sh", str(program)]
-    least = ["-npmin", str(nranks), "-time", "8", "-mem", "2", "-iter", *calls.split()]
-    return [*mpi.launch(nranks, {**variables, **mpi.path}), *pinned, *least, *sizes, op]
+    limits = ["-npmin", str(nranks), "-time", "8", "-mem", "2", "-iter", calls]
+    return [*mpi.launch(nranks, {**variables, **mpi.path}), *pinned, *limits, *sizes, op]
 
 
 def imb_times(said: str) -> list[tuple[int | None, float]]:

@@ -1,10 +1,10 @@
 """mpi4py's own tests of collectives on this rank, with a line for the beginning and the end of each case.
 
-Usage: suite.py TESTS RECORD SECONDS [AFTER]
+Usage: mpi4py_cases.py TESTS RECORD SECONDS [AFTER]
 
-TESTS is the folder of mpi4py's tests. The lines go to RECORD.RANK: `begin CASE`, then `passed`, `skipped WHY` or `failed
-WHY`, and `end`; after the last case `done`. A case that lasts longer than SECONDS ends the process and shows where it is. Cases up
-to AFTER are left out.
+TESTS is the folder of mpi4py's tests. The lines go to RECORD.RANK: `begin CASE`, then `passed`, `skipped WHY` or
+`failed WHY`, and `end`; after the last case `done`. A case that lasts longer than SECONDS ends the process and shows
+where it is. Cases up to AFTER are left out.
 """
 
 from __future__ import annotations

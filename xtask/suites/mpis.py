@@ -1,5 +1,5 @@
-"""The MPIs of PyPI, each in a folder of its own below `target/mpi`, and Debian's Open MPI 4.1 where it is installed: how
-programs are compiled for them and launched."""
+"""The MPIs of PyPI, each in a folder of its own below `target/mpi`, and Debian's Open MPI 4.1 where it is installed:
+how programs are compiled for them and launched."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Mpi:
         "impi": ("Intel MPI", r"Version (\S+)"),
         "openmpi4": ("Open MPI", r"\) (\S+)"),
     }
-    """The name for people, and the place of the version in the text of the launcher, which may call itself by the name of
-    its runtime."""
+    """The name for people, and the place of the version in the text of the launcher, which may call itself by the name
+    of its runtime."""
     LIBRARIES = {"openmpi": "lib/libmpi.so.40", "mpich": "lib/libmpi.so.12", "impi": "lib/libmpi.so.12"}
 
     def __init__(self, name: str) -> None:

@@ -1,11 +1,12 @@
 """Our algorithms beside those of MPIs, the same operation on the same machine in the same run, by turns: each algorithm
-beside the MPI's own of that kind, in one process; or ranks that are processes on both sides. Each launch is a fresh set of
-processes."""
+beside the MPI's own of that kind, in one process; or ranks that are processes on both sides. Each launch is a fresh set
+of processes."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import driver
@@ -48,8 +49,11 @@ SETUPS = {
 }
 """The kinds of our ranks: the head of their times, and flags of `bench`."""
 REWRITTEN = ", rewritten"
-COLUMNS = [name + end for name in ("MPI", "forced", *(head for head, _ in SETUPS.values())) for end in ("", REWRITTEN)]
-RATIOS = [("MPI" + end, name + end) for name in ("processes", "with alloc", "one process") for end in ("", REWRITTEN)]
+ENDS = ("", REWRITTEN)
+COLUMNS = [name + end for name in ("MPI", "forced", *(head for head, _ in SETUPS.values())) for end in ENDS]
+COLUMNS.append("limit")
+RATIOS = [("MPI" + end, name + end) for name in ("processes", "with alloc", "one process") for end in ENDS]
+RATIOS.append(("processes", "limit"))
 PRESETS = {"ALLREDUCE": 32, "ALLGATHER": 6, "REDUCE_SCATTER": 6, "BCAST": 22, "REDUCE": 19}
 """The last preset of each variable of Intel's, as `impi_info` tells it."""
 TUNED = {
@@ -64,6 +68,7 @@ TUNED = {
 OF_MPICH = {"ALLREDUCE": "ring recursive_doubling", "ALLGATHER": "ring"}
 REFUSALS = ("Incorrect algorithm", "An invalid value was supplied")
 """Messages of libraries that do not know an algorithm. They then use the one that they would have chosen."""
+Case = tuple[str, str, str]
 Setting = tuple[str, str]
 
 
@@ -86,47 +91,63 @@ class Peer:
         self.mpi = Mpi(name)
         self.title, self.driver = self.mpi.title, driver.compile(self.mpi)
 
-    def times(self, op: str, nranks: int, sizes: list[int], forced: Setting | None, **more: object) -> list[Time]:
-        """The times of a launch: `rewritten` has inputs written before each call, `yields` says how ranks wait, `longest`
-        how many seconds it may take."""
-        env, parameters = dict(self.mpi.environment), [("mpi_yield_when_idle", str(int(more["yields"])))] if "yields" in more else []
-        if forced and self.mpi.is_open_mpi:
-            parameters += [("coll_tuned_use_dynamic_rules", "1"), forced]
-        elif forced:
-            env.update([forced])
+    def times(self, launch: Launch, longest: int = driver.LONGEST) -> list[Time]:
+        """The times of a launch."""
+        env, parameters = dict(self.mpi.environment), []
+        if launch.yields is not None:
+            parameters.append(("mpi_yield_when_idle", str(int(launch.yields))))
+        if launch.forced and self.mpi.is_open_mpi:
+            parameters += [("coll_tuned_use_dynamic_rules", "1"), launch.forced]
+        elif launch.forced:
+            env.update([launch.forced])
         flags = [word for name, value in parameters for word in ("--mca", name, value)]
-        longest = int(more.get("longest", driver.LONGEST))
-        words = driver.words(self.driver, op, sizes, *(["--rewritten"] if more.get("rewritten") else []), longest=longest)
-        return driver.times(self.mpi.launch(nranks, {}, *flags) + words, sizes, env, REFUSALS if forced else (), longest)
+        rewritten = ["--rewritten"] if launch.rewritten else []
+        words = driver.words(self.driver, launch.op, launch.sizes, *rewritten, longest=longest)
+        command = self.mpi.launch(launch.nranks, {}, *flags) + words
+        return driver.times(command, launch.sizes, env, longest, REFUSALS if launch.forced else ())
+
+
+@dataclass
+class Launch:
+    """A launch of the driver."""
+
+    op: str
+    nranks: int
+    sizes: list[int]
+    forced: Setting | None = None
+    rewritten: bool = False
+    """Whether inputs are written before each call."""
+    yields: bool | None = None
+    """Whether ranks leave the core while they wait, or as the library does by itself."""
 
 
 def run(args: argparse.Namespace) -> None:
     """Installs missing packages, builds, measures, prints."""
-    args.program = args.program or cargo_build("release", "--package", "roundelay-cli", "--bin", "roundelay") / "roundelay"
-    cases = OF_PROCESSES if args.processes else CASES
-    args.ours = (args.ours or ["private", "alloc", "threads"]) if args.processes else ["one"]
+    if not args.program:
+        args.program = cargo_build("release", "--package", "roundelay-cli", "--bin", "roundelay") / "roundelay"
+    cases, every = (OF_PROCESSES, ["impi", "openmpi"]) if args.processes else (CASES, ["openmpi4"])
+    args.ours = args.ours if args.processes else ["one"]
     args.sizes = args.sizes or [1 << 10, 32 << 10, 1 << 20, 16 << 20] + [64 << 20] * args.processes
-    args.launches = 1 if args.quick else args.launches
     # Checks that all of ours run before hours of launches.
     for setup in args.ours:
         ours(args.program, setup, OF_PROCESSES[0], 2, 1 << 10, rewritten=False)
-    peers = [Peer(name) for name in args.mpi or (["impi", "openmpi"] if args.processes else ["openmpi4"])]
+    peers = [Peer(name) for name in args.mpi or every]
 
     def load() -> str:
         return Path("/proc/loadavg").read_text().strip()
 
     facts = (
-        f"{', '.join(peer.title for peer in peers)}. f32 sum, out of place (Broadcast in place), rank r on core r % {CORES}; "
-        f"microseconds: the median of {args.launches} launches [least-most]. Load before: {load()}"
+        f"{', '.join(peer.title for peer in peers)}. f32 sum, out of place (Broadcast in place), rank r on core r % "
+        f"{CORES}; microseconds: the median of {args.launches} launches [least-most]. Load before: {load()}"
     )
     print(facts, flush=True)
-    figures = Figures()
-    for case in (case for case in cases if case[0] in (args.ops or OPS)):
+    figures, page = Figures(), ""
+    for case in (case for case in cases if case[0] in args.ops):
         for nranks in args.nranks:
             place = (case[0], case[1] or "its choice", str(nranks))
             figures.measure(place, args.launches, competitors(args, peers, case, nranks))
-            page = f"{facts}\n\n{figures.table(['op', 'algorithm', 'ranks'], [*COLUMNS, 'limit'], [*RATIOS, ('processes', 'limit')]).text()}"
             print(f"{', '.join(place)}: timed", flush=True)
+            page = f"{facts}\n\n{figures.table(['op', 'algorithm', 'ranks'], COLUMNS, RATIOS).text()}"
             # Results are not lost if a later launch does not end.
             if args.markdown:
                 args.markdown.write_text(page, encoding="utf-8")
@@ -137,57 +158,57 @@ def run(args: argparse.Namespace) -> None:
     figures.verdict()
 
 
-def competitors(args: argparse.Namespace, peers: list[Peer], case: tuple[str, str, str], nranks: int) -> list[Competitor]:
+def competitors(args: argparse.Namespace, peers: list[Peer], case: Case, nranks: int) -> list[Competitor]:
     """All that take turns in a case."""
     op, theirs, _ = case
     every: list[Competitor] = []
 
-    def add(column: str, peer: Peer, sizes: list[int], forced: Setting | None, of: str = "", **more: object) -> None:
-        every.append(
-            lambda: launched(column, f"{peer.title} {of}".strip(), sizes, lambda: peer.times(op, nranks, sizes, forced, **more))
-        )
+    def add(column: str, peer: Peer, launch: Launch, of: str = "") -> None:
+        named = f"{peer.title} {of}".strip()
+        every.append(lambda: launched(column, named, launch.sizes, lambda: peer.times(launch)))
 
     for peer in peers:
         forced = next((setting for setting in settings(peer.mpi.name, op) if setting[1] == theirs), None)
+        plain = Launch(op, nranks, args.sizes, forced)
         if theirs and not forced:
             print(f"{peer.title} has no {theirs} of {op}")
         elif args.processes:
-            add("MPI", peer, args.sizes, None)
-            add("MPI" + REWRITTEN, peer, args.sizes, None, rewritten=True)
+            add("MPI", peer, plain)
+            add("MPI" + REWRITTEN, peer, replace(plain, rewritten=True))
         elif peer.mpi.is_open_mpi:
             # Ranks that spin for a core that they do not have take forever.
-            if nranks <= CORES:
-                add("MPI", peer, args.sizes, forced, "spins", yields=False)
-            add("MPI", peer, args.sizes, forced, "yields", yields=True)
+            for yields in [False, True] if nranks <= CORES else [True]:
+                add("MPI", peer, replace(plain, yields=yields), "yields" if yields else "spins")
         else:
-            add("MPI", peer, args.sizes, forced)
+            add("MPI", peer, plain)
     if args.processes and args.forced in args.sizes and (best := fastest(peers, op, nranks, args.forced)):
-        peer, setting = best
+        peer, launch = best
         for column, rewritten in (("forced", False), ("forced" + REWRITTEN, True)):
-            add(column, peer, [args.forced], setting, "=".join(setting), rewritten=rewritten)
+            add(column, peer, replace(launch, rewritten=rewritten), "=".join(launch.forced or ()))
     for setup in args.ours:
         for rewritten in (False, True) if args.processes else (False,):
             every.append(lambda s=setup, r=rewritten: ours_at_all(args, s, case, nranks, r))
     return every
 
 
-def fastest(peers: list[Peer], op: str, nranks: int, size: int) -> tuple[Peer, Setting] | None:
-    """The MPI and its algorithm that is fastest in one launch each. It then takes turns as the other competitors do, so that
-    it is not judged by the launch by which it was chosen."""
+def fastest(peers: list[Peer], op: str, nranks: int, size: int) -> tuple[Peer, Launch] | None:
+    """The MPI and its algorithm that is fastest in one launch each. It then takes turns as the other competitors do, so
+    that it is not judged by the launch by which it was chosen."""
     found = []
     for peer in peers:
         for setting in settings(peer.mpi.name, op):
+            launch = Launch(op, nranks, [size], setting)
             try:
-                [(time, wrong)] = peer.times(op, nranks, [size], setting, longest=20)
+                [(time, wrong)] = peer.times(launch, longest=20)
                 if wrong:
                     raise Failure("WRONG")
-                found.append((time, len(found), peer, setting))
+                found.append((time, len(found), peer, launch))
             except Failure as why:
                 print(f"{peer.title} {'='.join(setting)} is left out: {brief(why)}", flush=True)
     return min(found)[2:] if found else None
 
 
-def ours_at_all(args: argparse.Namespace, setup: str, case: tuple[str, str, str], nranks: int, rewritten: bool) -> list[Launched]:
+def ours_at_all(args: argparse.Namespace, setup: str, case: Case, nranks: int, rewritten: bool) -> list[Launched]:
     """Our times and the limits, of a launch for each size."""
     column, several = SETUPS[setup][0] + (REWRITTEN if rewritten else ""), "," in case[2]
     every: list[Launched] = []
@@ -201,13 +222,13 @@ def ours_at_all(args: argparse.Namespace, setup: str, case: tuple[str, str, str]
     return every
 
 
-def ours(program: Path, setup: str, case: tuple[str, str, str], nranks: int, size: int, rewritten: bool) -> list[tuple[str, Time]]:
+def ours(program: Path, setup: str, case: Case, nranks: int, size: int, rewritten: bool) -> list[tuple[str, Time]]:
     """The median of each of our algorithms at a size, in one launch, and of the limit of the memory beside them."""
     flags = SETUPS[setup][1].split() + (["--rewrite"] if rewritten else [])
     # A long call needs fewer iterations.
     iterations = ["--iters", "8" if size >= 16 << 20 else "20"] if flags else []
-    sizes = ["--nranks", str(nranks), "-b", str(size), "-e", str(size)]
-    said = within([str(program), "bench", *case[2].split(), *flags, *iterations, *sizes, "--format", "json"], driver.LONGEST)
+    sizes = ["--nranks", str(nranks), "-b", str(size), "-e", str(size), "--format", "json"]
+    said = within([str(program), "bench", *case[2].split(), *flags, *iterations, *sizes], driver.LONGEST)
     # A rank has one buffer in MPI_Bcast.
     return read(said, "in_place" if flags and case[0] == "Broadcast" else "out_of_place")
 
@@ -215,9 +236,9 @@ def ours(program: Path, setup: str, case: tuple[str, str, str], nranks: int, siz
 def read(said: str, place: str) -> list[tuple[str, Time]]:
     """Reads `bench`'s report at one size."""
     try:
-        report = json.loads(said[said.index("{") :])
+        report, _ = json.JSONDecoder().raw_decode(said[said.index("{") :])
         if report["config"]["build"] != "release":
-            raise Failure(f"its times say nothing: it is no release build\n{said}")
+            raise Failure("its times say nothing: it is no release build")
         rows = [(row["algo"], (float(row[place]["median"]), row[place]["nwrong"] > 0)) for row in report["results"]]
         if not rows:
             raise Failure(f"no result: {report['refused']}")

@@ -49,12 +49,15 @@ class Report:
     remarks: list[str] = field(default_factory=list)
     """Its other messages, such as a difference between its results and MPI's."""
 
+    NO_REMARKS = re.compile("the usual way|us here, |ranks have |mpiexec")
+    """The ways and times of a report, and what `roundelay mpirun` says."""
+
     def read(self, text: str) -> Report:
         """Adds the lines of the library. Launchers may put a prefix before them."""
         for said in re.findall(r"roundelay: (.*)", text):
             if found := re.search(r"\d+ calls, (\d+) taken, (\d+) passed on", said):
                 self.taken += int(found[1])
                 self.passed += int(found[2])
-            else:
+            elif not self.NO_REMARKS.search(said):
                 self.remarks.append(said.strip())
         return self

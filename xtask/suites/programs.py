@@ -40,7 +40,7 @@ class Programs(Suite):
     def programs(self, mpi: Mpi) -> list[str]:
         """Compiles them. One that is left out is printed."""
         self.compiled = {name: str(mpi.compile(f"{FOLDER}/{name}.c", *FLAGS.split())) for name in NAMES}
-        compiler, program = mpi.program("mpif90"), mpi.program("mpif90").with_name(FORTRAN)
+        compiler = mpi.program("mpif90")
         # The MPIs of PyPI have a compiler for Fortran, and no modules for it.
         if mpi.name == "openmpi4" and compiler.is_file() and shutil.which("gfortran"):
             program = ROOT / "target/mpi/programs" / mpi.name / FORTRAN
@@ -71,7 +71,12 @@ NETWORK = "10.77.0"
 SIZES = [1 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20, 16 << 20]
 TIMED = 4
 """The ranks of a host where times are taken, on two hosts."""
-OPTIONS = {"LD_PRELOAD": "--library={}", "ROUNDELAY_MPI": "--mode={}", "ROUNDELAY_REPORT": "--report", "ROUNDELAY_MPI_TAKE": "--all"}
+OPTIONS = {
+    "LD_PRELOAD": "--library={}",
+    "ROUNDELAY_MPI": "--mode={}",
+    "ROUNDELAY_REPORT": "--report",
+    "ROUNDELAY_MPI_TAKE": "--all",
+}
 """The command's option for each variable of the library."""
 
 
@@ -96,19 +101,18 @@ class Hosts(Programs):
     def run(self, mpi: Mpi, program: str, ranks: str, mode: str, results: Results) -> None:
         number, each = map(int, ranks.split(" x "))
         variables = {**self.variables(mpi, mode), "ROUNDELAY_MPI_LIB": mpi.library}
+        words, seconds, judge = ["--seconds", str(self.seconds)], self.seconds + GRACE, wrong
         if program == WORLD:
-            if mode == "without":
-                right = f"{number * each} ranks, and the sum of their numbers"
-                line = self.line(mpi, number, each, mode, variables, [self.compiled[WORLD]])
-                self.launch(results, program, line, mpi.environment, lambda said: "" if right in said else said, seconds=60)
-            return
-        words = [self.compiled[program], "--seconds", str(self.seconds)]
-        line = self.line(mpi, number, each, mode, variables, words)
-        self.launch(results, program, line, mpi.environment, wrong, seconds=self.seconds + GRACE)
+            if mode != "without":
+                return
+            right = f"{number * each} ranks, and the sum of their numbers"
+            words, seconds, judge = [], 60, lambda said: "" if right in said else said
+        line = self.line(mpi, number, each, mode, variables) + [self.compiled[program], *words]
+        self.launch(results, program, line, mpi.environment, judge, seconds=seconds)
 
-    def line(self, mpi: Mpi, number: int, each: int, mode: str, variables: Variables, words: list[str]) -> list[str]:
-        """A launch over all hosts: through the command that brings hosts together, where ranks preload the library. Other
-        variables are passed as they are."""
+    def line(self, mpi: Mpi, number: int, each: int, mode: str, variables: Variables) -> list[str]:
+        """A launch over all hosts, up to the program: through the command that brings hosts together, where ranks preload
+        the library. Other variables are passed as they are."""
         line = ["bash", str(ROOT / "xtask/suites/hosts.sh"), str(number), self.field.args.rate or "", NETWORK]
         launcher, command = str(mpi.program("mpiexec")), self.field.preload.command(mode)
         ours = {name: value for name, value in variables.items() if name in OPTIONS}
@@ -127,7 +131,7 @@ class Hosts(Programs):
         else:
             line += ["-launcher", "ssh", "-launcher-exec", "AGENT", "-hosts", ",".join(hosts), "-ppn", str(each)]
         others = {name: value for name, value in variables.items() if name not in OPTIONS}
-        return [*line, *mpi.ranks(number * each, others), *words]
+        return [*line, *mpi.ranks(number * each, others)]
 
     def times(self) -> Figures:
         """Times of AllReduce on two hosts, by turns."""
@@ -142,7 +146,7 @@ class Hosts(Programs):
             def launch(mode: str) -> list[tuple[float, bool]]:
                 # There are more ranks than cores, which the launcher is not to know.
                 variables = {**self.field.preload.variables(mode, everything=False), **mpi.patience}
-                return driver.times(self.line(mpi, 2, each, mode, variables, words), sizes, mpi.environment)
+                return driver.times(self.line(mpi, 2, each, mode, variables) + words, sizes, mpi.environment)
 
             place = (mpi.name, "Allreduce", f"{each} + {each}")
             figures.measure(place, args.launches, by_turns(self.field, sizes, launch))
