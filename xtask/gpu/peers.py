@@ -1,8 +1,8 @@
 """AllReduce of virtual ranks on one device as others do it.
 
 Usage: peers.py torch|NCCL NRANKS SIZE...   (bytes a rank, f32). One JSON line a size, times in microseconds; or one
-line {"skipped": why}, and it ends with 3. torch sums the stacked inputs, and copies the sum to each output. NCCL has all
-ranks on one device, which it can from 2.30 with NCCL_MULTI_RANK_GPU_ENABLE=1; torch brings its library.
+line {"skipped": why}, and it ends with 3. torch sums the stacked inputs, and copies the sum to each output. NCCL has
+all ranks on one device, which it can from 2.30 with NCCL_MULTI_RANK_GPU_ENABLE=1; torch brings its library.
 """
 
 import ctypes

@@ -1,11 +1,9 @@
 //! Commands, files, and the workspace that they are in.
 
 use std::fmt::Display;
-use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 /// Returns the folder of the workspace.
 pub(crate) fn root() -> PathBuf {
@@ -108,99 +106,4 @@ pub(crate) fn library(package: &str, profile: &str) -> Result<PathBuf, String> {
 /// Builds the command `roundelay`, as users have it.
 pub(crate) fn optimized() -> Result<PathBuf, String> {
     Ok(build("release", &["--package", "roundelay-cli", "--bin", "roundelay"])?.join("roundelay"))
-}
-
-/// The end of a command, and its output.
-pub(crate) struct Printed {
-    /// The exit status; `None` of a command that had to be ended.
-    pub(crate) status: Option<ExitStatus>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
-
-impl Printed {
-    /// Returns all output.
-    pub(crate) fn said(&self) -> String {
-        format!("{}\n{}", self.stderr.trim(), self.stdout.trim())
-    }
-}
-
-/// Runs a command to its end, at most for a time. Its output goes into files, which never fill up as pipes do. Where they
-/// have names, which begin with `stem`, all processes that the command has started end with it.
-pub(crate) fn ended(
-    command: &mut Command,
-    longest: Duration,
-    stem: Option<&Path>,
-) -> io::Result<Printed> {
-    let mut named = File::options();
-    named.read(true).write(true).create(true).truncate(true);
-    let open = |kind: &str| match stem {
-        Some(stem) => named.open(format!("{}{kind}", stem.display())),
-        None => tempfile::tempfile(),
-    };
-    let files = [open(".out")?, open(".err")?];
-    command.stdin(Stdio::null()).stdout(files[0].try_clone()?).stderr(files[1].try_clone()?);
-    if stem.is_some() {
-        std::os::unix::process::CommandExt::process_group(command, 0);
-    }
-    let mut child = command.spawn()?;
-    let begun = Instant::now();
-    let status = loop {
-        match child.try_wait()? {
-            None if begun.elapsed() < longest => std::thread::sleep(PAUSE),
-            None => {
-                end(&mut child, stem.is_some())?;
-                break None;
-            }
-            status => break status,
-        }
-    };
-    let [stdout, stderr] = files.map(|mut file| {
-        let mut bytes = Vec::new();
-        let read = file.rewind().and_then(|()| file.read_to_end(&mut bytes));
-        read.map(|_| String::from_utf8_lossy(&bytes).into_owned())
-    });
-    Ok(Printed { status, stdout: stdout?, stderr: stderr? })
-}
-
-/// The time between two looks at a child.
-const PAUSE: Duration = Duration::from_millis(20);
-/// The time that a child may take to end after it was asked to.
-const LAST_WORDS: Duration = Duration::from_secs(5);
-
-/// Asks a child to end, and makes it: a launcher that is only killed leaves its ranks behind.
-fn end(child: &mut Child, group: bool) -> io::Result<()> {
-    let whom = if group { format!("-{}", child.id()) } else { child.id().to_string() };
-    // A shell has `kill` as a command of its own where there is no such program.
-    let signal = |name: &str| {
-        let mut shell = program("sh", &["-c", &format!("kill -{name} {whom}")]);
-        shell.stdout(Stdio::null()).stderr(Stdio::null()).status().map(drop)
-    };
-    signal("TERM")?;
-    let told = Instant::now();
-    while told.elapsed() < LAST_WORDS && child.try_wait()?.is_none() {
-        std::thread::sleep(PAUSE);
-    }
-    if group {
-        signal("KILL")?;
-    }
-    child.kill()?;
-    child.wait().map(drop)
-}
-
-/// Returns the output of a command, if it ends well and in time; else why not, and its output, without the command.
-pub(crate) fn within(command: &mut Command, longest: Duration) -> Result<Printed, String> {
-    let printed = ended(command, longest, None).map_err(|error| error.to_string())?;
-    let why = match printed.status {
-        Some(status) if status.success() => return Ok(printed),
-        Some(status) => format!("ended with {status}"),
-        None => format!("gave up after {} s", longest.as_secs()),
-    };
-    Err(format!("{why}\n{}", printed.said()))
-}
-
-/// Returns the first two lines with letters: the failure, and the program's own message about it.
-pub(crate) fn brief(why: &str) -> String {
-    let lines = why.lines().map(str::trim).filter(|line| line.contains(char::is_alphabetic));
-    lines.take(2).collect::<Vec<_>>().join(": ")
 }

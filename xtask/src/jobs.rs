@@ -1,8 +1,6 @@
 //! Jobs that are a few runs of other programs.
 
-use std::time::Duration;
-
-use crate::command::{cargo, has_target, library, program, root, run, there, within};
+use crate::command::{cargo, has_target, library, program, root, run, there};
 use crate::install::debian;
 use crate::nvrtc;
 use crate::options::JobOptions;
@@ -74,8 +72,8 @@ pub(crate) fn ptx(options: &[&str]) -> Result<(), String> {
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
 /// Debian's packages: the emulator, and the linker and the C library for the programs that it runs.
 const EMULATOR: [&str; 3] = ["qemu-user", "gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"];
-/// The time that the tests may take: qemu-user runs them many times slower than the processor.
-const LONGEST: Duration = Duration::from_secs(1500);
+/// The seconds that the tests may take: qemu-user runs them many times slower than the processor.
+const LONGEST: &str = "1500";
 /// The tests that are left out, by a part of their names, and the reasons.
 const LEFT_OUT: [(&str, &str); 3] = [
     (
@@ -101,27 +99,26 @@ pub(crate) fn aarch64() -> Result<(), String> {
     if !has_target(&root(), AARCH64)? {
         return Err(format!("Rust's libraries for {AARCH64} cannot be had here"));
     }
-    let tests = || {
-        let mut tests = cargo(&["test", "--target", AARCH64, "--package", "roundelay-kernels"]);
-        tests.arg("--lib").envs([
+    let tests = |args: &[&str]| {
+        let mut tests = program("timeout", &[LONGEST, env!("CARGO")]);
+        tests.args(["test", "--target", AARCH64, "--package", "roundelay-kernels", "--lib"]);
+        tests.args(args).current_dir(root()).envs([
             // Proofs take long below the emulator.
             ("CARGO_PROFILE_DEV_OPT_LEVEL", "1"),
             ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", programs[1]),
             ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", programs[0]),
             ("QEMU_LD_PREFIX", "/usr/aarch64-linux-gnu"),
         ]);
-        tests
+        run(&mut tests)
     };
     // Built first, so that the time is that of the tests.
-    run(tests().arg("--no-run"))?;
-    let mut command = tests();
-    command.arg("--");
+    tests(&["--no-run"])?;
+    let mut args = vec!["--"];
     for (name, why) in LEFT_OUT {
         println!("left out: tests of `{name}`: {why}");
-        command.args(["--skip", name]);
+        args.extend(["--skip", name]);
     }
-    print!("{}", within(&mut command, LONGEST)?.stdout);
-    Ok(())
+    tests(&args)
 }
 
 /// The version of all packages.

@@ -17,7 +17,6 @@ mod pages;
 mod parser;
 mod playground;
 mod python;
-mod table;
 mod test;
 mod test_times;
 mod torch;

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::command::{optimized, program, root};
+use crate::command::{optimized, program, read, root, write};
 use crate::options::JobOptions;
-use crate::table::into_page;
 
 const USAGE: &str = "\
 usage: cargo xtask reach|synthesis [--program FILE]
@@ -169,6 +168,15 @@ fn row(table: &mut String, row: &str) {
     println!("{row}");
     table.push_str(row);
     table.push('\n');
+}
+
+/// Writes a table in its place in a page, which begins with the line `head`; the lines before and behind it stay.
+fn into_page(page: &str, head: &str, table: &str) -> Result<(), String> {
+    let path = root().join(page);
+    let text = read(&path)?;
+    let (before, known) = text.split_once(head).unwrap_or((&text, ""));
+    let behind = known.find("\n\n").map_or("", |end| &known[end + 1..]);
+    write(&path, &format!("{before}{head}\n{table}{behind}"))
 }
 
 /// Returns the optimized command: the one that the arguments name, or one that is built.

@@ -30,6 +30,18 @@ with roundelay.World.from_env(timeout=60) as world:
     assert world.all_gather(numpy.arange(2), algorithm=\"RingAllGather\").tolist() == [0, 1, 0, 1]
 ";
 
+/// Compares the tag of a wheel with the library in it: its GLIBC is as old as its symbols allow, and it depends on no
+/// minor version of Python. Several platforms of a tag are alternatives, so the oldest is the promise.
+const CHECK: &str = r#"
+import re, sys, zipfile
+wheel = sys.argv[1]
+library = zipfile.ZipFile(wheel).read("roundelay/_native.abi3.so")
+needed = max(int(minor) for minor in re.findall(rb"GLIBC_2\.(\d+)[.\0]", library))
+tagged = min(int(minor) for minor in re.findall(r"manylinux_2_(\d+)_", wheel.split("-abi3-")[1]))
+print(f"the library needs GLIBC 2.{needed}, and the tag promises it from 2.{tagged} on")
+assert needed <= tagged, wheel
+"#;
+
 /// Builds the wheel into `target/wheels`, and tries it: `--dev` builds it without optimization, to try the packaging.
 pub(crate) fn all(asked: &[&str]) -> Result<(), String> {
     let profile = match asked {
@@ -53,6 +65,7 @@ pub(crate) fn all(asked: &[&str]) -> Result<(), String> {
     let (seconds, megabytes) = (begun.elapsed().as_secs_f64(), bytes as f64 / 1e6);
     let name = wheel.file_name().unwrap_or_default().display();
     println!("built target/wheels/{name} of {megabytes:.1} MB in {seconds:.0} s");
+    run(program("python3", &["-c", CHECK]).arg(&wheel))?;
     tried(&root, &wheel)
 }
 

@@ -16,20 +16,14 @@ def compile(mpi: Mpi) -> str:
     return str(mpi.compile("xtask/suites/driver.c", "-O3", "-march=native"))
 
 
-def words(driver: str, op: str, sizes: list[int], *flags: str, longest: int = LONGEST) -> list[str]:
+def words(driver: str, op: str, sizes: list[int], *flags: str) -> list[str]:
     """The command line of each rank."""
-    return [driver, "--pinned", *flags, "--seconds", str(longest), op, *map(str, sizes)]
+    return [driver, "--pinned", *flags, "--seconds", str(LONGEST), op, *map(str, sizes)]
 
 
-def times(
-    launch: list[str],
-    sizes: list[int],
-    env: dict[str, str],
-    longest: int = LONGEST,
-    refusals: tuple[str, ...] = (),
-) -> list[Time]:
+def times(launch: list[str], sizes: list[int], env: dict[str, str], refusals: tuple[str, ...] = ()) -> list[Time]:
     """The times of a launch. A library may say that it ignores a setting, and does then as it would without."""
-    said = within(launch, longest + GRACE, env)
+    said = within(launch, LONGEST + GRACE, env)
     for line in said.splitlines():
         if any(refusal in line for refusal in refusals):
             raise Failure(f"refused: {line}")

@@ -131,19 +131,11 @@ class Figures:
         table.notes += self.troubles()
         return table
 
-    def json(self) -> list[dict[str, object]]:
-        def series(of: tuple[str, str], s: Series) -> dict[str, object]:
-            return {"column": of[0], "of": of[1], "launches": s.times, "wrong": s.wrong, "failures": s.failures}
-
-        every = self.cells.items()
-        return [{"place": p, "size": n, "series": [series(*one) for one in cell.items()]} for (p, n), cell in every]
-
 
 def shown(middle: float, times: list[float], of: str) -> str:
-    """A median with its spread; the library without its version, and the algorithm that it was told to use."""
+    """A median with its spread, and the library without its version, or the algorithm."""
     spread = f" [{micros(min(times))}-{micros(max(times))}]" if min(times) < max(times) else ""
-    short = re.sub(r"\S*=", "", re.sub(r" [0-9]\S*", "", of))
-    return f"{micros(middle)}{spread} {short}".strip()
+    return f"{micros(middle)}{spread} {re.sub(r' [0-9][^ ]*', '', of)}".strip()
 
 
 def launched(column: str, of: str, sizes: list[int], launch: Callable[[], list[Time]]) -> list[Launched]:

@@ -29,18 +29,19 @@ class Mpi4py(Suite):
     """mpi4py's tests of collectives. A case that does not end ends its launch, and the next ones are launched again."""
 
     own, seconds = False, 60
-    VERSION = "4.1.2"
-    """Of the package, which `cargo xtask install` knows, and of the tests, which only its source has."""
     LONGEST, MOST_LAUNCHES = 1200, 20
     """Seconds of a launch, and launches of a suite."""
 
     def programs(self, mpi: Mpi) -> list[str]:
         install("mpi4py")
-        fetch = ["download", "--quiet", "--no-deps", "--no-binary", "mpi4py", f"mpi4py=={self.VERSION}"]
-        folder = made("mpi4py", f"mpi4py=={self.VERSION}", sys.executable, "-m", "pip", *fetch)
-        self.tests = folder / f"mpi4py-{self.VERSION}/test"
+        # Only the source of a version has its tests.
+        [installed] = (TARGET / "mpi/python").glob("mpi4py-*.dist-info")
+        name, version = installed.stem.split("-")
+        fetch = ["download", "--quiet", "--no-deps", "--no-binary", name, f"{name}=={version}"]
+        folder = made("mpi4py", f"{name}=={version}", sys.executable, "-m", "pip", *fetch)
+        self.tests = folder / installed.stem / "test"
         if not self.tests.is_dir():
-            with tarfile.open(folder / f"mpi4py-{self.VERSION}.tar.gz") as archive:
+            with tarfile.open(folder / f"{installed.stem}.tar.gz") as archive:
                 archive.extractall(folder)
         return ["mpi4py"]
 

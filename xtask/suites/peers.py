@@ -48,38 +48,30 @@ SETUPS = {
     "one": ("one process", ""),
 }
 """The kinds of our ranks: the head of their times, and flags of `bench`."""
+OURS = ["private", "alloc", "threads"]
+"""Those that are processes, or measured beside them."""
 REWRITTEN = ", rewritten"
 ENDS = ("", REWRITTEN)
-COLUMNS = [name + end for name in ("MPI", "forced", *(head for head, _ in SETUPS.values())) for end in ENDS]
-COLUMNS.append("limit")
+COLUMNS = [name + end for name in ("MPI", *(head for head, _ in SETUPS.values())) for end in ENDS] + ["limit"]
 RATIOS = [("MPI" + end, name + end) for name in ("processes", "with alloc", "one process") for end in ENDS]
 RATIOS.append(("processes", "limit"))
-PRESETS = {"ALLREDUCE": 32, "ALLGATHER": 6, "REDUCE_SCATTER": 6, "BCAST": 22, "REDUCE": 19}
-"""The last preset of each variable of Intel's, as `impi_info` tells it."""
-TUNED = {
-    "ALLREDUCE": "basic_linear nonoverlapping recursive_doubling ring segmented_ring rabenseifner",
-    "ALLGATHER": "linear bruck recursive_doubling ring neighbor two_proc sparbit",
-    "REDUCE_SCATTER": "non-overlapping recursive_halving ring butterfly",
-    "BCAST": "basic_linear chain pipeline split_binary_tree binary_tree binomial knomial scatter_allgather "
-    "scatter_allgather_ring",
-    "REDUCE": "linear chain pipeline binary binomial in-order_binary rabenseifner",
+FORCED = {
+    "openmpi": {
+        "AllReduce": "coll_tuned_allreduce_algorithm",
+        "ReduceScatter": "coll_tuned_reduce_scatter_algorithm",
+        "AllGather": "coll_tuned_allgather_algorithm",
+        "Broadcast": "coll_tuned_bcast_algorithm",
+        "Reduce": "coll_tuned_reduce_algorithm",
+    },
+    "mpich": {
+        "AllReduce": "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM",
+        "AllGather": "MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM",
+    },
 }
-"""The algorithms of Open MPI's component `tuned`, as `ompi_info` tells them."""
-OF_MPICH = {"ALLREDUCE": "ring recursive_doubling", "ALLGATHER": "ring"}
+"""What tells an algorithm to a library: parameters of Open MPI's component `tuned`, and variables of MPICH."""
 REFUSALS = ("Incorrect algorithm", "An invalid value was supplied")
 """Messages of libraries that do not know an algorithm. They then use the one that they would have chosen."""
 Case = tuple[str, str, str]
-Setting = tuple[str, str]
-
-
-def settings(mpi: str, op: str) -> list[Setting]:
-    """The variables or parameters that force an algorithm of an operation."""
-    upper = {"ReduceScatter": "REDUCE_SCATTER", "Broadcast": "BCAST"}.get(op, op.upper())
-    if mpi == "impi":
-        return [(f"I_MPI_ADJUST_{upper}", str(preset + 1)) for preset in range(PRESETS[upper])]
-    if mpi == "mpich":
-        return [(f"MPIR_CVAR_{upper}_INTRA_ALGORITHM", value) for value in OF_MPICH.get(upper, "").split()]
-    return [(f"coll_tuned_{upper.lower()}_algorithm", value) for value in TUNED[upper].split()]
 
 
 class Peer:
@@ -91,8 +83,7 @@ class Peer:
         self.mpi = Mpi(name)
         self.title, self.driver = self.mpi.title, driver.compile(self.mpi)
 
-    def times(self, launch: Launch, longest: int = driver.LONGEST) -> list[Time]:
-        """The times of a launch."""
+    def times(self, launch: Launch) -> list[Time]:
         env, parameters = dict(self.mpi.environment), []
         if launch.yields is not None:
             parameters.append(("mpi_yield_when_idle", str(int(launch.yields))))
@@ -102,9 +93,9 @@ class Peer:
             env.update([launch.forced])
         flags = [word for name, value in parameters for word in ("--mca", name, value)]
         rewritten = ["--rewritten"] if launch.rewritten else []
-        words = driver.words(self.driver, launch.op, launch.sizes, *rewritten, longest=longest)
+        words = driver.words(self.driver, launch.op, launch.sizes, *rewritten)
         command = self.mpi.launch(launch.nranks, {}, *flags) + words
-        return driver.times(command, launch.sizes, env, longest, REFUSALS if launch.forced else ())
+        return driver.times(command, launch.sizes, env, REFUSALS if launch.forced else ())
 
 
 @dataclass
@@ -114,7 +105,7 @@ class Launch:
     op: str
     nranks: int
     sizes: list[int]
-    forced: Setting | None = None
+    forced: tuple[str, str] | None = None
     rewritten: bool = False
     """Whether inputs are written before each call."""
     yields: bool | None = None
@@ -151,9 +142,6 @@ def run(args: argparse.Namespace) -> None:
             # Results are not lost if a later launch does not end.
             if args.markdown:
                 args.markdown.write_text(page, encoding="utf-8")
-            if args.json:
-                report = {"unit": "us", "facts": facts, "load_after": load(), "results": figures.json()}
-                args.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     print(page)
     figures.verdict()
 
@@ -168,10 +156,10 @@ def competitors(args: argparse.Namespace, peers: list[Peer], case: Case, nranks:
         every.append(lambda: launched(column, named, launch.sizes, lambda: peer.times(launch)))
 
     for peer in peers:
-        forced = next((setting for setting in settings(peer.mpi.name, op) if setting[1] == theirs), None)
-        plain = Launch(op, nranks, args.sizes, forced)
-        if theirs and not forced:
-            print(f"{peer.title} has no {theirs} of {op}")
+        parameter = FORCED.get("openmpi" if peer.mpi.is_open_mpi else peer.mpi.name, {}).get(op)
+        plain = Launch(op, nranks, args.sizes, (parameter, theirs) if parameter and theirs else None)
+        if theirs and not parameter:
+            print(f"{peer.title} cannot be told to use {theirs} in {op}")
         elif args.processes:
             add("MPI", peer, plain)
             add("MPI" + REWRITTEN, peer, replace(plain, rewritten=True))
@@ -181,31 +169,10 @@ def competitors(args: argparse.Namespace, peers: list[Peer], case: Case, nranks:
                 add("MPI", peer, replace(plain, yields=yields), "yields" if yields else "spins")
         else:
             add("MPI", peer, plain)
-    if args.processes and args.forced in args.sizes and (best := fastest(peers, op, nranks, args.forced)):
-        peer, launch = best
-        for column, rewritten in (("forced", False), ("forced" + REWRITTEN, True)):
-            add(column, peer, replace(launch, rewritten=rewritten), "=".join(launch.forced or ()))
     for setup in args.ours:
         for rewritten in (False, True) if args.processes else (False,):
             every.append(lambda s=setup, r=rewritten: ours_at_all(args, s, case, nranks, r))
     return every
-
-
-def fastest(peers: list[Peer], op: str, nranks: int, size: int) -> tuple[Peer, Launch] | None:
-    """The MPI and its algorithm that is fastest in one launch each. It then takes turns as the other competitors do, so
-    that it is not judged by the launch by which it was chosen."""
-    found = []
-    for peer in peers:
-        for setting in settings(peer.mpi.name, op):
-            launch = Launch(op, nranks, [size], setting)
-            try:
-                [(time, wrong)] = peer.times(launch, longest=20)
-                if wrong:
-                    raise Failure("WRONG")
-                found.append((time, len(found), peer, launch))
-            except Failure as why:
-                print(f"{peer.title} {'='.join(setting)} is left out: {brief(why)}", flush=True)
-    return min(found)[2:] if found else None
 
 
 def ours_at_all(args: argparse.Namespace, setup: str, case: Case, nranks: int, rewritten: bool) -> list[Launched]:

@@ -111,8 +111,8 @@ class Hosts(Programs):
         self.launch(results, program, line, mpi.environment, judge, seconds=seconds)
 
     def line(self, mpi: Mpi, number: int, each: int, mode: str, variables: Variables) -> list[str]:
-        """A launch over all hosts, up to the program: through the command that brings hosts together, where ranks preload
-        the library. Other variables are passed as they are."""
+        """A launch over all hosts, up to the program: through the command that brings hosts together, where ranks
+        preload the library. Other variables are passed as they are."""
         line = ["bash", str(ROOT / "xtask/suites/hosts.sh"), str(number), self.field.args.rate or "", NETWORK]
         launcher, command = str(mpi.program("mpiexec")), self.field.preload.command(mode)
         ours = {name: value for name, value in variables.items() if name in OPTIONS}

@@ -4,7 +4,6 @@
 use serde_json::Value;
 
 use super::steps::{GpuVerdict, StepRecord};
-use crate::table::MarkdownTable;
 
 /// The size from which the targets of large messages hold.
 const LARGE: u64 = 64 << 20;
@@ -139,17 +138,17 @@ impl GpuTimes {
                 names.push(&time.name);
             }
         }
-        let mut table = MarkdownTable::new(&[&["bytes a rank"], &names[..]].concat());
+        let mut table = head(&[&["bytes a rank"], &names[..]].concat());
         for size in self.sizes() {
             let cell = |name: &&str| {
                 let mut all = self.times.iter();
                 all.find(|time| time.name == *name && time.size == size)
                     .map_or("-".to_owned(), shown)
             };
-            let cells = names.iter().map(cell);
-            table.add(std::iter::once(size.to_string()).chain(cells).collect());
+            let cells: Vec<String> = names.iter().map(cell).collect();
+            table.push(format!("| {size} | {} |", cells.join(" | ")));
         }
-        table.text()
+        table.join("\n")
     }
 
     /// Returns the targets, a line each.
@@ -203,6 +202,11 @@ fn shown(time: &GpuTime) -> String {
     format!("{:.1}{beside}{wrong}", time.micros)
 }
 
+/// Returns the first two lines of a table.
+fn head(heads: &[&str]) -> Vec<String> {
+    vec![format!("| {} |", heads.join(" | ")), format!("|{}", "---|".repeat(heads.len()))]
+}
+
 /// Renders the page as far as the steps have come.
 pub(super) fn render(times: &GpuTimes, records: &[StepRecord], rehearsal: bool) -> String {
     let title = if rehearsal {
@@ -218,7 +222,7 @@ pub(super) fn render(times: &GpuTimes, records: &[StepRecord], rehearsal: bool) 
              nothing here is the speed of a link. AllReduce, f32 sum, out of place, in microseconds.\n\n\
              Copies within the device run at {:.0} GB/s, read and written. The floor is every input read \
              once and every output written once at that speed; a size that the caches hold may be faster.\n\n\
-             {}\n## Targets\n\n{}\n\n",
+             {}\n\n## Targets\n\n{}\n\n",
             times.nranks,
             times.copy_bandwidth,
             times.table(),
@@ -227,7 +231,7 @@ pub(super) fn render(times: &GpuTimes, records: &[StepRecord], rehearsal: bool) 
     };
     // Text that may stand in a table.
     let cell = |text: &str| text.replace('|', "/").replace(['\n', '<', '>'], " ");
-    let mut table = MarkdownTable::new(&["step", "seconds", "verdict"]);
+    let mut table = head(&["step", "seconds", "verdict"]);
     for record in records {
         let verdict = match &record.verdict {
             GpuVerdict::Ok => {
@@ -236,9 +240,10 @@ pub(super) fn render(times: &GpuTimes, records: &[StepRecord], rehearsal: bool) 
             GpuVerdict::Skipped(why) => format!("skipped: {}", cell(why)),
             GpuVerdict::Failed(why) => format!("**failed**: {}", cell(why)),
         };
-        table.add(vec![record.name.clone(), format!("{:.1}", record.took.as_secs_f64()), verdict]);
+        let seconds = record.took.as_secs_f64();
+        table.push(format!("| {} | {seconds:.1} | {verdict} |", record.name));
     }
-    format!("{title}{measured}## Steps\n\n{}", table.text())
+    format!("{title}{measured}## Steps\n\n{}\n", table.join("\n"))
 }
 
 #[cfg(test)]
@@ -274,10 +279,6 @@ mod tests {
         let times = GpuTimes::of(8, &records);
         let page = render(&times, &records, false);
         assert!(page.starts_with("# On a GPU\n\nMeasured by `cargo xtask gpu-test` on one A GPU"));
-        let lines: Vec<String> = page
-            .lines()
-            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
-            .collect();
         // 8 ranks of 64 MiB, (2 + 5 * 7/8) times: 3422.6 MB at 1000 GB/s.
         for line in [
             "| bytes a rank | MeshAllReduce | RingAllReduce | torch 2 |",
@@ -291,7 +292,7 @@ mod tests {
             "| bench | 1.5 | **failed**: out of time: a / b |",
             "| NCCL | 1.5 | skipped: one rank |",
         ] {
-            assert!(lines.iter().any(|found| found == line), "no `{line}` in\n{page}");
+            assert!(page.lines().any(|found| found == line), "no `{line}` in\n{page}");
         }
         let why = times.verdict().expect_err("three elements are wrong");
         assert_eq!(why, "1 results are wrong, the first of RingAllReduce at 67108864 bytes");

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::command::{at, brief, build, folder, output, program, root, run};
+use crate::command::{at, build, folder, output, program, root, run};
 
 /// The peers that are measured beside ours, by this script.
 pub(super) const PEERS: &str = "peers.py";
@@ -98,9 +98,9 @@ pub(super) fn nvrtc(check: &Path) -> Result<Option<PathBuf>, String> {
                 return Ok(place);
             }
             Err(why) => {
-                let why = why.split_once('\n').map_or("", |(_, said)| said);
+                let why = why.lines().last().unwrap_or_default();
                 let place = place.map_or("as it is".into(), |place| place.display().to_string());
-                tried.push(format!("{place}: {}", brief(why)));
+                tried.push(format!("{place}: {why}"));
             }
         }
     }

@@ -1,14 +1,18 @@
 //! Steps that do not stop each other: each in a time of its own, as processes of its own, with all of its output in
 //! files. A step that fails or hangs is recorded, and the next step begins.
 
-use std::path::Path;
-use std::process::Command;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::command::ended;
+use crate::command::program;
 
 /// The exit code of a program that needs something that is missing.
 const NOT_THERE: i32 = 3;
+/// The exit codes of `timeout` after a command that took too long: one that it asked to end, and one that it killed.
+const OUT_OF_TIME: i32 = 124;
+const KILLED: i32 = 137;
 /// The name of the record with an error in the page or its figures.
 const FIGURES: &str = "figures";
 /// Lines of its output that say why a step failed.
@@ -101,10 +105,10 @@ fn one(commands: Vec<Command>, limit: Duration, stem: &Path) -> (GpuVerdict, Vec
     let begun = Instant::now();
     let (mut verdict, mut printed) = (GpuVerdict::Ok, Vec::new());
     let count = commands.len();
-    for (done, mut command) in (1..).zip(commands) {
+    for (done, command) in (1..).zip(commands) {
         let stem = if count == 1 { stem.to_owned() } else { stem.with_extension(done.to_string()) };
         let left = limit.saturating_sub(begun.elapsed());
-        let (ended, text) = until(&mut command, left, &stem);
+        let (ended, text) = until(&command, left, &stem);
         printed.push(text);
         if !matches!(verdict, GpuVerdict::Failed(_)) && ended != GpuVerdict::Ok {
             verdict = ended;
@@ -120,29 +124,35 @@ fn one(commands: Vec<Command>, limit: Duration, stem: &Path) -> (GpuVerdict, Vec
     (verdict, printed)
 }
 
-/// Runs a command until it ends, or is ended. Its output goes into files whose names begin with `stem`; it is also
-/// returned.
-fn until(command: &mut Command, limit: Duration, stem: &Path) -> (GpuVerdict, String) {
-    let printed = match ended(command, limit, Some(stem)) {
-        Ok(printed) => printed,
-        Err(error) => {
-            let why = format!("{command:?} did not start: {error}");
-            return (GpuVerdict::Failed(why), String::new());
-        }
-    };
-    let said = [&printed.stderr, &printed.stdout].into_iter().find(|said| !said.trim().is_empty());
+/// Runs a command until it ends, or is ended with all processes that it has started. Its output goes into files whose
+/// names begin with `stem`; it is also returned.
+fn until(command: &Command, limit: Duration, stem: &Path) -> (GpuVerdict, String) {
+    let seconds = limit.as_secs_f64().max(0.1).to_string();
+    let mut timed = program("timeout", &["--kill-after=5", &seconds]);
+    timed.arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    timed.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let files = [".out", ".err"].map(|kind| PathBuf::from(format!("{}{kind}", stem.display())));
+    let ran =
+        (|| timed.stdout(File::create(&files[0])?).stderr(File::create(&files[1])?).status())();
+    let [printed, errors] = files.map(|path| {
+        fs::read(path).map_or(String::new(), |all| String::from_utf8_lossy(&all).into_owned())
+    });
+    let said = [&errors, &printed].into_iter().find(|said| !said.trim().is_empty());
     let lines = said.map_or("", String::as_str).lines().map(str::trim).filter(|l| !l.is_empty());
     let mut last: Vec<&str> = lines.rev().take(WHY).collect();
     last.reverse();
     let nothing = format!("{command:?} printed nothing");
     let last = if last.is_empty() { nothing } else { last.join(" / ") };
-    let verdict = match printed.status {
-        None => GpuVerdict::Failed(format!("out of time: {last}")),
-        Some(status) if status.success() => GpuVerdict::Ok,
-        Some(status) if status.code() == Some(NOT_THERE) => GpuVerdict::Skipped(last),
-        Some(status) => GpuVerdict::Failed(format!("{status}: {last}")),
+    let verdict = match ran {
+        Err(error) => GpuVerdict::Failed(format!("{command:?} did not start: {error}")),
+        Ok(status) => match status.code() {
+            Some(0) => GpuVerdict::Ok,
+            Some(NOT_THERE) => GpuVerdict::Skipped(last),
+            Some(OUT_OF_TIME | KILLED) => GpuVerdict::Failed(format!("out of time: {last}")),
+            _ => GpuVerdict::Failed(format!("{status}: {last}")),
+        },
     };
-    (verdict, printed.stdout)
+    (verdict, printed)
 }
 
 /// Prints the table of the steps, and returns an error if one of them failed.
@@ -158,7 +168,7 @@ pub(super) fn verdict(records: &[StepRecord]) -> Result<(), String> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::command::{program, read};
+    use crate::command::read;
 
     /// Makes the record of a step with this output.
     pub(in super::super) fn record(name: &str, printed: &[&str]) -> StepRecord {
