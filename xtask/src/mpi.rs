@@ -82,6 +82,7 @@ pub(crate) fn suites(job: &str, args: &[&str]) -> Result<(), String> {
     let mut python = program("python3", &["-B"]);
     python.env("XTASK", this).env("CARGO", env!("CARGO"));
     run_one(python.arg(root().join("xtask/suites/main.py")).arg(job).args(args))
+        .map_err(|_| format!("`cargo xtask {job}` did not end well, for the reason above"))
 }
 
 /// Installs all MPIs and tests exported C files of the whole library, at 1 to 17 ranks, by each of them. Where there is

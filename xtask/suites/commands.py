@@ -21,21 +21,21 @@ def output(*command: object, cwd: Path | None = None) -> str:
     """The output of a command, if it ends well."""
     words = [str(word) for word in command]
     try:
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=cwd)
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, cwd=cwd)
     except OSError as error:
         raise Failure(f"{words[0]} did not start: {error}") from error
     if done.returncode:
-        raise Failure(f"{' '.join(words)} ended with {done.returncode}:\n{done.stderr}")
-    return done.stdout
+        raise Failure(f"{' '.join(words)} ended with {done.returncode}:\n{done.stderr.decode(errors='replace')}")
+    return done.stdout.decode(errors="replace")
 
 
 def within(command: list[str], seconds: float, env: dict[str, str] | None = None, cwd: Path | None = None) -> str:
-    """All output of a command, if it ends well and in time. It goes into a file, which never fills up as a pipe does. A
+    """All output of a command, if it ends well and in time. It goes into files, which never fill up as pipes do. A
     command that takes longer is asked to end and then made to: a launcher that is only killed leaves its ranks."""
-    with tempfile.TemporaryFile() as file:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         variables = {**os.environ, **(env or {})}
-        streams = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": file}
-        with subprocess.Popen(command, env=variables, cwd=cwd, **streams) as child:
+        no_input = subprocess.DEVNULL
+        with subprocess.Popen(command, env=variables, cwd=cwd, stdin=no_input, stdout=out, stderr=err) as child:
             try:
                 why = "" if child.wait(seconds) == 0 else f"ended with {child.returncode}"
             except subprocess.TimeoutExpired:
@@ -45,8 +45,9 @@ def within(command: list[str], seconds: float, env: dict[str, str] | None = None
                     child.wait(5)
                 except subprocess.TimeoutExpired:
                     child.kill()
-        file.seek(0)
-        said = file.read().decode(errors="replace")
+        out.seek(0)
+        err.seek(0)
+        said = (err.read() + b"\n" + out.read()).decode(errors="replace")
     if why:
         raise Failure(f"{why}\n{said.strip()}")
     return said
@@ -69,5 +70,6 @@ def cargo_build(profile: str, *args: str) -> Path:
 
 def install(name: str) -> None:
     """Installs packages that `cargo xtask install` knows, unless they are there."""
-    if subprocess.run([os.environ["XTASK"], "install", name]).returncode:
-        raise Failure(f"{name} was not installed")
+    xtask = os.environ.get("XTASK")
+    if not xtask or subprocess.run([xtask, "install", name]).returncode:
+        raise Failure(f"{name} was not installed: `cargo xtask` does it")

@@ -121,13 +121,10 @@ class Figures:
         ratios = [pair for pair in ratios if seen.issuperset(pair)]
         table = Table(*heads, "size", *columns, *(f"{a} / {b}" for a, b in ratios))
         for (place, size), cell in self.cells.items():
-            best = {column: self.best(cell, column) for column in columns}
-            row = [*place, told(size)]
-            for column in columns:
-                row.append(shown(*best[column]) if best[column] else "-")
-            for a, b in ratios:
-                row.append(f"{best[a][0] / best[b][0]:.2f}" if best[a] and best[b] else "-")
-            table.add(*row)
+            best = {column: found for column in columns if (found := self.best(cell, column))}
+            times = [shown(*best[column]) if column in best else "-" for column in columns]
+            both = [f"{best[a][0] / best[b][0]:.2f}" if a in best and b in best else "-" for a, b in ratios]
+            table.add(*place, told(size), *times, *both)
         table.notes += self.troubles()
         return table
 

@@ -48,7 +48,7 @@ class Mpi4py(Suite):
     def run(self, mpi: Mpi, program: str, ranks: str, mode: str, results: Results) -> None:
         own = {**mpi.path, "MPI4PY_LIBMPI": mpi.library, "PYTHONPATH": str(TARGET / "mpi/python")}
         launch = mpi.launch(int(ranks), {**self.field.variables(mpi, mode), **own})
-        after = []
+        after: list[str] = []
         for _ in range(self.MOST_LAUNCHES):
             with tempfile.TemporaryDirectory() as folder:
                 script = ROOT / "xtask/suites/mpi4py_cases.py"

@@ -14,8 +14,9 @@ from foreign import Imb, Mpi4py, Mpich
 from mpis import Mpi
 from preload import MODES
 from programs import Hosts, Programs, missing
-from suite import Field, run
+from suite import Field, Suite, run
 
+SUITES: dict[str, Callable[[Field], Suite]]
 SUITES = {"programs": Programs, "mpi4py": Mpi4py, "imb": Imb, "mpich": Mpich, "hosts": Hosts}
 USAGE = {
     "mpi": """cargo xtask mpi [JOB] [OPTION]...
@@ -36,7 +37,7 @@ USAGE = {
   --ops LIST         of Allreduce,Allgather,Reduce_scatter_block,Bcast, for imb and bench; and for bench
                      Allgatherv,Reduce_scatter, whose blocks of odd ranks are 16 times those of even ones
   --launches N       by turns, of bench and hosts: 3 if not given
-  --hosts LIST       how many, such as 2,4
+  --hosts LIST       how many, from 2 to 8
   --rate RATE        of a link between hosts, such as 1gbit
   --markdown FILE    write the table, too""",
     "peers": """cargo xtask peers [OPTION]...
@@ -61,6 +62,10 @@ def positive(text: str) -> int:
 
 def several(text: str) -> int:
     return positive(text if text != "1" else "")
+
+
+def hosts(text: str) -> int:
+    return several(text if text in list("2345678") else "")
 
 
 def size(text: str) -> int:
@@ -105,7 +110,7 @@ def parser(job: str) -> argparse.ArgumentParser:
     made.add_argument("--seconds", type=positive)
     made.add_argument("--sizes", type=listed(whole))
     made.add_argument("--ops", type=listed(one_of(*times.OPS)))
-    made.add_argument("--hosts", type=listed(several), default=[2, 4])
+    made.add_argument("--hosts", type=listed(hosts), default=[2, 4])
     made.add_argument("--rate")
     return made
 
@@ -136,5 +141,5 @@ def main(job: str, words: list[str]) -> None:
 if __name__ == "__main__":
     try:
         main(sys.argv[1], sys.argv[2:])
-    except Failure as why:
+    except (Failure, OSError) as why:
         sys.exit(f"error: {why}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import driver
@@ -171,7 +172,7 @@ def competitors(args: argparse.Namespace, peers: list[Peer], case: Case, nranks:
             add("MPI", peer, plain)
     for setup in args.ours:
         for rewritten in (False, True) if args.processes else (False,):
-            every.append(lambda s=setup, r=rewritten: ours_at_all(args, s, case, nranks, r))
+            every.append(partial(ours_at_all, args, setup, case, nranks, rewritten))
     return every
 
 

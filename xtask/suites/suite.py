@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,7 +76,7 @@ class Field:
             self.args.markdown.write_text("\n".join(table.text() for table in tables), encoding="utf-8")
 
 
-class Suite:
+class Suite(ABC):
     """Programs with cases."""
 
     own = True
@@ -92,12 +93,13 @@ class Suite:
     def ranks(self, mpi: Mpi) -> list[str]:
         return [str(nranks) for nranks in self.field.ranks(mpi, self.usual)]
 
+    @abstractmethod
     def programs(self, mpi: Mpi) -> list[str]:
-        raise NotImplementedError
+        """The names of the programs, which are made first."""
 
+    @abstractmethod
     def run(self, mpi: Mpi, program: str, ranks: str, mode: str, results: Results) -> None:
         """Adds the results of a program's cases; none in a mode that it does not have."""
-        raise NotImplementedError
 
     def launch(
         self,
@@ -156,9 +158,9 @@ def run(suite: Suite) -> tuple[Table, int]:
                     counts = results.count(PASSED), results.count(SKIPPED), len(failed) - len(ours), len(ours)
                     table.add(*place, len(results.cases), *counts, report.taken, report.passed, f"{seconds:.1f}")
                     print(table.last(), flush=True)
-                    for case, why in failed.items():
+                    for case, reason in failed.items():
                         whose = "FAILED" if case in ours else "fails without it, too"
-                        table.note(f"{', '.join(place)}, {whose}: {case}: {why}")
+                        table.note(f"{', '.join(place)}, {whose}: {case}: {reason}")
                     # One mistake may be reported by every call.
                     for remark in report.remarks[:5]:
                         table.note(f"{', '.join(place)}, said: {remark}")

@@ -24,7 +24,7 @@ RESULTS = ["skipped", "passed", "failed"]
 
 class Outputs(unittest.TestCase):
     def test_a_command_that_fails_or_hangs_says_why_and_what_it_printed(self) -> None:
-        self.assertEqual(within(["sh", "-c", "echo out; echo err >&2"], 9), "out\nerr\n")
+        self.assertEqual(within(["sh", "-c", "echo out; echo err >&2"], 9), "err\n\nout\n")
         for line, why in (("echo lost; exit 7", "ended with 7\nlost"), ("echo lost; exec sleep 60", "gave up.*\nlost")):
             with self.assertRaisesRegex(Failure, why):
                 within(["sh", "-c", line], 1 if "sleep" in line else 9)
