@@ -155,17 +155,18 @@ class Imb(Suite):
     def run(self, mpi: Mpi, program: str, ranks: str, mode: str, results: Results) -> None:
         sizes = self.field.args.sizes or self.SIZES
         rows = 1 if program == "Barrier" else len(sizes)
-
-        def wrong(said: str) -> str:
-            remarks, found = Report().read(said).remarks, len(imb_times(said))
-            if mode == "verify" and remarks:
-                return remarks[0]
-            return "" if found == rows else f"{found} of {rows} sizes were timed"
-
         with listed_sizes(sizes) as file:
             variables = self.field.variables(mpi, mode)
             command = imb(mpi, int(ranks), variables, program, ["-msglen", file.name], "50,64")
-            self.launch(results, program, command, mpi.environment, wrong)
+            self.launch(results, program, command, mpi.environment, lambda said: imb_wrong(said, rows, mode))
+
+
+def imb_wrong(said: str, rows: int, mode: str) -> str:
+    """Whether all sizes were timed, and the library found no difference."""
+    remarks, found = Report().read(said).remarks, len(imb_times(said))
+    if mode == "verify" and remarks:
+        return remarks[0]
+    return "" if found == rows else f"{found} of {rows} sizes were timed"
 
 
 def listed_sizes(sizes: list[int]) -> tempfile._TemporaryFileWrapper[str]:

@@ -90,7 +90,7 @@ def one_of(*known: str) -> Callable[[str], str]:
 
 def parser(job: str) -> argparse.ArgumentParser:
     """The one reader of options."""
-    made = argparse.ArgumentParser(usage=USAGE[job], allow_abbrev=False)
+    made = argparse.ArgumentParser(f"cargo xtask {job}", USAGE[job], allow_abbrev=False)
     made.add_argument("--mpi", type=listed(one_of(*Mpi.NAMES)))
     made.add_argument("--launches", type=positive, default=3)
     made.add_argument("--markdown", type=Path)

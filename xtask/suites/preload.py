@@ -49,7 +49,7 @@ class Report:
     remarks: list[str] = field(default_factory=list)
     """Its other messages, such as a difference between its results and MPI's."""
 
-    NO_REMARKS = re.compile("the usual way|us here, |ranks have |mpiexec")
+    NO_REMARKS = re.compile(": tiles of |us here, |ranks have |mpiexec")
     """The ways and times of a report, and what `roundelay mpirun` says."""
 
     def read(self, text: str) -> Report:

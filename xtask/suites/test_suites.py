@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import json
+import re
 import shlex
 import unittest
 
@@ -13,11 +15,12 @@ import foreign
 import main
 import peers
 import programs
+import suite
 from commands import CORES, ROOT, Failure, brief, output, within
 from figures import Figures, Table, launched, micros, told
 from mpis import Mpi
 from preload import Preload, Report
-from suite import Results
+from suite import FAILED, PASSED, Field, Results, Suite
 
 RESULTS = ["skipped", "passed", "failed"]
 
@@ -40,6 +43,10 @@ class Outputs(unittest.TestCase):
     def test_intels_rows_are_times_of_the_slowest_rank(self) -> None:
         text = "# #processes = 2\n #bytes t_min[usec]\n 4 1000  0.55  0.58  0.57\n 1000  0.25  0.31  0.28\n"
         self.assertEqual(foreign.imb_times(text), [(4, 0.58), (None, 0.31)])
+        differs = f"roundelay: element 3 differs\n{text}"
+        told = [foreign.imb_wrong(*of) for of in ((text, 2, "verify"), (text, 3, "on"), (differs, 2, "on"))]
+        self.assertEqual(told, ["", "2 of 3 sizes were timed", ""])
+        self.assertEqual(foreign.imb_wrong(differs, 2, "verify"), "element 3 differs")
 
     def test_counts_of_all_collectives_are_added_and_the_rest_is_told(self) -> None:
         text = (
@@ -70,6 +77,45 @@ class Outputs(unittest.TestCase):
         for change, why in [*wrong, ({"results": [{"algo": "Mesh", "in_place": None}]}, "no report")]:
             with self.assertRaisesRegex(Failure, why):
                 peers.read(json.dumps({**report, **change}), "in_place")
+
+
+class Listed(Suite):
+    """Cases with letters for what fails: `a` always, `o` only with the library, `n` now and then without it."""
+
+    def __init__(self, own: bool, cases: str) -> None:
+        self.field = Field.__new__(Field)
+        self.field.args = argparse.Namespace(seconds=None, markdown=None, ranks=[2])
+        mpi = Mpi.__new__(Mpi)
+        mpi.name, mpi.yields = "an MPI", True
+        self.field.mpis, self.field.modes, self.own, self.cases, self.launches = [mpi], ["without", "on"], own, cases, 0
+
+    def programs(self, mpi: Mpi) -> list[str]:
+        return ["listed", "in no mode"]
+
+    def run(self, mpi: Mpi, program: str, ranks: str, mode: str, results: Results) -> None:
+        if program != "listed":
+            return
+        self.launches += 1
+        for case in self.cases:
+            fails = case == "a" or (case == "o" and mode == "on") or (case == "n" and self.launches > 1)
+            results.add(case, FAILED if fails else PASSED, "lost" if fails else "")
+
+
+class Runner(unittest.TestCase):
+    def rows(self, own: bool, cases: str) -> tuple[list[list[str]], list[str], int]:
+        with contextlib.redirect_stdout(io.StringIO()):
+            table, failures = suite.run(Listed(own, cases))
+        return [row[1:9] for row in table.rows[1:]], table.notes, failures
+
+    def test_a_case_that_fails_without_the_library_too_is_no_failure_but_of_our_own_programs(self) -> None:
+        rows, notes, failures = self.rows(False, "paon")
+        self.assertEqual(rows[0], ["listed", "2", "without", "4", "3", "0", "1", "0"])
+        self.assertEqual(rows[1], ["listed", "2", "on", "4", "1", "0", "2", "1"])
+        self.assertEqual((len(rows), failures), (2, 1))
+        self.assertIn("an MPI, listed, 2, on, FAILED: o: lost", notes)
+        self.assertIn("an MPI, listed, 2, on, fails without it, too: n: lost", notes)
+        rows, _, failures = self.rows(True, "pa")
+        self.assertEqual(([row[7] for row in rows], failures), (["1", "1"], 2))
 
 
 class Libraries(unittest.TestCase):
@@ -208,9 +254,11 @@ class Namespaces(unittest.TestCase):
         first, second = found[:3], found[3:6]
         self.assertEqual([*first[:2], *second[:2], *found[6:]], ["h1", "0", "h2", "0", "joined", ""])
         self.assertTrue(first[2] != second[2] or CORES < 2, found)
-        with self.assertRaisesRegex(Failure, "gave up"):
-            within(["bash", str(ROOT / "xtask/suites/hosts.sh"), "2", "", programs.NETWORK, "sleep", "60"], 2)
-        self.assertNotIn("roundelay", output("ip", "netns", "list"))
+        words = ["2", "", programs.NETWORK, "sh", "-c", "ip netns identify; sleep 60"]
+        with self.assertRaisesRegex(Failure, r"(?s)gave up.*\nroundelay\d+h1") as ended:
+            within(["bash", str(ROOT / "xtask/suites/hosts.sh"), *words], 3)
+        [name] = re.findall(r"roundelay\d+h", str(ended.exception))
+        self.assertNotIn(name, output("ip", "netns", "list"))
 
 
 if __name__ == "__main__":
