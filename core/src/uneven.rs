@@ -35,12 +35,14 @@ impl Proved {
     /// E0319 where the schedule is right for equal counts alone; E0432 for counts that are not of its collective and
     /// ranks, or no multiples of the number that its counts are multiples of.
     pub fn for_counts(&self, counts: &Counts) -> Result<Self, Vec<Finding>> {
-        let (schedule, proof) = at(self.schedule(), self.proof(), counts)?;
+        let owners = || self.owners().map_err(|finding| vec![*finding]);
+        let (schedule, proof) = at(self.schedule(), self.proof(), counts, owners)?;
         Ok(self.of_counts(counts.clone(), schedule, proof))
     }
 }
 
-/// Returns the schedule of elements for a vector of counts, with its proof.
+/// Returns the schedule of elements for a vector of counts, with its proof; `owners` finds the block of each part of its
+/// moves.
 ///
 /// # Errors
 /// E0319 where the schedule is right for equal counts alone, E0432 for counts that do not fit it.
@@ -48,6 +50,7 @@ pub(crate) fn at(
     schedule: &Schedule,
     proof: &Proof,
     counts: &Counts,
+    owners: impl FnOnce() -> Result<Arc<Owners>, Vec<Finding>>,
 ) -> Result<(Schedule, Proof), Vec<Finding>> {
     let wrong = |title: String| vec![Finding::new(Code::BadCounts, SpanId(0), title)];
     if (counts.collective(), counts.nranks()) != (schedule.collective, schedule.nranks) {
@@ -57,7 +60,7 @@ pub(crate) fn at(
     if let Some(why) = counts.all().iter().find_map(|count| schedule.refuses(*count)) {
         return Err(wrong(why));
     }
-    let owners = blocks(schedule)?;
+    let owners = owners()?;
     let writer = ElementWriter {
         schedule,
         owners: &owners,

@@ -6,6 +6,7 @@
 #![allow(clippy::needless_raw_string_hashes)]
 
 mod bounds;
+mod check;
 mod cost;
 mod dice;
 mod expansion;
@@ -18,10 +19,14 @@ mod packing;
 mod parametric;
 mod program;
 mod proof;
+mod roots;
 mod schedule;
 mod search;
 mod simulate;
+mod stages;
 mod steps;
 mod symmetry;
 mod syntax;
 mod topology;
+mod turns;
+mod units;

@@ -203,7 +203,7 @@ fn certificate(
         return ("no errors within the budget".to_owned(), Vec::new());
     };
     let (name, ranks) = (algorithm.name(), count(at.nranks as usize, "rank"));
-    let certificate = Certificate::direct(proved.schedule(), proved.proof(), Signals::default());
+    let certificate = Certificate::of_proved(proved, Signals::default());
     let proofs = std::slice::from_ref(&at.roots);
     let with = if at.roots.is_partial() {
         format!(" with {}", roots::text(proofs))

@@ -6,10 +6,17 @@
 
 #[path = "../../tests/dice.rs"]
 mod dice;
+mod expressions;
 #[path = "../../tests/packing/graphs.rs"]
 mod graphs;
+mod handshakes;
 mod loops;
+mod machine;
+mod mpi;
 mod msccl;
 mod mscclpp;
 mod packed;
+mod parts;
 mod picture;
+mod steps;
+mod words;

@@ -7,9 +7,10 @@ use crate::AnyProof;
 use crate::diagnostics::Finding;
 use crate::optimize::join;
 use crate::schedule::Schedule;
+use crate::stages::stage;
 use crate::symmetry::{SymmetricProof, Way};
 use crate::uneven;
-use crate::verify::{Busiest, Depth, Proof, Signals, depth};
+use crate::verify::{Busiest, Depth, Proof, Proved, Signals, depth};
 
 pub use crate::json::Json;
 pub use order::{OrderFacts, OrderWitness, SameOrder};
@@ -123,13 +124,16 @@ pub enum ByBlock {
 }
 
 impl ByBlock {
-    /// Returns the fact of a schedule with the ops of all ranks.
-    fn direct(schedule: &Schedule) -> Option<Self> {
+    /// Returns the fact of a schedule with the ops of all ranks; `kept` finds whether its moves keep blocks together.
+    fn direct(
+        schedule: &Schedule,
+        kept: impl FnOnce() -> Result<(), Box<Finding>>,
+    ) -> Option<Self> {
         schedule.collective.blocks(schedule.nranks)?;
-        match uneven::blocks(schedule) {
-            Ok(_) => Some(Self::Every),
-            Err(found) => found.first().map(|found| Self::refused(schedule, found)),
-        }
+        Some(match kept() {
+            Ok(()) => Self::Every,
+            Err(found) => Self::refused(schedule, &found),
+        })
     }
 
     /// Returns the fact of a proof of one rank.
@@ -164,12 +168,28 @@ pub struct Ideal {
 impl Certificate {
     /// Makes the certificate of a schedule with the ops of all ranks, and of its proof.
     pub fn direct(schedule: &Schedule, proof: &Proof, signals: Signals) -> Self {
-        let traffic = join(schedule).messages();
+        let first = |found: Vec<Finding>| Box::new(found.into_iter().next().expect("there is one"));
+        let kept = || uneven::blocks(schedule).map(drop).map_err(first);
+        Self::with(schedule, proof, signals, kept)
+    }
+
+    /// Makes the certificate of a proved schedule with the ops of all ranks.
+    pub fn of_proved(proved: &Proved, signals: Signals) -> Self {
+        Self::with(proved.schedule(), proved.proof(), signals, || proved.owners().map(drop))
+    }
+
+    fn with(
+        schedule: &Schedule,
+        proof: &Proof,
+        signals: Signals,
+        kept: impl FnOnce() -> Result<(), Box<Finding>>,
+    ) -> Self {
+        let traffic = stage("messages", || join::messages(schedule));
         Self {
             messages: traffic.messages,
             pieces: traffic.pieces,
             fifo: depth(schedule).map(Fifo::from),
-            counts_by_block: ByBlock::direct(schedule),
+            counts_by_block: ByBlock::direct(schedule, kept),
             ..Self::of(schedule, proof, signals)
         }
     }
@@ -178,8 +198,7 @@ impl Certificate {
     pub fn new(proof: &AnyProof, signals: Signals) -> Self {
         let proved = match proof {
             AnyProof::Direct(proved, why) => {
-                let direct = Self::direct(proved.schedule(), proved.proof(), signals);
-                return Self { asymmetric: why.clone(), ..direct };
+                return Self { asymmetric: why.clone(), ..Self::of_proved(proved, signals) };
             }
             AnyProof::Symmetric(proved) => proved,
         };

@@ -61,7 +61,8 @@ fn for_counts(even: &Proved, counts: &Counts, goal: Goal) -> Result<Optimized, U
             unfit = Some(Unfit("a partial would be of several blocks".to_owned()));
             continue;
         }
-        match uneven::at(&made.schedule, &made.proof, counts) {
+        let owners = || uneven::blocks(&made.schedule).map(Arc::new);
+        match uneven::at(&made.schedule, &made.proof, counts, owners) {
             Ok((schedule, proof)) => {
                 let (schedule, proof) = (Arc::new(schedule), Arc::new(proof));
                 let unfit = unfit.or_else(|| made.unfit.clone());

@@ -5,7 +5,7 @@
 //! an engine runs tile by tile, so it never leaves the cache.
 
 use crate::schedule::Schedule;
-use crate::verify::{Callers, in_order};
+use crate::verify::{Callers, Order, in_order};
 
 use super::flow::Flow;
 use super::piece::PieceWriter;
@@ -15,10 +15,20 @@ use super::{Unfit, share};
 /// Fuses a proved schedule; with `reassociate` reductions may nest otherwise than the author wrote them.
 pub fn fuse(schedule: &Schedule, callers: Callers, reassociate: bool) -> Result<Schedule, Unfit> {
     let order = in_order(schedule).map_err(|_| Unfit("it is not proved".into()))?;
-    let mut flow = Flow::new(schedule, &order, reassociate)?;
+    fuse_in(schedule, &order, callers, reassociate)
+}
+
+/// [`fuse`] for a schedule whose order of events is known.
+pub(super) fn fuse_in(
+    schedule: &Schedule,
+    order: &Order,
+    callers: Callers,
+    reassociate: bool,
+) -> Result<Schedule, Unfit> {
+    let mut flow = Flow::new(schedule, order, reassociate)?;
     let sets = std::mem::take(&mut flow.sets);
     let pieces = share::pieces(schedule, &flow, callers);
-    let mut writer = OpWriter::new(schedule, &order, &flow, sets);
+    let mut writer = OpWriter::new(schedule, order, &flow, sets);
     for piece in &pieces {
         PieceWriter::new(&mut writer, piece).write()?;
     }

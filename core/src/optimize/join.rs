@@ -8,33 +8,37 @@
 
 mod touched;
 
+use std::iter;
+
 use rustc_hash::FxHashMap;
 
 use crate::ids::{OpId, RankId, RegionId};
 use crate::rational::Rat;
 use crate::schedule::interner::Interner;
 use crate::schedule::origins::Origins;
-use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule};
+use crate::schedule::traffic::Messages;
+use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule, Stream};
 use touched::Touched;
 
 /// Returns the schedule with moves joined whose regions lie side by side. Demands are about the author's schedule,
 /// and stay as they are.
 pub fn join(schedule: &Schedule) -> Schedule {
-    let mut writer = JoinWriter {
+    let writer = JoinWriter {
         schedule,
         ops: Vec::with_capacity(schedule.ops.len()),
         operands: Vec::with_capacity(schedule.operands.len()),
         regions: Interner::default(),
         origins: Origins::of(schedule),
     };
+    let mut joiner = Joiner { schedule, to: writer };
     let mut streams = schedule.streams.clone();
     for stream in &mut streams {
-        let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
-        stream.first = OpId(writer.ops.len() as u32);
-        writer.stream(ops);
-        stream.len = writer.ops.len() as u32 - stream.first.0;
+        let written = |joiner: &Joiner<'_, JoinWriter<'_>>| joiner.to.ops.len() as u32;
+        let first = written(&joiner);
+        joiner.stream(stream);
+        (stream.first, stream.len) = (OpId(first), written(&joiner) - first);
     }
-    let JoinWriter { ops, operands, regions, origins, .. } = writer;
+    let JoinWriter { ops, operands, regions, origins, .. } = joiner.to;
     Schedule {
         streams,
         ops,
@@ -53,6 +57,44 @@ pub fn join(schedule: &Schedule) -> Schedule {
     }
 }
 
+/// Returns the messages of the schedule with moves joined, and their pieces, without that schedule.
+pub fn messages(schedule: &Schedule) -> Messages {
+    // Moves that are joined are of one message.
+    let Messages { messages, .. } = schedule.messages();
+    let mut joiner = Joiner { schedule, to: PieceCount { schedule, by: RankId(0), pieces: 0 } };
+    for stream in &schedule.streams {
+        joiner.to.by = stream.rank;
+        joiner.stream(stream);
+    }
+    Messages { messages, pieces: joiner.to.pieces }
+}
+
+/// The consumer of the ops of a joined stream.
+trait Joined {
+    /// Takes a signal.
+    fn signal(&mut self, signal: &Op);
+
+    /// Takes moves that are one: `first` and `rest` in the order of their data, of which `at` stands first in the stream.
+    fn moves<'m>(&mut self, first: &'m Op, rest: impl Iterator<Item = &'m Op> + Clone, at: &'m Op);
+}
+
+/// A count of the pieces of the messages of a joined schedule.
+struct PieceCount<'s> {
+    schedule: &'s Schedule,
+    /// The rank of the stream.
+    by: RankId,
+    pieces: u64,
+}
+
+impl Joined for PieceCount<'_> {
+    fn signal(&mut self, _: &Op) {}
+
+    fn moves<'m>(&mut self, first: &'m Op, _: impl Iterator<Item = &'m Op> + Clone, _: &'m Op) {
+        // Each of the moves has operands of the same ranks.
+        self.pieces += self.schedule.crossing(self.by, first).count() as u64;
+    }
+}
+
 /// The point where the first destination of a move begins or ends. Destinations of a batch do not overlap, so no two
 /// of its moves begin, or end, at one point.
 type Point = (RankId, Buffer, u32, Rat);
@@ -66,14 +108,45 @@ struct JoinWriter<'s> {
     origins: Origins,
 }
 
-impl JoinWriter<'_> {
-    fn stream(&mut self, ops: &[Op]) {
+impl Joined for JoinWriter<'_> {
+    fn signal(&mut self, signal: &Op) {
+        self.ops.push(*signal);
+    }
+
+    fn moves<'m>(&mut self, first: &'m Op, rest: impl Iterator<Item = &'m Op> + Clone, op: &'m Op) {
+        let schedule = self.schedule;
+        let (last, at) = match rest.clone().last() {
+            Some(last) => {
+                let run = iter::once(first).chain(rest);
+                (last, self.origins.joined(schedule, op, run))
+            }
+            None => (first, op.at),
+        };
+        self.ops.push(Op { arg: self.operands.len() as u32, at, ..*op });
+        let ends = schedule.operands_of(first).iter().zip(schedule.operands_of(last));
+        for (a, b) in ends {
+            let (begin, end) = (schedule.region(*a), schedule.region(*b));
+            let region = RegionId(self.regions.intern(Region { hi: end.hi, ..*begin }));
+            self.operands.push(Operand { rank: a.rank, region });
+        }
+    }
+}
+
+/// The search for moves that lie side by side.
+struct Joiner<'s, T> {
+    schedule: &'s Schedule,
+    to: T,
+}
+
+impl<T: Joined> Joiner<'_, T> {
+    fn stream(&mut self, stream: &Stream) {
+        let ops = &self.schedule.ops[stream.first.index()..][..stream.len as usize];
         let is_move = |op: &Op| op.kind == OpKind::Move;
         let mut touched = Touched::default();
         for run in ops.chunk_by(|a, b| is_move(a) && is_move(b)) {
             match run {
-                [op] if is_move(op) => self.push(op, op, *op),
-                [signal] => self.ops.push(*signal),
+                [op] if is_move(op) => self.to.moves(op, iter::empty(), op),
+                [signal] => self.to.signal(signal),
                 moves => self.run(moves, &mut touched),
             }
         }
@@ -109,6 +182,9 @@ impl JoinWriter<'_> {
     /// Writes a batch of independent moves. A run of moves that lie side by side becomes one move, at the place of
     /// its first.
     fn batch(&mut self, moves: &[Op]) {
+        if let [moved] = moves {
+            return self.to.moves(moved, iter::empty(), moved);
+        }
         let schedule = self.schedule;
         let point = |moved: &Op, of: fn(&Region) -> Rat| -> Point {
             let dst = schedule.dsts(moved)[0];
@@ -132,32 +208,17 @@ impl JoinWriter<'_> {
                 is_next[after] = true;
             }
         }
-        let mut runs: Vec<(usize, usize, usize)> = (0..moves.len())
+        let mut runs: Vec<(usize, usize)> = (0..moves.len())
             .filter(|at| !is_next[*at])
             .map(|first| {
-                let run = std::iter::successors(Some(first), |at| next[*at]);
-                run.fold((first, first, first), |(_, earliest, _), at| {
-                    (first, earliest.min(at), at)
-                })
+                let run = iter::successors(Some(first), |at| next[*at]);
+                (run.min().unwrap_or(first), first)
             })
             .collect();
-        runs.sort_by_key(|(_, earliest, _)| *earliest);
-        for (first, earliest, last) in runs {
-            let run = std::iter::successors(Some(first), |at| next[*at]).map(|at| &moves[at]);
-            let op = moves[earliest];
-            let at = self.origins.joined(schedule, &op, run);
-            self.push(&moves[first], &moves[last], Op { at, ..op });
-        }
-    }
-
-    /// Writes `op` over the operands from the begin of `first` to the end of `last`.
-    fn push(&mut self, first: &Op, last: &Op, op: Op) {
-        self.ops.push(Op { arg: self.operands.len() as u32, ..op });
-        let ends = self.schedule.operands_of(first).iter().zip(self.schedule.operands_of(last));
-        for (a, b) in ends {
-            let (begin, end) = (self.schedule.region(*a), self.schedule.region(*b));
-            let region = RegionId(self.regions.intern(Region { hi: end.hi, ..*begin }));
-            self.operands.push(Operand { rank: a.rank, region });
+        runs.sort_unstable();
+        for (earliest, first) in runs {
+            let rest = iter::successors(next[first], |at| next[*at]).map(|at| &moves[at]);
+            self.to.moves(&moves[first], rest, &moves[earliest]);
         }
     }
 }

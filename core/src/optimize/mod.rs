@@ -158,14 +158,16 @@ fn fusion(proved: &Proved, goal: Goal) -> Result<Schedule, Unfit> {
     if proved.proof().one_mode.is_some() {
         return Err(Unfit("in place it computes something else than out of place".into()));
     }
-    stage("fuse", || fuse(proved.schedule(), goal.callers, goal.reassociate))
+    let order = proved.order();
+    stage("fuse", || fuse::fuse_in(proved.schedule(), &order, goal.callers, goal.reassociate))
 }
 
 fn elision(proved: &Proved, callers: Callers) -> Result<Schedule, Unfit> {
     // Budgets are the author's: they are about the schedule as it was written, and were checked against that.
     let demands = proved.schedule().demands.of_calls();
     let schedule = Schedule { demands, ..Schedule::clone(proved.schedule()) };
-    let elided = elide::elide(&schedule, callers).map_err(|_| Unfit("it is not proved".into()))?;
+    let elided = elide::elide_in(&schedule, &proved.order(), callers)
+        .map_err(|_| Unfit("it is not proved".into()))?;
     match elided.unchanged {
         Some(why) => Err(Unfit(why.to_string())),
         None => Ok(stage("join", || join(&elided.schedule))),

@@ -64,22 +64,3 @@ impl StatementSets {
         union
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{StatementSet, StatementSets};
-    use crate::ids::SpanId;
-
-    #[test]
-    fn equal_sets_are_one() {
-        let mut sets = StatementSets::default();
-        let [zero, one, two] = [0, 1, 2].map(|at| sets.of(&[SpanId(at)]));
-        let both = sets.union(two, zero);
-        assert_eq!(sets.get(both), [SpanId(0), SpanId(2)]);
-        assert_eq!((sets.union(zero, two), sets.union(both, two)), (both, both));
-        assert_eq!(sets.union(StatementSet::EMPTY, one), one);
-        let all = sets.union(both, one);
-        assert_eq!(sets.get(all), [0, 1, 2].map(SpanId));
-        assert_eq!(sets.of(&[2, 1, 0, 1].map(SpanId)), all);
-    }
-}

@@ -17,8 +17,6 @@ mod node_images;
 mod paths;
 mod queue;
 mod sharing;
-#[cfg(test)]
-mod sharing_tests;
 mod step;
 mod symmetric;
 mod timeline;

@@ -87,24 +87,6 @@ impl<'m> RankPaths<'m> {
         Some(found)
     }
 
-    /// Returns given paths over given links, for tests of the flows on them.
-    #[cfg(test)]
-    pub(super) fn of(capacity: &[f64], ways: &[Vec<(u32, f64)>]) -> Self {
-        let (mut all, mut links) = (Vec::new(), Vec::new());
-        for way in ways {
-            let (first, len) = (links.len() as u32, way.len() as u32);
-            let alone = way.iter().map(|(link, share)| capacity[*link as usize] / share);
-            all.push(RankPath {
-                first,
-                len,
-                latency: 0.0,
-                alone: alone.fold(f64::INFINITY, f64::min),
-            });
-            links.extend_from_slice(way);
-        }
-        Self { all, links, slots: Vec::new(), capacity: capacity.to_vec(), turns: None }
-    }
-
     /// The number of ranks that each rank of the schedule stands for.
     pub(super) fn each(&self) -> u64 {
         self.turns.map_or(1, |turns| u64::from(turns.each()))

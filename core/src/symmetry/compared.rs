@@ -66,7 +66,7 @@ fn with<A: Algorithm + ?Sized>(
         if parts.is_none_or(|parts| !parts.are(&mine, &space, turns.back(rank))) {
             return Err(unlike(rank));
         }
-        let messages = crate::optimize::join(&theirs).messages();
+        let messages = crate::optimize::join::messages(&theirs);
         totals.ops += theirs.ops.len() as u64;
         totals.messages += messages.messages;
         totals.pieces += messages.pieces;

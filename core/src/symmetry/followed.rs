@@ -67,7 +67,7 @@ fn checked(
         }
     }
     let n = u64::from(turns.nranks());
-    let messages = crate::optimize::join(&own).messages();
+    let messages = crate::optimize::join::messages(&own);
     let totals = Totals {
         ops: own.ops.len() as u64 * n,
         messages: messages.messages * n,

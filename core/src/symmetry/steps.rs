@@ -50,5 +50,5 @@ fn ports_in(of: &Representative, steps: &[u32]) -> Ports {
 
 /// Returns the fifo's slots in use and needed, if there is a fifo.
 pub(super) fn depth(of: &Representative) -> Option<Depth> {
-    verify::depth(&folded(&of.own, &of.turns))
+    if verify::has_fifo(&of.own) { verify::depth(&folded(&of.own, &of.turns)) } else { None }
 }

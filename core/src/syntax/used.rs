@@ -69,7 +69,7 @@ impl UsedFiles {
     }
 
     /// Whether the words of a path lead to a place in the folder or below it.
-    fn is_below(&self, path: &Path) -> bool {
+    pub fn is_below(&self, path: &Path) -> bool {
         let Ok(rest) = path.strip_prefix(&self.folder) else { return false };
         let mut depth = 0_usize;
         rest.components().all(|part| match part {
@@ -140,7 +140,7 @@ fn real(path: &Path) -> Result<PathBuf, String> {
 }
 
 /// Returns a path without `.`, and without `..` behind a folder.
-fn plain(path: &Path) -> PathBuf {
+pub fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match (part, plain.components().next_back()) {
@@ -158,45 +158,4 @@ fn is_program(path: &Path) -> bool {
 
 fn outside() -> String {
     format!("it is outside the folder of the source, which {VARIABLE}=beside forbids")
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::UsedFiles;
-
-    #[test]
-    fn the_words_of_a_path_lead_below_a_folder_or_not() {
-        let below =
-            |source: &str, path: &str| UsedFiles::of(Path::new(source)).is_below(Path::new(path));
-        for path in ["b.coll", "./b.coll", "c/../b.coll", "c/d/b.coll"] {
-            assert!(below("a.coll", path) && below("/p/a.coll", &format!("/p/{path}")), "{path}");
-        }
-        for path in ["../b.coll", "/b.coll", "c/../../b.coll"] {
-            assert!(!below("a.coll", path), "{path}");
-        }
-        for path in ["/p/../b.coll", "/b.coll", "/pp/b.coll", "b.coll", "/p/c/../../p/b.coll"] {
-            assert!(!below("/p/a.coll", path), "{path}");
-        }
-    }
-
-    #[test]
-    fn a_path_loses_its_detours() {
-        for (path, expected) in
-            [("./a/../b.coll", "b.coll"), ("../b.coll", "../b.coll"), ("/a/./b/../c", "/a/c")]
-        {
-            assert_eq!(super::plain(Path::new(path)), Path::new(expected), "{path}");
-        }
-    }
-
-    #[test]
-    fn only_programs_are_read() {
-        let files = UsedFiles::of(Path::new("a.coll"));
-        for path in ["/etc/passwd", "/dev/zero", "a.COLL", ".coll", "a.coll.txt", "/"] {
-            let why = files.identity(Path::new(path)).unwrap_err();
-            assert!(why.contains("`.coll`"), "{path}: {why}");
-            assert_eq!(files.read(Path::new(path)), Err(why));
-        }
-    }
 }

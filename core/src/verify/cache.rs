@@ -6,7 +6,10 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::{Callers, Finding, Proof, Signals, unmet, verify_called};
+use super::owners::{Owners, owners};
+use super::{
+    Callers, Finding, Order, Proof, Signals, in_order, steps_in, unmet_by, verify_in_order,
+};
 use crate::counts::Counts;
 use crate::schedule::Schedule;
 use crate::schedule::hash::{self, ContentDigest};
@@ -59,6 +62,15 @@ pub struct Proved {
     made: Arc<Mutex<StageCache>>,
 }
 
+/// Facts of a schedule that its proof finds by the way, and that stages after the proof need. They are as long as the
+/// schedule, so they live with it, and not with its proof, which the process keeps by content.
+#[derive(Default)]
+struct ScheduleFacts {
+    order: Option<Arc<Order>>,
+    /// Whether moves keep blocks together, and the blocks.
+    owners: Option<Result<Arc<Owners>, Box<Finding>>>,
+}
+
 impl Proved {
     /// Proves `schedule` for ranks that each call by themselves, or takes the proof of a schedule of equal content from
     /// the cache of this process.
@@ -78,20 +90,21 @@ impl Proved {
         let key = (stages::stage("hash", || hash::content(&schedule)), callers);
         let proofs = || PROOFS.lock().unwrap_or_else(PoisonError::into_inner);
         let known = proofs().of.get(&key).cloned();
-        let proof = match known {
-            Some(proof) => proof,
+        let (proof, order) = match known {
+            Some(proof) => (proof, None),
             None => {
-                let proof = Arc::new(verify_called(&schedule, Signals::default(), callers)?);
+                let (proof, order) = verify_in_order(&schedule, Signals::default(), callers)?;
+                let proof = Arc::new(proof);
                 proofs().insert(key, proof.clone());
-                proof
+                (proof, Some(Arc::new(order)))
             }
         };
+        let schedule = Arc::new(schedule);
+        let proved = Self { schedule, proof, callers, even: None, made: Arc::default() };
+        proved.keep(|known: &mut ScheduleFacts| known.order = order);
         // The hash does not cover demands.
-        let unmet = unmet(&schedule, &proof);
-        if !unmet.is_empty() {
-            return Err(unmet);
-        }
-        Ok(Self { schedule: Arc::new(schedule), proof, callers, even: None, made: Arc::default() })
+        let unmet = unmet_by(&proved.schedule, &proved.proof, || proved.owners().err());
+        if unmet.is_empty() { Ok(proved) } else { Err(unmet) }
     }
 
     /// Returns the proved schedule, as its author wrote it.
@@ -108,6 +121,37 @@ impl Proved {
     /// Returns the proof of [`Self::schedule`].
     pub fn proof(&self) -> &Arc<Proof> {
         &self.proof
+    }
+
+    /// Returns the order of events of [`Self::schedule`]. It is found once, most often by the proof; all clones share it.
+    pub fn order(&self) -> Arc<Order> {
+        let known = self.keep(|known: &mut ScheduleFacts| known.order.clone());
+        known.unwrap_or_else(|| {
+            let order = in_order(&self.schedule).expect("a proved schedule has an order of events");
+            self.keep(|known: &mut ScheduleFacts| known.order.insert(Arc::new(order)).clone())
+        })
+    }
+
+    /// Returns the block of each part of each move, if moves keep blocks together: then the proof holds for every vector
+    /// of counts. It is found once; all clones share it.
+    ///
+    /// # Errors
+    /// E0319 at the first move that is right for equal counts alone.
+    pub fn owners(&self) -> Result<Arc<Owners>, Box<Finding>> {
+        let known = self.keep(|known: &mut ScheduleFacts| known.owners.clone());
+        known.unwrap_or_else(|| {
+            let order = self.order();
+            let found = stages::stage("blocks", || owners(&self.schedule, &order)).map(Arc::new);
+            self.keep(|known: &mut ScheduleFacts| known.owners.insert(found).clone())
+        })
+    }
+
+    /// Returns the step of each op, as [`super::steps`] does.
+    ///
+    /// # Errors
+    /// More pieces than can be numbered.
+    pub fn steps(&self) -> Result<Vec<u32>, Vec<Finding>> {
+        steps_in(&self.schedule, &self.order())
     }
 
     /// Returns the schedule and proof of a vector of counts that were made of this proof.

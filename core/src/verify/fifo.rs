@@ -18,10 +18,18 @@ pub struct Depth {
 
 /// Returns the depth of the fifos, if the schedule has fifos and ends.
 pub fn depth(schedule: &Schedule) -> Option<Depth> {
+    if !has_fifo(schedule) {
+        return None;
+    }
     let links = Links::new(schedule);
     let needed = links.needed()?;
     let spent = (0..schedule.ops.len() as u32).map(OpId).map(|at| links.in_flight(at)).max();
     Some(Depth { credits: spent.unwrap_or(0), needed })
+}
+
+/// Whether there are links whose messages are counted.
+pub(crate) fn has_fifo(schedule: &Schedule) -> bool {
+    schedule.channels.iter().any(|channel| channel.kind == SignalKind::Tail)
 }
 
 /// The channels of a schedule as the two ends of its links.

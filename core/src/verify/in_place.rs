@@ -17,9 +17,8 @@ use crate::schedule::{Buffer, Op, OpKind, Schedule, SignalKind};
 ///
 /// # Errors
 /// Where cells cannot be numbered, the number of cells that a unit would have.
-pub(crate) fn follows(schedule: &Schedule) -> Result<bool, u32> {
-    let cells = Cells::new(schedule)?;
-    let layout = MemoryLayout::new(schedule, &cells, BufferMode::InPlace).ok_or(cells.per_unit)?;
+pub(crate) fn follows(schedule: &Schedule, cells: &Cells) -> Result<bool, u32> {
+    let layout = MemoryLayout::new(schedule, cells, BufferMode::InPlace).ok_or(cells.per_unit)?;
     let shared: Vec<bool> = (0..schedule.nranks)
         .map(|rank| schedule.collective.alias(RankId(rank), schedule.root) != Alias::Apart)
         .collect();
@@ -39,7 +38,7 @@ pub(crate) fn follows(schedule: &Schedule) -> Result<bool, u32> {
         let forked = ops.next_if(|op| op.kind != OpKind::Move && forked(op)).is_some();
         let mut at_head = stream.index == 0 || forked;
         ops.all(|op| match op.kind {
-            OpKind::Move if at_head && home(schedule, op, rank, &cells, &layout) => true,
+            OpKind::Move if at_head && home(schedule, op, rank, cells, &layout) => true,
             OpKind::Post if at_head && schedule.channel(op).kind == SignalKind::Fork => {
                 begun.insert((rank, schedule.channel(op).lane.0));
                 true
@@ -76,80 +75,4 @@ fn home(
     (src.rank, dst.rank) == (rank, rank)
         && schedule.region(*src).buffer == Buffer::Input
         && place(src) == place(dst)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::follows;
-    use crate::check::Frontend;
-    use crate::compile;
-    use crate::layout::{Algorithm as _, Configured};
-    use crate::schedule::text;
-    use crate::syntax::Source;
-
-    fn of(head: &str, body: &str) -> bool {
-        let text = format!("algorithm A(root: Rank = 0) -> {head} {{ {body} }}");
-        let source = Source::from_text("test.coll", &text);
-        let program = compile(&source, Frontend::File).expect("the source is valid");
-        let schedule = Configured::new(program.algorithms[0].clone(), &source);
-        follows(&schedule.schedule(3).expect("the algorithm fits")).expect("few cells")
-    }
-
-    const SIGNALS: &str = "peer((rank + 1) % nranks).TxAck(); peer((rank - 1) % nranks).RxAck();";
-
-    #[test]
-    fn only_what_is_copied_home_first() {
-        let home = "copy(local.input, local.output);";
-        assert!(of("AllReduce", home));
-        assert!(of(
-            "AllReduce",
-            &format!("{home} {SIGNALS} copy(peer((rank + 1) % nranks).output, local.output);")
-        ));
-        assert!(!of("AllReduce", &format!("{SIGNALS} {home}")), "the copy is not first");
-        assert!(!of(
-            "AllReduce",
-            &format!("{home} {SIGNALS} copy(peer((rank + 1) % nranks).input, local.output);")
-        ));
-        let home = "copy(local.input, local.output.block(rank));";
-        let next = "copy(local.output.block(rank), local.output.block((rank + 1) % nranks));";
-        assert!(of("AllGather", &format!("{home} {next}")));
-        assert!(!of("AllGather", &format!("{home} {next} {home}")), "the copy is not first");
-        assert!(of("AllGather", "copy(local.input, local.output.block(rank));"));
-        assert!(!of("AllGather", "copy(local.input, local.output.block(0));"));
-    }
-
-    #[test]
-    fn streams_that_begin_before_anything_is_waited_for() {
-        let half = "copy(local.input.split(2)[way], local.output.split(2)[way]);";
-        assert!(of("AllReduce", &format!("parallel way in 0..2 {{ {half} {SIGNALS} }}")));
-        assert!(!of("AllReduce", &format!("{SIGNALS} parallel way in 0..2 {{ {half} }}")));
-        let twice =
-            format!("parallel way in 0..2 {{ {SIGNALS} }} parallel way in 0..2 {{ {half} }}");
-        assert!(!of("AllReduce", &twice), "the second time the streams have been joined");
-    }
-
-    #[test]
-    fn a_stream_that_nobody_forks_is_looked_at_from_its_first_op() {
-        let read =
-            |text: &str| follows(&text::parse(text).expect("a schedule")).expect("few cells");
-        let head = "
-schedule A AllReduce nranks 2 root 0
-rank 0 stream 0
-  copy 0.input[0..1] -> 0.output[0..1] @0
-rank 1 stream 0
-  copy 1.input[0..1] -> 1.output[0..1] @0
-";
-        assert!(read(head));
-        assert!(!read(&format!(
-            "{head}rank 1 stream 1\n  copy 0.input[0..1] -> 1.output[0..1] @0\n"
-        )));
-    }
-
-    #[test]
-    fn inputs_that_lie_apart_do_not_matter() {
-        let pull = "if rank == root { copy(local.input, local.output.block(rank)); copy(peer((rank + 1) % nranks).input, local.output.block(1)); }";
-        assert!(of("Gather", pull), "only the root's input shares memory");
-        let pull = "if rank == 1 { copy(peer(root).input.block(1), local.output); }";
-        assert!(!of("Scatter", pull));
-    }
 }

@@ -8,7 +8,8 @@
 mod blame;
 mod cache;
 mod callers;
-pub(crate) mod clocks;
+#[doc(hidden)]
+pub mod clocks;
 pub(crate) mod completions;
 mod deadlock;
 mod demands;
@@ -19,8 +20,6 @@ mod lanes;
 pub(crate) mod layout;
 mod links;
 pub(crate) mod memory;
-#[cfg(test)]
-mod near_tests;
 mod next_run;
 mod order;
 mod orders;
@@ -46,10 +45,12 @@ use crate::schedule::{Schedule, legality};
 use crate::stages::stage;
 pub use cache::Proved;
 pub use callers::Callers;
+use clocks::Clocks;
 pub use demands::unmet;
 pub(crate) use demands::unmet_by;
+pub(crate) use fifo::has_fifo;
 pub use fifo::{Depth, depth};
-use layout::BufferMode;
+use layout::{BufferMode, Cells};
 pub use links::links;
 pub use order::Order;
 pub use orders::Orders;
@@ -57,6 +58,7 @@ pub use owners::owners;
 pub(crate) use piece::{named_op, piece_text};
 pub use ports::{Busiest, Ports};
 pub use reduction::{Reduction, ReductionOrder, Sameness, Witness, unit_roundoff};
+use replay::Replayed;
 pub use report::Access;
 pub use signals::Signals;
 pub use transfers::{Stretch, Transfer, transfers};
@@ -127,8 +129,12 @@ pub fn stuck(schedule: &Schedule) -> Option<Vec<(OpId, OpId)>> {
 /// # Errors
 /// A deadlock, a signal without a partner (E0301 to E0303), or more pieces than can be numbered.
 pub fn steps(schedule: &Schedule) -> Result<Vec<u32>, Vec<Finding>> {
-    let order = in_order(schedule)?;
-    let steps = stage("steps", || ports::steps(schedule, &order));
+    steps_in(schedule, &in_order(schedule)?)
+}
+
+/// [`steps`] of a schedule whose order of events is known.
+fn steps_in(schedule: &Schedule, order: &Order) -> Result<Vec<u32>, Vec<Finding>> {
+    let steps = stage("steps", || ports::steps(schedule, order));
     steps.map(|steps| steps.of).map_err(|cells| vec![too_fine(cells)])
 }
 
@@ -155,6 +161,16 @@ pub fn verify_called(
     signals: Signals,
     callers: Callers,
 ) -> Result<Proof, Vec<Finding>> {
+    verify_in_order(schedule, signals, callers).map(|(proof, _)| proof)
+}
+
+/// Proves `schedule` as [`verify_called`] does, and returns the order of events too, of the schedule as a runtime with
+/// the given signals sees it.
+fn verify_in_order(
+    schedule: &Schedule,
+    signals: Signals,
+    callers: Callers,
+) -> Result<(Proof, Order), Vec<Finding>> {
     let seen = signals.seen(schedule);
     let schedule = seen.as_ref();
     let reporter = report::Reporter::new(schedule).with(signals);
@@ -164,16 +180,29 @@ pub fn verify_called(
 }
 
 /// Proves a legal schedule, as a runtime with the given signals sees it.
-fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proof, Vec<Finding>> {
+fn prove(
+    schedule: &Schedule,
+    signals: Signals,
+    callers: Callers,
+) -> Result<(Proof, Order), Vec<Finding>> {
     let reporter = report::Reporter::new(schedule).with(signals);
     let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
 
     let order = stage("order", || deadlock::order(schedule, &reporter)).map_err(ranking::fold)?;
     let too_fine = |cells| vec![too_fine(cells)];
-    let differs = in_place && !in_place::follows(schedule).map_err(too_fine)?;
+    let cells = stage("cells", || Cells::new(schedule)).map_err(too_fine)?;
+    let differs = in_place && !in_place::follows(schedule, &cells).map_err(too_fine)?;
     let modes = &BufferMode::BOTH[..=usize::from(differs)];
-    let replayed = || replay::replay(schedule, &order, &reporter, modes, (signals, callers));
-    let replay = stage("replay", replayed).map_err(|finding| vec![*finding])?;
+    let of = Replayed {
+        schedule,
+        order: &order,
+        cells: &cells,
+        reporter: &reporter,
+        modes,
+        signals,
+        callers,
+    };
+    let replay = stage("replay", || replay::replay(&of)).map_err(|finding| vec![*finding])?;
 
     if !replay.findings.is_empty() {
         return Err(ranking::fold(replay.findings));
@@ -182,7 +211,7 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
         let told = ranking::fold(replay.in_place_findings);
         return Err(told.into_iter().map(only_in_place).collect());
     }
-    let (steps, ports) = ports::ports(schedule, &order, modes).map_err(too_fine)?;
+    let (steps, ports) = ports::ports(schedule, &order, &cells, modes).map_err(too_fine)?;
     let reduces = schedule.collective.reduces() && schedule.nranks > 1;
     let at_end = reduces && replay.finish.is_none();
     let proof = Proof {
@@ -196,7 +225,7 @@ fn prove(schedule: &Schedule, signals: Signals, callers: Callers) -> Result<Proo
         reduction: replay.reduction,
         orders: Arc::new(replay.orders),
     };
-    Ok(if at_end { proof.divided_at_end() } else { proof })
+    Ok((if at_end { proof.divided_at_end() } else { proof }, order))
 }
 
 impl Proof {
@@ -210,6 +239,44 @@ impl Proof {
             ..self
         }
     }
+}
+
+/// The findings of a replay out of place and in place, the moves that complete results, and the depth of reductions.
+#[doc(hidden)]
+pub type ReplayFacts = ([Vec<Finding>; 2], Option<Vec<OpId>>, u32);
+
+/// Replays a schedule with given clocks, for tests, which compare kinds of clocks; `None` where these clocks are not sure.
+///
+/// # Errors
+/// Those of [`in_order`]; cells that cannot be numbered.
+#[doc(hidden)]
+pub fn replayed(
+    schedule: &Schedule,
+    clocks: Clocks<'_>,
+) -> Result<Option<ReplayFacts>, Vec<Finding>> {
+    let order = in_order(schedule)?;
+    let cells = Cells::new(schedule).map_err(|cells| vec![too_fine(cells)])?;
+    let of = Replayed {
+        schedule,
+        order: &order,
+        cells: &cells,
+        reporter: &report::Reporter::new(schedule),
+        modes: &BufferMode::BOTH,
+        signals: Signals::default(),
+        callers: Callers::Each,
+    };
+    let replay = replay::replay_with(clocks, &of).map_err(|finding| vec![*finding])?.ok();
+    Ok(replay.map(|of| ([of.findings, of.in_place_findings], of.finish, of.reduce_depth)))
+}
+
+/// Whether the proof out of place serves in place too, for tests: see [`in_place::follows`].
+///
+/// # Errors
+/// Cells that cannot be numbered.
+#[doc(hidden)]
+pub fn in_place_follows(schedule: &Schedule) -> Result<bool, Vec<Finding>> {
+    let follows = Cells::new(schedule).and_then(|cells| in_place::follows(schedule, &cells));
+    follows.map_err(|cells| vec![too_fine(cells)])
 }
 
 /// Turns a finding into one that shows only where input and output share memory.

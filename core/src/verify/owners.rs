@@ -27,15 +27,15 @@ pub type Block = u64;
 /// The block of each part of each move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owners {
-    /// The first part of each op in `blocks`; ops that are no moves have none.
-    first: Vec<u32>,
+    /// The parts of each op in `blocks`, the first and the one behind the last; ops that are no moves have none.
+    parts: Vec<[u32; 2]>,
     blocks: Vec<Block>,
 }
 
 impl Owners {
     /// Returns the blocks that a move is about, in the order of its regions, each a part or a whole.
     pub fn of(&self, op: OpId) -> &[Block] {
-        let (first, after) = (self.first[op.index()], self.first[op.index() + 1]);
+        let [first, after] = self.parts[op.index()];
         &self.blocks[first as usize..after as usize]
     }
 }
@@ -143,21 +143,25 @@ pub(crate) fn followed(
         return Err(Box::new(one));
     }
     let mut walk = OwnerWalk { schedule, slots, held: FxHashMap::default() };
-    let mut of: Vec<Vec<Block>> = vec![Vec::new(); schedule.ops.len()];
-    // The second run meets the slots as the first one leaves them.
-    for _ in 0..2 {
-        for &at in &order.sequence {
-            if schedule.op(at).kind == OpKind::Move {
-                of[at.index()] = walk.play(at)?;
-            }
-        }
+    let mut owners = Owners { parts: vec![[0; 2]; schedule.ops.len()], blocks: Vec::new() };
+    let moves = order.sequence.iter().filter(|at| schedule.op(**at).kind == OpKind::Move);
+    for &at in moves.clone() {
+        let first = owners.blocks.len() as u32;
+        walk.play(at, &mut owners.blocks)?;
+        owners.parts[at.index()] = [first, owners.blocks.len() as u32];
     }
-    let mut owners = Owners { first: Vec::with_capacity(of.len() + 1), blocks: Vec::new() };
-    for blocks in of {
-        owners.first.push(owners.blocks.len() as u32);
-        owners.blocks.extend(blocks);
+    // The second run meets the slots as the first one leaves them, and the buffers of the user as the first one did.
+    let in_slots = |at: &&OpId| {
+        let mut operands = schedule.operands_of(schedule.op(**at)).iter();
+        operands.any(|operand| matches!(schedule.region(*operand).buffer, Buffer::Scratch(_)))
+    };
+    let mut again = Vec::new();
+    for &at in moves.filter(in_slots) {
+        again.clear();
+        walk.play(at, &mut again)?;
+        let [first, after] = owners.parts[at.index()];
+        owners.blocks[first as usize..after as usize].copy_from_slice(&again);
     }
-    owners.first.push(owners.blocks.len() as u32);
     Ok(owners)
 }
 
@@ -168,8 +172,8 @@ struct OwnerWalk<'s, S> {
 }
 
 impl<S: Slots> OwnerWalk<'_, S> {
-    /// Returns the block of each part of a move, and notes the blocks that it leaves in slots.
-    fn play(&mut self, at: OpId) -> Result<Vec<Block>, Box<Finding>> {
+    /// Adds the block of each part of a move, and notes the blocks that it leaves in slots.
+    fn play(&mut self, at: OpId, blocks: &mut Vec<Block>) -> Result<(), Box<Finding>> {
         let schedule = self.schedule;
         let op = schedule.op(at);
         let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
@@ -182,7 +186,6 @@ impl<S: Slots> OwnerWalk<'_, S> {
             let why = "its operands are cut at different fractions of a block";
             return Err(Box::new(refused(schedule, at, why.to_owned())));
         }
-        let mut blocks = Vec::new();
         for (nth, part) in parts(first.lo, first.hi).enumerate() {
             let mut from: Option<(Block, Operand)> = None;
             for src in srcs {
@@ -201,7 +204,7 @@ impl<S: Slots> OwnerWalk<'_, S> {
             }
             blocks.push(block);
         }
-        Ok(blocks)
+        Ok(())
     }
 
     /// Returns the unit of a slot, or of a user's buffer, that the `nth` part of an operand lies in.

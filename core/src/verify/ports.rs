@@ -48,12 +48,12 @@ pub struct Busiest {
 pub(super) fn ports(
     schedule: &Schedule,
     order: &Order,
+    cells: &Cells,
     modes: &[BufferMode],
 ) -> Result<(u32, Ports), u32> {
     let (mut count, mut most) = (0, Ports::default());
-    let cells = stage("steps", || Cells::new(schedule))?;
     for mode in modes {
-        let steps = stage("steps", || steps_of(schedule, order, &cells, *mode))?;
+        let steps = stage("steps", || steps_of(schedule, order, cells, *mode))?;
         let ports = stage("ports", || ports_in(schedule, &steps));
         count = count.max(steps.count);
         if ports.most() > most.most() {

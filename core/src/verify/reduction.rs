@@ -279,6 +279,10 @@ impl Reader<'_> {
         if self.stretches[held.value.expr as usize].is_some() {
             return true;
         }
+        // The way down is as long as the expression is deep: it is not gone for each result.
+        if self.has_witness(OrderClass::RankOrder) {
+            return false;
+        }
         // The innermost fold whose operands are in order and which is not.
         let mut expr = held.value.expr;
         while let Some((operands, op)) = self.values.parts(expr) {
@@ -293,6 +297,10 @@ impl Reader<'_> {
         false
     }
 
+    fn has_witness(&self, class: OrderClass) -> bool {
+        self.witnesses.iter().any(|(known, _)| *known == class)
+    }
+
     /// Keeps the first two results that break a promise.
     fn witness(
         &mut self,
@@ -302,7 +310,7 @@ impl Reader<'_> {
         of: &Results<'_>,
         in_place: bool,
     ) {
-        if self.witnesses.iter().any(|(known, _)| *known == class) {
+        if self.has_witness(class) {
             return;
         }
         let piece = |held: Held| {

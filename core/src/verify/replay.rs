@@ -78,16 +78,22 @@ impl From<Full> for Stop {
     }
 }
 
-pub(super) fn replay(
-    schedule: &Schedule,
-    order: &Order,
-    reporter: &Reporter<'_>,
-    modes: &[BufferMode],
-    runtime: (Signals, Callers),
-) -> Result<Replay, Box<Finding>> {
+/// The schedule that is replayed, with all that every replay of it needs.
+pub(super) struct Replayed<'s> {
+    pub(super) schedule: &'s Schedule,
+    pub(super) order: &'s Order,
+    pub(super) cells: &'s Cells,
+    pub(super) reporter: &'s Reporter<'s>,
+    pub(super) modes: &'s [BufferMode],
+    pub(super) signals: Signals,
+    pub(super) callers: Callers,
+}
+
+pub(super) fn replay(of: &Replayed<'_>) -> Result<Replay, Box<Finding>> {
+    let Replayed { schedule, order, reporter, .. } = *of;
     let too_many = || Box::new(reporter.too_many_streams());
     for clocks in Clocks::quick(schedule) {
-        if let Ok(sure) = replay_with(clocks, schedule, order, reporter, modes, runtime)? {
+        if let Ok(sure) = replay_with(clocks, of)? {
             return Ok(sure);
         }
     }
@@ -95,23 +101,19 @@ pub(super) fn replay(
         return Err(too_many());
     }
     let clocks = Clocks::dense(schedule, clocks::ENTRIES).map_err(|Full| too_many())?;
-    replay_with(clocks, schedule, order, reporter, modes, runtime)?.map_err(|_| too_many())
+    replay_with(clocks, of)?.map_err(|_| too_many())
 }
 
-pub(super) fn replay_with(
-    clocks: Clocks<'_>,
-    schedule: &Schedule,
-    order: &Order,
-    reporter: &Reporter<'_>,
-    modes: &[BufferMode],
-    (signals, callers): (Signals, Callers),
+pub(super) fn replay_with<'s>(
+    clocks: Clocks<'s>,
+    of: &Replayed<'s>,
 ) -> Result<Result<Replay, Stop>, Box<Finding>> {
+    let Replayed { schedule, order, cells, reporter, modes, signals, callers } = *of;
     let too_fine = |per_unit| Box::new(Reporter::too_fine(per_unit));
-    let cells = Cells::new(schedule).map_err(too_fine)?;
     let mut states = Vec::new();
     for mode in modes {
         let layout =
-            MemoryLayout::new(schedule, &cells, *mode).ok_or_else(|| too_fine(cells.per_unit))?;
+            MemoryLayout::new(schedule, cells, *mode).ok_or_else(|| too_fine(cells.per_unit))?;
         let memory = CellMemory::new(layout.size);
         states.push(ModeState {
             layout,
@@ -127,7 +129,7 @@ pub(super) fn replay_with(
         schedule,
         order,
         reporter,
-        cells: &cells,
+        cells,
         clocks,
         values,
         main: schedule.main_streams(),

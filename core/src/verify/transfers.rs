@@ -3,11 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::deadlock::order;
 use super::layout::{BufferMode, Cells, MemoryLayout};
 use super::order::Order;
 use super::report::Reporter;
-use super::{ports, verify_with};
+use super::{Callers, Signals, ports, verify_in_order};
 use crate::collective::Collective;
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId};
@@ -49,8 +48,7 @@ pub struct Stretch {
 /// # Errors
 /// The findings of the proof, where the schedule is wrong: then its data may be anything.
 pub fn transfers(schedule: &Schedule) -> Result<Vec<Transfer>, Vec<Finding>> {
-    verify_with(schedule, super::Signals::default())?;
-    let order = order(schedule, &Reporter::new(schedule))?;
+    let (_, order) = verify_in_order(schedule, Signals::default(), Callers::Each)?;
     let too_fine = |per_unit| vec![Reporter::too_fine(per_unit)];
     let cells = Cells::new(schedule).map_err(too_fine)?;
     let layout = MemoryLayout::new(schedule, &cells, BufferMode::OutOfPlace)

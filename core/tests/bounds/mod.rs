@@ -4,6 +4,7 @@ pub(crate) mod brute;
 mod golden;
 mod peer;
 mod speed;
+mod twins;
 
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;

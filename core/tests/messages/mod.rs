@@ -7,6 +7,7 @@ mod groups;
 mod library;
 mod random;
 mod refused;
+mod slots;
 
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;

@@ -2,7 +2,7 @@
 //! message of NHR has is told with its tables.
 
 use roundelay_core::layout::Algorithm as _;
-use roundelay_core::optimize::join;
+use roundelay_core::optimize::join::{join, messages};
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::demands::Demands;
 use roundelay_core::schedule::{OpKind, Schedule, text};
@@ -30,6 +30,7 @@ fn the_library_stays_what_it_was_with_no_more_moves() {
             assert_eq!(signals(&schedule), signals(&joined), "{what}");
             assert!(joined.ops.len() <= schedule.ops.len(), "{what}");
             assert_eq!(join(&joined), joined, "{what}: joined twice");
+            assert_eq!(messages(&schedule), joined.messages(), "{what}");
             fewer += usize::from(joined.ops.len() < schedule.ops.len());
             let units = |u: Rat| u.num() as f64 / u.den() as f64;
             let carried =

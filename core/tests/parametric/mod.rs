@@ -4,6 +4,7 @@ mod claims;
 mod doubling;
 mod doubling_wrong;
 mod lanes;
+mod linear;
 mod members;
 mod mutants;
 

@@ -2,8 +2,11 @@
 //! interleavings that knows nothing of clocks decides which is which.
 
 mod averages;
+mod clocks;
 mod elision;
 mod golden;
+mod in_place;
+mod kept;
 mod legality;
 mod limits;
 mod mutants;

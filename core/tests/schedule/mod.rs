@@ -2,6 +2,8 @@
 
 mod groups;
 mod lanes;
+mod lengths;
+mod origins;
 mod text;
 
 use roundelay_core::check::Frontend;

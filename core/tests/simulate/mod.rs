@@ -3,6 +3,7 @@
 mod forms;
 mod golden;
 mod runs;
+mod sharing;
 mod symmetric;
 mod wrong;
 

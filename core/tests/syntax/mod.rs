@@ -1,9 +1,11 @@
 //! Reading sources, from outside: both frontends, the errors that they report, the printer, hostile input.
 
 mod errors;
+mod expr_text;
 mod frontends;
 mod hostile;
 mod printer;
+mod used;
 
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::syntax::Source;

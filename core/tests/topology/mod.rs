@@ -1,6 +1,8 @@
 //! Topologies: the layout of the constructors, their text form, and the faults of bad ones.
 
 mod files;
+mod links;
+mod ns3;
 mod shapes;
 mod text;
 

@@ -293,3 +293,26 @@ fn class_text(export: &Export<'_>, parts: &[SizeClassPart]) -> String {
         .replace("@SHOWS@", &shows)
         .replace("@ENQUEUE@", &enqueue)
 }
+
+/// Pairs of ranks: one that accesses scratch, and its owner.
+#[doc(hidden)]
+pub type Accesses = BTreeSet<(RankId, RankId)>;
+
+/// Returns the accesses to scratch that may overlap the previous run of the owner, and those that may overlap the next one,
+/// for tests.
+///
+/// # Errors
+/// Those of [`roundelay_core::verify::in_order`].
+#[doc(hidden)]
+pub fn open(schedule: &Schedule) -> Result<[Accesses; 2], Vec<Finding>> {
+    handshakes::open(schedule).map(|open| [open.early, open.late])
+}
+
+/// Returns the schedule without an access to scratch outside of a run, for tests.
+///
+/// # Errors
+/// Those of [`open`].
+#[doc(hidden)]
+pub fn closed(schedule: &Schedule) -> Result<Schedule, Vec<Finding>> {
+    handshakes::closed(schedule).map(|closed| closed.schedule)
+}

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use crate::loops::Loops;
-use crate::loops::cpp::{NumberText, array, mentions};
+use crate::loops::cpp::{NumberText, array};
 use crate::loops::ir::{At, LoopNode, LoopPlace, LoopTable, Number, Piece, binary};
 use crate::loops::machine::RunFacts;
 use crate::loops::reserved::identifier;
+use crate::loops::reserved::mentions;
 use crate::loops::scopes::NameScopes;
 use roundelay_core::schedule::{Buffer, SignalKind};
 use roundelay_core::syntax::ast::BinOp;

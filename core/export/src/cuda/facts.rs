@@ -1,8 +1,7 @@
 //! The facts of a launch. The author's loops are in the text; the facts are the data for them: lanes, streams, scratch, and
 //! the tables of the loops.
 
-use std::collections::BTreeSet;
-
+use super::lanes::{lanes_in_order, lanes_within};
 use super::words::{
     CHILD_SIGNALS, GROUP_WORDS, Header, INPUT, Kind, OP_WORDS, OPERAND_WORDS, OUTPUT, PAIR_SIGNALS,
     SCRATCH, SCRATCH_WORDS, WordTable,
@@ -245,51 +244,5 @@ impl Kernel {
         words.head(Header::OpsAt, ops);
         words.head(Header::OperandsAt, operands);
         firsts
-    }
-}
-
-/// Returns lanes by their numbers in a kernel: those inside one lane have numbers in a row, in the order of their values.
-fn lanes_in_order(known: &BTreeSet<Vec<i64>>) -> Vec<Vec<i64>> {
-    let mut lanes = vec![Vec::new()];
-    let mut next = 0;
-    while let Some(around) = lanes.get(next).cloned() {
-        let values = || {
-            let inside = known.iter().filter_map(|lane: &Vec<i64>| lane.split_last());
-            inside.filter(|(_, outer)| **outer == *around).map(|(value, _)| *value)
-        };
-        if let (Some(least), Some(most)) = (values().min(), values().max()) {
-            lanes.extend((least..=most).map(|value| [&around[..], &[value]].concat()));
-        }
-        next += 1;
-    }
-    lanes
-}
-
-/// Returns for each lane the number of a lane inside it, less its value.
-fn lanes_within(lanes: &[Vec<i64>]) -> Vec<i64> {
-    let first = |around: &Vec<i64>| {
-        let inside =
-            |lane: &&Vec<i64>| lane.split_last().is_some_and(|(_, outer)| *outer == around[..]);
-        let (number, lane) = (0..).zip(lanes).find(|(_, lane)| inside(lane))?;
-        Some(number - lane.last()?)
-    };
-    lanes.iter().map(|lane| first(lane).unwrap_or(0)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A lane is found by the lane around it and its value, whatever values there are.
-    #[test]
-    fn lanes_are_found_by_their_values() {
-        let known: BTreeSet<Vec<i64>> =
-            [&[-2][..], &[1], &[-2, 7], &[1, 0], &[1, 2]].map(<[i64]>::to_vec).into();
-        let lanes = lanes_in_order(&known);
-        let within = lanes_within(&lanes);
-        for lane in &known {
-            let number = lane.iter().fold(0, |outer, value| within[outer as usize] + value);
-            assert_eq!(lanes[number as usize], *lane, "{lanes:?}, {within:?}");
-        }
     }
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::words::{HEADER_WORDS, SCRATCH_WORDS};
-use crate::loops::cpp::{NumberText, mentions};
+use crate::loops::cpp::NumberText;
 use crate::loops::ir::{At, LoopNode, LoopPlace, NodeId, Number, Piece, binary, times};
 use crate::loops::machine::RunFacts;
+use crate::loops::reserved::mentions;
 use crate::loops::scopes::NameScopes;
 use crate::loops::{LoopFunction, Loops};
 use roundelay_core::schedule::{Buffer, SignalKind};

@@ -5,6 +5,10 @@
 
 use roundelay_core::schedule::SignalKind;
 
+/// An enumeration whose numbers the device knows too: see `SHARED`.
+#[allow(dead_code)]
+type Enumeration = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
 /// Defines an enumeration whose numbers the device knows too.
 macro_rules! shared {
     ($(#[doc = $about:literal])+ $visibility:vis enum $name:ident { $($(#[doc = $doc:literal])+ $word:ident,)+ }) => {
@@ -17,12 +21,13 @@ macro_rules! shared {
             #[allow(dead_code)]
             const COUNT: usize = [$(Self::$word),+].len();
 
-            #[cfg(test)]
-            const SHARED: fresh::Enumeration = fresh::Enumeration {
-                name: stringify!($name),
-                about: concat!($($about),+),
-                words: &[$((stringify!($word), concat!($($doc),+))),+],
-            };
+            /// Its name, its meaning, and each word with its meaning.
+            #[allow(dead_code)]
+            pub(super) const SHARED: Enumeration = (
+                stringify!($name),
+                concat!($($about),+),
+                &[$((stringify!($word), concat!($($doc),+))),+],
+            );
         }
     };
 }
@@ -32,13 +37,14 @@ macro_rules! numbers {
     ($($(#[doc = $doc:literal])+ $name:ident: $type:ident = $value:expr;)+) => {
         $($(#[doc = $doc])+ pub(super) const $name: $type = $value;)+
 
-        #[cfg(test)]
-        const NUMBERS: &[fresh::Number] = &[$(fresh::Number {
-            name: stringify!($name),
-            about: concat!($($doc),+),
-            wide: matches!(stringify!($type).as_bytes(), b"u64"),
-            value: $name as u64,
-        }),+];
+        /// Each number: its name, its meaning, whether it has 64 bits, its value.
+        #[allow(dead_code)]
+        pub(super) const NUMBERS: &[(&str, &str, bool, u64)] = &[$((
+            stringify!($name),
+            concat!($($doc),+),
+            matches!(stringify!($type).as_bytes(), b"u64"),
+            $name as u64,
+        )),+];
     };
 }
 
@@ -126,83 +132,5 @@ impl WordTable {
         let at = self.words.len() as i64;
         self.words.extend(words);
         at
-    }
-}
-
-#[cfg(test)]
-mod fresh {
-    //! The header of these words for the device.
-
-    use std::fmt::Write as _;
-
-    use expect_test::expect_file;
-
-    use super::{Header, Kind, NUMBERS};
-    use roundelay_core::schedule::SignalKind;
-
-    pub(super) struct Enumeration {
-        pub(super) name: &'static str,
-        pub(super) about: &'static str,
-        pub(super) words: &'static [(&'static str, &'static str)],
-    }
-
-    pub(super) struct Number {
-        pub(super) name: &'static str,
-        pub(super) about: &'static str,
-        /// Whether the number has 64 bits.
-        pub(super) wide: bool,
-        pub(super) value: u64,
-    }
-
-    /// Returns the kinds of signals of programs; kernels have no others.
-    fn on_devices() -> impl Iterator<Item = SignalKind> {
-        SignalKind::ALL.into_iter().take(SignalKind::OF_PAIRS + SignalKind::OF_CHILDREN)
-    }
-
-    fn header() -> String {
-        let mut text = "// Written by a test of core/export/src/cuda/words.rs, which is the place to change it: what host and device agree on by\n\
-             // number. `UPDATE_EXPECT=1 cargo test -p roundelay-export --lib words` writes it anew.\n\
-             #pragma once\n#include \"base.cuh\"\n\nnamespace roundelay {\n"
-            .to_owned();
-        for Enumeration { name, about, words } in [Header::SHARED, Kind::SHARED] {
-            let _ = writeln!(text, "\n//{about}\nenum class {name} : i64 {{");
-            for (word, about) in words {
-                let _ = writeln!(text, "    {word}, //{about}");
-            }
-            text.push_str("};\n");
-        }
-        let kinds: Vec<_> = on_devices().map(|kind| format!("{kind:?}")).collect();
-        let _ = writeln!(
-            text,
-            "\n// The kinds of signal: those of pairs of ranks, then those of child streams.\nenum class Signal : i32 {{ {} }};",
-            kinds.join(", ")
-        );
-        let _ = writeln!(
-            text,
-            "#ifdef ROUNDELAY_SHIM\nconstexpr const char* SIGNAL_NAMES[] = {{\"{}\"}};\n#endif\n",
-            kinds.join("\", \"")
-        );
-        for Number { name, about, wide, value } in NUMBERS {
-            let _ = match wide {
-                true => writeln!(text, "constexpr u64 {name} = {value:#x}; //{about}"),
-                false => writeln!(text, "constexpr i32 {name} = {value}; //{about}"),
-            };
-        }
-        text.push_str("\n} // namespace roundelay\n");
-        text
-    }
-
-    #[test]
-    fn the_devices_words_are_fresh() {
-        expect_file!["../../../../kernels/device/words.cuh"].assert_eq(&header());
-    }
-
-    /// The place of a counter is the number of its kind.
-    #[test]
-    fn signals_of_pairs_come_first() {
-        for (number, kind) in on_devices().enumerate() {
-            assert_eq!(kind as usize, number);
-            assert_eq!(kind.of_pairs(), number < SignalKind::OF_PAIRS, "{kind:?}");
-        }
     }
 }

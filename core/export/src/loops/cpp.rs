@@ -109,22 +109,3 @@ pub(crate) fn array(
     let entries: Vec<_> = table.entries.iter().map(|numbers| entry(numbers)).collect();
     format!("{name}{dims} = {}", nested(&entries, &table.dims(nranks)))
 }
-
-/// Whether a text contains a word outside of its comments.
-pub(crate) fn mentions(text: &str, word: &str) -> bool {
-    let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '>';
-    text.lines()
-        .filter(|line| !line.trim_start().starts_with("//"))
-        .any(|line| line.split(|c| !part(c)).any(|found| found == word))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::mentions;
-
-    #[test]
-    fn a_word_is_no_part_of_another() {
-        assert!(mentions("a = rank + 1;", "rank") && !mentions("a = r->rank;", "rank"));
-        assert!(!mentions("// rank", "rank"));
-    }
-}

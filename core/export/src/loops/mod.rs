@@ -121,7 +121,8 @@ impl Loops {
 
     /// Returns the form of a schedule, which was not run yet, with the lanes of its signals and the numbers of its passes or
     /// without.
-    pub(crate) fn flat(schedule: &Schedule, pieces: u64, lanes: bool) -> Self {
+    #[doc(hidden)]
+    pub fn flat(schedule: &Schedule, pieces: u64, lanes: bool) -> Self {
         let mut flat = Self::empty(schedule, pieces);
         flat.add_flat(schedule, lanes);
         flat
@@ -176,6 +177,13 @@ impl Loops {
         Ok(Self::checked(None, || Self::flat(schedule, pieces, false), schedule)?.0)
     }
 
+    /// Runs the form at every rank, and compares it with a schedule, for tests: the most passes of a link, or `None` where
+    /// the form differs.
+    #[doc(hidden)]
+    pub fn passes(&self, schedule: &Schedule) -> Option<u64> {
+        machine::check(self, schedule).ok().map(|facts| facts.passes)
+    }
+
     /// Whether the loops are those of the program, and were not found in its schedule.
     pub const fn of_program(&self) -> bool {
         self.of_program
@@ -197,4 +205,24 @@ impl Loops {
         };
         lifted.and_then(run).or_else(|| run(flat())).ok_or_else(differs)
     }
+}
+
+/// Returns the expression in C of a number that is given by iteration and rank, of loops with these `times`, for tests.
+/// `None` where no simple expression is found.
+#[doc(hidden)]
+pub fn expression(nranks: u32, times: &[usize], of: impl Fn(i64, i64) -> i64) -> Option<String> {
+    let ranks: Vec<u32> = (0..nranks).collect();
+    let mut place = columns::ColumnPlace::new(&ranks, nranks);
+    times.iter().enumerate().for_each(|(var, times)| place.enter(*times, var));
+    let row = |at| ranks.iter().map(|rank| of(at, i64::from(*rank))).collect();
+    let values = (0..times.iter().product::<usize>() as i64).map(row).collect();
+    let text = cpp::NumberText {
+        me: "rank",
+        ty: None,
+        nranks: (nranks, "RANKS"),
+        var: &repeats::variable,
+        entry: &|table, _| format!("t{table}"),
+        least: &machine::LeastSides::new(),
+    };
+    place.recognised(&values, true).map(|number| text.text(&number).code)
 }

@@ -7,7 +7,8 @@ use super::ir::{DivisionId, LoopNode, NodeId, Number, Piece};
 
 impl Loops {
     /// Makes the form final: without unused variables, tables and empty blocks, and with ids in the order of its text.
-    pub(crate) fn finish(mut self) -> Self {
+    #[doc(hidden)]
+    pub fn finish(mut self) -> Self {
         for function in &mut self.functions {
             prune(&mut function.body);
         }

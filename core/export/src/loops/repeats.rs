@@ -113,33 +113,3 @@ fn repeated<K: PartialEq, V>(nodes: &[RepeatNode<K, V>]) -> Option<(usize, usize
         (times > 1 && len * (times - 1) > 1).then_some((len, times))
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn nodes(text: &str) -> Vec<RepeatNode<char, usize>> {
-        let node = |(at, key)| RepeatNode::Once { key, columns: vec![vec![vec![at]]] };
-        text.chars().enumerate().map(node).collect()
-    }
-
-    fn show(nodes: &[RepeatNode<char, usize>]) -> String {
-        let one = |node: &RepeatNode<char, usize>| match node {
-            RepeatNode::Once { key, columns } => {
-                let values: Vec<_> = columns[0].iter().map(|by| by[0].to_string()).collect();
-                format!("{key}{}", values.join("."))
-            }
-            RepeatNode::Loop { times, body } => format!("{times}({})", show(body)),
-        };
-        nodes.iter().map(one).collect::<Vec<_>>().join(" ")
-    }
-
-    #[test]
-    fn what_repeats_is_a_loop_in_its_order() {
-        let found = |text: &str| show(&found(nodes(text)));
-        assert_eq!(found("xababaxy"), "x0 2(a1.3 b2.4) a5 x6 y7");
-        assert_eq!(found("aaabaaab"), "2(3(a0.1.2.4.5.6) b3.7)");
-        assert_eq!(found("aab"), "a0 a1 b2");
-        assert_eq!(found(""), "");
-    }
-}

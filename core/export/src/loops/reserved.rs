@@ -1,7 +1,7 @@
-//! The author's names in text of C++, changed where C++ or the device library reserves them.
+//! Names in text of C++: the author's, changed where C++ or the device library reserves them, and those that a text has.
 
 /// Words that C++ or the device library reserves, in order.
-const TAKEN: &[&str] = &[
+pub(super) const TAKEN: &[&str] = &[
     "INPUT",
     "Lane",
     "OUTPUT",
@@ -108,16 +108,10 @@ pub(crate) fn identifier(name: &str) -> String {
     name.to_owned()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{TAKEN, identifier};
-
-    #[test]
-    fn taken_names_are_found_and_stay_apart() {
-        assert!(TAKEN.is_sorted());
-        assert_eq!(identifier("double"), "double_");
-        assert_eq!(identifier("double_"), "double__");
-        assert_eq!(identifier("table_3"), "table_3_");
-        assert_eq!(identifier("block"), "block");
-    }
+/// Whether a text contains a word outside of its comments.
+pub(crate) fn mentions(text: &str, word: &str) -> bool {
+    let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '>';
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .any(|line| line.split(|c| !part(c)).any(|found| found == word))
 }

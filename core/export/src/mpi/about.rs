@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Export;
-use super::text::harmless;
+use super::names::harmless;
 use crate::picture::wrapped;
 use roundelay_core::collective::{Alias, Collective};
 use roundelay_core::ids::RankId;

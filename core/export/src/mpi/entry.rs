@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::Parts;
 use super::check::MpiFacts;
-use super::text::calls;
-use crate::loops::cpp::mentions;
+use super::names::calls;
+use crate::loops::reserved::mentions;
 use roundelay_core::collective::{Alias, Collective};
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;

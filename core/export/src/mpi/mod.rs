@@ -9,12 +9,14 @@
 mod about;
 mod check;
 mod entry;
+mod names;
 mod statements;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::loops::{Loops, differs, too_fine, whole_pieces};
+use names::{FIELDS, calls, free, function};
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::messages::FormPart;
 use roundelay_core::rational::Rat;
@@ -22,7 +24,6 @@ use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proof;
 use statements::{RankPlaces, statements};
-use text::calls;
 
 /// The functions that the text may call, each after a line with its name. The called functions come in this order.
 const HELPERS: &str = include_str!("helpers.h");
@@ -173,63 +174,17 @@ fn helpers(text: &str) -> String {
     format!("{first}\n{used}")
 }
 
-/// The fields of a call, beside the fields for scratch.
-const FIELDS: &str =
-    "rank count type op comm extent true_lower true_extent dense in out memory sends receives";
-
-/// The keywords of C99, and names that the text and its headers define: a function must not have one of these names.
-const TAKEN: &str = "auto break case char const continue default do double else enum extern \
-                     float for goto if inline int long register restrict return short signed \
-                     sizeof static struct switch typedef union unsigned void volatile while \
-                     main spare run scratch span element part slot within start_send \
-                     start_receive finish finish_all copy reduce fold free_own own_communicator \
-                     begin end allocate exchange abs div exit free abort atoi malloc calloc \
-                     realloc rand srand system index labs qsort bsearch getenv memcpy memmove \
-                     strlen";
-
-/// Returns a name in C that is not taken.
-fn free(name: &str, taken: impl Fn(&str) -> bool) -> String {
-    let mut name: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
-        name.insert(0, '_');
-    }
-    while taken(&name) || TAKEN.split(' ').any(|known| known == name) {
-        name.push('_');
-    }
-    name
+/// Returns the loop form of the statements of a form, for tests.
+///
+/// # Errors
+/// E0704 where buffers are cut too finely.
+#[doc(hidden)]
+pub fn form(of: &FormPart<'_>) -> Result<Loops, Vec<Finding>> {
+    Ok(loops(of, pieces(of.schedule)?))
 }
 
-/// Returns the function's name: the algorithm's in lower case, with an underscore before each word.
-fn function(algorithm: &str) -> String {
-    let mut name = String::new();
-    for c in algorithm.chars() {
-        let word = c.is_ascii_uppercase() && !name.is_empty() && !name.ends_with('_');
-        if word && !name.ends_with(|last: char| last.is_ascii_uppercase()) {
-            name.push('_');
-        }
-        name.push(c.to_ascii_lowercase());
-    }
-    free(&name, |name| name.starts_with("mpi_"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn functions_have_names_of_c() {
-        assert_eq!(function("RingAllReduce"), "ring_all_reduce");
-        assert_eq!(function("Mesh2D"), "mesh2_d");
-        assert_eq!(function("Double"), "double_");
-        assert_eq!(function("Copy"), "copy_");
-        assert_eq!(function("my_ring"), "my_ring");
-    }
-
-    #[test]
-    fn scratch_has_names_of_c() {
-        assert_eq!(free("int", |_| false), "int_");
-        assert_eq!(free("a b", |_| false), "a_b");
-        assert_eq!(free("rank", |name| FIELDS.split(' ').any(|known| known == name)), "rank_");
-    }
+/// Whether a loop form does what was proved of a form, for tests.
+#[doc(hidden)]
+pub fn is_form(loops: &Loops, of: &FormPart<'_>) -> bool {
+    check::check(loops, of).is_ok()
 }

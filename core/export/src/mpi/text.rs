@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::Parts;
+use super::names::harmless;
 use crate::loops::Loops;
-use crate::loops::cpp::{NumberText, array, mentions, said};
+use crate::loops::cpp::{NumberText, array, said};
 use crate::loops::ir::{LoopNode, LoopPlace, MessageStep, Number, Piece};
 use crate::loops::machine::{Machine, RunFacts};
+use crate::loops::reserved::mentions;
 use crate::picture::wrapped;
 use roundelay_core::messages::FormPart;
 use roundelay_core::schedule::Buffer;
@@ -288,55 +290,9 @@ fn call(head: &str, args: &[String], text: &mut String) {
     let _ = writeln!(text, "{line}");
 }
 
-/// Whether a text calls a function.
-pub(super) fn calls(text: &str, function: &str) -> bool {
-    let call = format!("{function}(");
-    text.match_indices(&call)
-        .any(|(at, _)| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
-}
-
-/// Returns a text that neither ends nor begins a comment.
-pub(super) fn harmless(text: &str) -> String {
-    text.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
-}
-
 /// Returns a line as several of at most [`WIDTH`] characters; further lines begin with `more`.
 fn broken(line: &str, more: &str) -> String {
     let indent = &line[..line.len() - line.trim_start().len()];
     let words = wrapped(line, WIDTH - indent.len() - more.len());
     format!("{indent}{}\n", words.join(&format!("\n{indent}{more}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::loops::text::parse;
-
-    #[test]
-    fn a_call_is_of_the_whole_name() {
-        assert!(calls("x = slot(r)", "slot") && !calls("in_slot(r)", "slot"));
-    }
-
-    #[test]
-    fn comments_do_not_end_in_their_text() {
-        assert_eq!(harmless("a */ b /* c ??/"), "a * / b / * c ? ?/");
-    }
-    /// A peer that changes with the iteration has no name outside its loop.
-    #[test]
-    fn only_what_is_one_peer_throughout_has_a_name() {
-        let named = |peer: &str| {
-            let send = format!("send 0 {peer} tag 0 input[0, 1]\n");
-            let head = "loops Two AllGather nranks 4 root 0 pieces 1 of schedule\nbody {";
-            let text = format!("{head}\nfor %i in 0 .. 2 {{\n{send}{send}}}\n}}\n");
-            let loops = &parse(&text).expect("it is a form");
-            let parts = &Parts { name: String::new(), pieces: 1, scratch: Vec::new() };
-            let facts = &RunFacts::default();
-            let (roles, peers) = (BTreeMap::new(), [None, None]);
-            let printer = MpiPrinter { loops, facts, parts, source: None, roles, peers };
-            printer.peer(&loops.body, true)
-        };
-        assert_eq!(named("((me + 1) % nranks)").as_deref(), Some("(rank + 1) % RANKS"));
-        assert_eq!(named("((me + %i) % nranks)"), None);
-        assert_eq!(named("1"), None);
-    }
 }

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use super::bands::{NAME, Work, named};
-use super::matrix::{Flow, LEVELS, Matrix, Moment, level};
+use super::matrix::{Flow, Matrix, Moment};
 use super::scale::{LEFT, Scale, time_text};
+use super::shares::{LEVELS, level};
 use super::{Diagram, MARGIN};
 use crate::picture::{plural, px};
 

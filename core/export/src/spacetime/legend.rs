@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 
 use super::bands::Work;
 use super::cells;
-use super::matrix::{LEVELS, Matrix, Moment};
+use super::matrix::{Matrix, Moment};
 use super::scale::{short, time_text};
+use super::shares::LEVELS;
 use super::{AXIS, Diagram, MARGIN, STYLE, bar_class, gaps};
 use crate::picture::{LETTER, escaped, plural, px, wrapped};
 use roundelay_core::simulate::TimelineState;

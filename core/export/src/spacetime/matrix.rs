@@ -7,6 +7,7 @@ use super::bands::Work;
 use super::drawing::Shown;
 use super::rounds::Rounds;
 use super::scale::Scale;
+use super::shares::{level, shares};
 use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Timeline, TimelineState};
 
@@ -18,8 +19,6 @@ const PITCH: (f64, f64) = (4.0, 36.0);
 const ROWS: u32 = 128;
 /// The width of a moment in pixels; shorter events are averaged.
 const MOMENT: f64 = 2.0;
-/// The number of colors for a rate above 0.
-pub(super) const LEVELS: u8 = 5;
 /// The share of the largest rate below which a rate is drawn as none.
 const NOTHING: f64 = 0.01;
 /// The most cells of all rounds together that are kept separately.
@@ -256,48 +255,4 @@ fn shape(ranks: u32) -> (u32, u32, f64) {
     let each = ranks.div_ceil(ROWS).max(1);
     let rows = ranks.div_ceil(each);
     (each, rows, (TALL / f64::from(rows)).clamp(PITCH.0, PITCH.1))
-}
-
-/// Returns the level from 1 to [`LEVELS`] of a share of the largest.
-pub(super) fn level(share: f64) -> u8 {
-    ((share * f64::from(LEVELS)).ceil() as u8).clamp(1, LEVELS)
-}
-
-/// Returns the columns that a stretch of time touches, each with its share of the stretch. A stretch without duration
-/// has one column.
-fn shares(
-    (from, to): (f64, f64),
-    columns: usize,
-    start: f64,
-    end: f64,
-) -> impl Iterator<Item = (usize, f64)> {
-    let each = (to - from).max(f64::MIN_POSITIVE) / columns as f64;
-    let column = |seconds: f64| (((seconds - from) / each).max(0.0) as usize).min(columns - 1);
-    let (first, last) = (column(start), column(end));
-    (first..=last).map(move |at| {
-        let (left, right) = (from + each * at as f64, from + each * (at + 1) as f64);
-        let share = (end.min(right) - start.max(left)) / (end - start);
-        (at, if end > start { share.clamp(0.0, 1.0) } else { 1.0 })
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{LEVELS, level, shares};
-
-    #[test]
-    fn a_stretch_is_shared_out_by_time() {
-        let of = |start, end| shares((0.0, 10.0), 5, start, end).collect::<Vec<_>>();
-        assert_eq!(of(1.0, 5.0), [(0, 0.25), (1, 0.5), (2, 0.25)]);
-        assert_eq!(of(3.0, 3.0), [(1, 1.0)]);
-        assert_eq!(of(9.0, 10.0), [(4, 1.0)]);
-        // Time outside of the window is in no column.
-        assert_eq!(of(-4.0, 4.0), [(0, 0.25), (1, 0.25), (2, 0.0)]);
-    }
-
-    #[test]
-    fn levels_are_fifths_of_the_most() {
-        let of = [0.02, 0.2, 0.21, 0.5, 0.81, 1.0].map(level);
-        assert_eq!(of, [1, 1, 2, 3, 5, LEVELS]);
-    }
 }

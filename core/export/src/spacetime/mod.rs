@@ -12,6 +12,7 @@ mod matrix;
 mod page;
 mod rounds;
 mod scale;
+mod shares;
 mod statements;
 
 use std::fmt::Write as _;

@@ -75,36 +75,3 @@ pub(super) fn short(value: f64) -> String {
     let before = value.abs().max(1e-3).log10().floor() as i32 + 1;
     decimals(value, (DIGITS - before).clamp(0, 6) as usize)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{Scale, stretch_text, time_text};
-
-    #[test]
-    fn times_have_four_digits_and_their_unit() {
-        for (seconds, text) in [
-            (0.0, "0 ns"),
-            (4.2e-10, "0.42 ns"),
-            (2e-6, "2 us"),
-            (12.3456e-6, "12.35 us"),
-            (4.725_629e-3, "4.726 ms"),
-            (99.999_99e-3, "100 ms"),
-            (12_345.6, "12346 s"),
-        ] {
-            assert_eq!(time_text(seconds), text);
-        }
-        assert_eq!(stretch_text(0.5e-6, 1e-3), "0.0005 to 1 ms");
-    }
-
-    #[test]
-    fn ticks_are_round_and_apart() {
-        let labels = |seconds, wide| -> Vec<String> {
-            Scale::new((0.0, seconds), wide).ticks().into_iter().map(|t| t.1).collect()
-        };
-        assert_eq!(labels(101.4e-6, 440.0), ["0", "20 us", "40 us", "60 us", "80 us", "100 us"]);
-        assert_eq!(labels(3e-3, 300.0), ["0", "1 ms", "2 ms", "3 ms"]);
-        assert_eq!(labels(0.0, 100.0), ["0", "1 s"]);
-        let part = Scale::new((45e-6, 101e-6), 300.0).ticks();
-        assert_eq!(part.iter().map(|t| &*t.1).collect::<Vec<_>>(), ["60 us", "80 us", "100 us"]);
-    }
-}

@@ -6,7 +6,7 @@ use roundelay_core::source::Location;
 use roundelay_core::syntax::Source;
 
 /// The most letters of a statement that are shown.
-const SHOWN: usize = 96;
+pub(super) const SHOWN: usize = 96;
 
 /// The statements of a schedule.
 pub(super) struct Statements {
@@ -58,7 +58,7 @@ impl Statement {
     }
 }
 
-fn place(file: &str, line: u32) -> String {
+pub(super) fn place(file: &str, line: u32) -> String {
     match (file, line) {
         (_, 0) => String::new(),
         ("", line) => format!("line {line}"),
@@ -67,7 +67,7 @@ fn place(file: &str, line: u32) -> String {
 }
 
 /// Returns a statement on one line, without comments, and shortened.
-fn written(lines: &[&str], at: &Location) -> String {
+pub(super) fn written(lines: &[&str], at: &Location) -> String {
     let mut words: Vec<String> = Vec::new();
     for number in at.line.max(1)..=at.end_line {
         let Some(line) = lines.get(number as usize - 1) else { break };
@@ -85,27 +85,5 @@ fn written(lines: &[&str], at: &Location) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{SHOWN, place, written};
-    use roundelay_core::source::Location;
-
-    #[test]
-    fn a_statement_is_one_line_without_comments() {
-        let lines = ["  é; reduce(a, // from", "         b); copy(x, y);"];
-        let at =
-            |line, column, end_line, end_column| Location { line, column, end_line, end_column };
-        assert_eq!(written(&lines, &at(1, 6, 2, 13)), "reduce(a, b);");
-        assert_eq!(written(&lines, &at(1, 3, 1, 5)), "é;");
-        assert_eq!(written(&lines, &at(3, 1, 3, 5)), "");
-        assert_eq!(written(&lines, &Location::default()), "");
-        let long = "x".repeat(2 * SHOWN);
-        assert_eq!(written(&[&long], &at(1, 1, 1, 200)).chars().count(), SHOWN + 1);
-        assert_eq!(place("a.coll", 3), "a.coll:3");
-        assert_eq!(place("", 3), "line 3");
-        assert_eq!(place("a.coll", 0), "");
     }
 }

@@ -6,4 +6,5 @@ mod runs;
 mod spacetime;
 mod topologies;
 mod trees;
+mod units;
 mod views;

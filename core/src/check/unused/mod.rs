@@ -2,8 +2,6 @@
 //! that no rank takes or in the declaration of another unused thing. Each word of a `rust { }` escape is an occurrence.
 
 mod messages;
-#[cfg(test)]
-mod tests;
 mod units;
 
 use super::hir::{self, Demand, Expr, ExprKind, Primitive, Stmt, StmtKind, Ty, VarId};

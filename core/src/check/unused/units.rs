@@ -87,33 +87,3 @@ impl Units {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::check::Frontend;
-    use crate::syntax::Source;
-
-    #[test]
-    fn units_are_written_as_their_author_would() {
-        for (declared, text) in [
-            ("scratch s: like output;", "1 unit of memory"),
-            ("scratch s: 3 like input;", "3 * nranks units of memory"),
-            ("scratch s: like input.split(nranks)[rank];", "1 unit of memory"),
-            ("scratch s: 2 like output.split(4);", "1 / 2 units of memory"),
-            ("view v = output.split(nranks); scratch s: 2 like v;", "2 / nranks units of memory"),
-            (
-                "view v = output.split(nranks); scratch s: like v[0].split(3)[0];",
-                "1 / (3 * nranks) units",
-            ),
-            ("scratch s: nranks like input;", "nranks * nranks units of memory"),
-            ("scratch s: log2(nranks) like input;", "it takes memory on every rank"),
-            ("scratch s: like output.split([1, 2])[0];", "it takes memory on every rank"),
-        ] {
-            let text_of = format!("algorithm A() -> ReduceScatter {{ {declared} }}");
-            let source = Source::from_text("a.coll", &text_of);
-            let program = crate::compile(&source, Frontend::File).unwrap();
-            let notes = &program.warnings.last().unwrap().notes;
-            assert!(notes.iter().any(|note| note.contains(text)), "{declared}: {notes:?}");
-        }
-    }
-}

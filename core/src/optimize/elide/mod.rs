@@ -119,15 +119,23 @@ pub enum Why {
 /// Drops every signal that others make needless. The schedule must be proved for `callers` or for [`Callers::Each`];
 /// for one that is not, the error is the fault in its order.
 pub fn elide(schedule: &Schedule, callers: Callers) -> Result<Elided, Vec<Finding>> {
+    elide_in(schedule, &in_order(schedule)?, callers)
+}
+
+/// [`elide`] for a schedule whose order of events is known.
+pub(super) fn elide_in(
+    schedule: &Schedule,
+    order: &Order,
+    callers: Callers,
+) -> Result<Elided, Vec<Finding>> {
     let counts_steps = |r: &Resource| matches!(r, Resource::Ports | Resource::Fifo);
     let budgets = schedule.demands.budgets.iter().map(|budget| budget.resource);
-    let order = in_order(schedule)?;
     if let Some(resource) = budgets.into_iter().find(counts_steps) {
-        return Ok(unchanged(schedule, &order, Unchanged::Budget(resource)));
+        return Ok(unchanged(schedule, order, Unchanged::Budget(resource)));
     }
-    match stage("elide", || few(schedule, &order, callers)) {
-        Ok((needs, choice, least)) => Ok(rebuild(schedule, &order, &needs, &choice, least)),
-        Err(Stop::TooMuch) => Ok(unchanged(schedule, &order, Unchanged::TooMuch)),
+    match stage("elide", || few(schedule, order, callers)) {
+        Ok((needs, choice, least)) => Ok(rebuild(schedule, order, &needs, &choice, least)),
+        Err(Stop::TooMuch) => Ok(unchanged(schedule, order, Unchanged::TooMuch)),
         Err(Stop::Unordered) => {
             let wrong = verify_called(schedule, Signals::default(), callers);
             Err(wrong.expect_err("what is proved is ordered"))

@@ -63,7 +63,7 @@ pub(super) struct Needs {
 pub(super) fn needs(schedule: &Schedule, order: &Order, callers: Callers) -> Result<Needs, u32> {
     let cells = Cells::new(schedule)?;
     let in_place =
-        schedule.collective.has_in_place() && !schedule.out_of_place && !follows(schedule)?;
+        schedule.collective.has_in_place() && !schedule.out_of_place && !follows(schedule, &cells)?;
     let mut modes = vec![BufferMode::OutOfPlace];
     modes.extend(in_place.then_some(BufferMode::InPlace));
     let mut states = Vec::new();

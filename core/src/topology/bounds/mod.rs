@@ -13,7 +13,8 @@ mod fraction;
 mod orbits;
 mod partitions;
 mod rounds;
-mod twins;
+#[doc(hidden)]
+pub mod twins;
 
 use std::fmt;
 

@@ -18,11 +18,7 @@ type Outline = (usize, Vec<(u64, u64)>);
 
 /// Returns the classes of twins among `ranks`, each in order; in order of their first rank. `fixed` stands for no
 /// other rank, though another may stand for it.
-pub(super) fn classes(
-    topology: &Topology,
-    ranks: &[RankId],
-    fixed: Option<RankId>,
-) -> Vec<Vec<RankId>> {
+pub fn classes(topology: &Topology, ranks: &[RankId], fixed: Option<RankId>) -> Vec<Vec<RankId>> {
     let mut into: Vec<Vec<End>> = vec![Vec::new(); topology.nodes().len()];
     for link in topology.links() {
         into[link.to.index()].push((link.from, link.capacity, link.latency));
@@ -76,87 +72,5 @@ fn same(ends_a: &[End], ends_b: &[End], a: RankId, b: RankId) -> bool {
                 _ => break false,
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::classes;
-    use crate::ids::RankId;
-    use crate::rational::Rat;
-    use crate::topology::draft::Draft;
-    use crate::topology::{Link, LinkKind, NodeId, Topology};
-
-    fn directed(links: &[(u32, u32, u64, u64)], nranks: u64) -> Topology {
-        let mut draft = Draft::new("test", nranks, true).unwrap();
-        for (from, to, capacity, latency) in links {
-            let (from, to, latency) = (NodeId(*from), NodeId(*to), *latency);
-            let capacity = Rat::whole(*capacity);
-            draft.link(Link { from, to, kind: LinkKind::NvLink, capacity, latency }).unwrap();
-        }
-        draft.build().unwrap()
-    }
-
-    fn swapped(topology: &Topology, a: u32, b: u32) -> Vec<(u32, u32, Rat, u64)> {
-        let map = |node: NodeId| match node.0 {
-            n if n == a => b,
-            n if n == b => a,
-            n => n,
-        };
-        let mut links: Vec<_> = topology
-            .links()
-            .iter()
-            .map(|l| (map(l.from), map(l.to), l.capacity, l.latency))
-            .collect();
-        links.sort_unstable();
-        links
-    }
-
-    /// Two ranks share a class exactly where exchanging them maps the graph to itself.
-    #[test]
-    fn twins_are_those_that_may_change_places() {
-        let mut state = 3_u64;
-        let mut below = |n: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % n
-        };
-        let mut pairs = 0;
-        for _ in 0..400 {
-            let n = 2 + below(4) as u32;
-            // Nearly all links are equal, so that one difference decides.
-            let mut links = Vec::new();
-            for from in 0..n {
-                for to in (0..n).filter(|to| *to != from) {
-                    links.push((from, to, 1 + u64::from(below(9) == 0), u64::from(below(12) == 0)));
-                }
-            }
-            let topology = directed(&links, n.into());
-            let ranks: Vec<_> = (0..n).map(RankId).collect();
-            let classes = classes(&topology, &ranks, None);
-            let class = |r: u32| classes.iter().position(|c| c.contains(&RankId(r)));
-            for a in 0..n {
-                for b in 0..a {
-                    let twins = swapped(&topology, a, b) == swapped(&topology, a, a);
-                    assert_eq!(class(a) == class(b), twins, "{a} and {b} of {topology:#?}");
-                    pairs += usize::from(twins);
-                }
-            }
-        }
-        assert!(pairs > 200, "only {pairs} twins among the dice");
-    }
-
-    #[test]
-    fn what_is_fixed_stands_for_nobody_else() {
-        let mesh: Topology = "full_mesh(4)".parse().unwrap();
-        let ranks: Vec<_> = (0..4).map(RankId).collect();
-        let names = |fixed| {
-            let classes = classes(&mesh, &ranks, fixed).into_iter();
-            classes.map(|c| c.into_iter().map(|r| r.0).collect::<Vec<_>>()).collect::<Vec<_>>()
-        };
-        assert_eq!(names(None), [vec![0, 1, 2, 3]]);
-        assert_eq!(names(Some(RankId(0))), [vec![0], vec![1, 2, 3]]);
-        assert_eq!(names(Some(RankId(2))), [vec![0, 1, 2, 3]]);
     }
 }

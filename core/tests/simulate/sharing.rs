@@ -3,18 +3,49 @@
 //! Rates are max-min fair exactly if no link exceeds its capacity and every flow has a full link on which no other
 //! flow is faster (Bertsekas and Gallager, Data Networks, 6.5.2). So no second algorithm is needed.
 
-use super::paths::RankPaths;
-use super::sharing::Sharing;
+use sharing::Sharing;
 
-/// Pseudorandom numbers, equal in every run.
-struct Random(u64);
+use crate::dice::Random;
+use paths::RankPaths;
 
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
+// The part has no face of its own: its source is a module of these tests, too.
+#[path = "../../src/simulate/sharing.rs"]
+mod sharing;
+
+/// Given paths over given links.
+mod paths {
+    pub(super) struct RankPath {
+        /// Bytes a second if no other message is on its links.
+        pub(super) alone: f64,
+    }
+
+    pub(super) struct RankPaths<'m> {
+        all: Vec<RankPath>,
+        ways: Vec<Vec<(u32, f64)>>,
+        pub(super) capacity: &'m [f64],
+    }
+
+    impl<'m> RankPaths<'m> {
+        pub(super) fn new(capacity: &'m [f64], ways: &[Vec<(u32, f64)>]) -> Self {
+            let alone = |way: &Vec<(u32, f64)>| {
+                let each = way.iter().map(|(link, share)| capacity[*link as usize] / share);
+                RankPath { alone: each.fold(f64::INFINITY, f64::min) }
+            };
+            let all = ways.iter().map(alone).collect();
+            Self { all, ways: ways.to_vec(), capacity }
+        }
+
+        pub(super) fn path(&self, path: u32) -> &RankPath {
+            &self.all[path as usize]
+        }
+
+        pub(super) fn links(&self, path: u32) -> &[(u32, f64)] {
+            &self.ways[path as usize]
+        }
+
+        pub(super) fn longest(&self) -> usize {
+            self.ways.iter().map(Vec::len).max().unwrap_or(0)
+        }
     }
 }
 
@@ -66,7 +97,7 @@ fn rates_are_max_min_fair_while_flows_come_and_go() {
     for seed in 1..=400 {
         let mut random = Random(seed);
         let (capacity, ways) = network(&mut random);
-        let paths = RankPaths::of(&capacity, &ways);
+        let paths = RankPaths::new(&capacity, &ways);
         let mut sharing = Sharing::new(&paths);
         let mut active: Vec<(u32, u32)> = Vec::new();
         let mut free: Vec<u32> = (0..24).collect();
@@ -95,7 +126,7 @@ fn rates_are_max_min_fair_while_flows_come_and_go() {
 /// Two flows share a link of 10 bytes a second, of which one ends first: 30 bytes at 5, then 20 more at 10.
 #[test]
 fn a_flow_that_ends_leaves_its_part_to_the_others() {
-    let paths = RankPaths::of(&[10.0], &[vec![(0, 1.0)]]);
+    let paths = RankPaths::new(&[10.0], &[vec![(0, 1.0)]]);
     let mut sharing = Sharing::new(&paths);
     sharing.start(0, 0, 30.0);
     sharing.start(1, 0, 50.0);
@@ -111,7 +142,7 @@ fn a_flow_that_ends_leaves_its_part_to_the_others() {
 #[test]
 fn flows_elsewhere_are_left_alone() {
     let paths =
-        RankPaths::of(&[10.0, 10.0, 100.0], &[vec![(0, 1.0), (2, 1.0)], vec![(1, 1.0), (2, 1.0)]]);
+        RankPaths::new(&[10.0, 10.0, 100.0], &[vec![(0, 1.0), (2, 1.0)], vec![(1, 1.0), (2, 1.0)]]);
     let mut sharing = Sharing::new(&paths);
     sharing.start(0, 0, 100.0);
     sharing.settle(0.0, |_, _| ());

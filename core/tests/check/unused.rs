@@ -1,9 +1,9 @@
 //! The occurrences of a name that are uses, and those that are not.
 
-use crate::check::Frontend;
-use crate::check::dependencies::Dependencies;
-use crate::diagnostics::Severity;
-use crate::syntax::Source;
+use roundelay_core::check::Frontend;
+use roundelay_core::check::dependencies::Dependencies;
+use roundelay_core::diagnostics::Severity;
+use roundelay_core::syntax::Source;
 
 const OTHER: &str = "pub algorithm Other(unused: int = 1) -> AllReduce { let nothing = 1; \
                      copy(local.input, local.output); }
@@ -16,12 +16,12 @@ fn warned(text: &str) -> Vec<String> {
     let load = |_: &str| Ok(Source::from_text("other.coll", OTHER));
     let library = [("library.coll", "pub algorithm Known(slices: int = 2) -> AllReduce {}")];
     let dependencies = Dependencies { prelude: &library, load: &load };
-    let program =
-        crate::compile_with(&source, Frontend::Macro, &dependencies).unwrap_or_else(|errors| {
+    let program = roundelay_core::compile_with(&source, Frontend::Macro, &dependencies)
+        .unwrap_or_else(|errors| {
             panic!("{text}: {}", errors[0].report(&source));
         });
     let tokens = source.tokens();
-    let line = |warning: &crate::diagnostics::Diagnostic| {
+    let line = |warning: &roundelay_core::diagnostics::Diagnostic| {
         let name = tokens[warning.primary.lo as usize].to_string();
         let denied = if warning.severity == Severity::Error { "!" } else { "" };
         format!("{} {name}{denied}", warning.code)
@@ -181,6 +181,30 @@ fn the_attribute_of_an_algorithm_says_what_becomes_of_its_warnings() {
 #[test]
 fn errors_come_alone() {
     let source = Source::from_text("a.coll", "algorithm A(p: int = 1) -> AllReduce { let a = b; }");
-    let errors = crate::compile(&source, Frontend::File).unwrap_err();
+    let errors = roundelay_core::compile(&source, Frontend::File).unwrap_err();
     assert_eq!(errors.iter().map(|e| e.code.as_str()).collect::<Vec<_>>(), ["E0101"]);
+}
+
+#[test]
+fn units_are_written_as_their_author_would() {
+    for (declared, text) in [
+        ("scratch s: like output;", "1 unit of memory"),
+        ("scratch s: 3 like input;", "3 * nranks units of memory"),
+        ("scratch s: like input.split(nranks)[rank];", "1 unit of memory"),
+        ("scratch s: 2 like output.split(4);", "1 / 2 units of memory"),
+        ("view v = output.split(nranks); scratch s: 2 like v;", "2 / nranks units of memory"),
+        (
+            "view v = output.split(nranks); scratch s: like v[0].split(3)[0];",
+            "1 / (3 * nranks) units",
+        ),
+        ("scratch s: nranks like input;", "nranks * nranks units of memory"),
+        ("scratch s: log2(nranks) like input;", "it takes memory on every rank"),
+        ("scratch s: like output.split([1, 2])[0];", "it takes memory on every rank"),
+    ] {
+        let text_of = format!("algorithm A() -> ReduceScatter {{ {declared} }}");
+        let source = Source::from_text("a.coll", &text_of);
+        let program = roundelay_core::compile(&source, Frontend::File).unwrap();
+        let notes = &program.warnings.last().unwrap().notes;
+        assert!(notes.iter().any(|note| note.contains(text)), "{declared}: {notes:?}");
+    }
 }
