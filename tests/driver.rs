@@ -2,7 +2,20 @@
 //! `driver/libcuda.cpp` is the driver; kernels are their texts, compiled by g++ with the shim as soon as NVRTC compiles them
 //! (`driver/libnvrtc.cpp`).
 //!
-//! The loader finds a driver when a process begins, so the tests of `below` run in a process that this one starts.
+//! The loader finds a driver when a process begins, so each test of a plan runs in a process of its own.
+
+/// Has a test run in a process of its own below the driver: with a number of devices, and with checks of first calls.
+macro_rules! below {
+    ($devices:literal) => {
+        below!($devices, "")
+    };
+    ($devices:literal, $check:literal) => {{
+        fn here() {}
+        if !crate::driver::is_below($devices, $check, here) {
+            return;
+        }
+    }};
+}
 
 #[path = "gpu/cases.rs"]
 #[allow(dead_code, reason = "gpu-check uses the rest")]
@@ -24,39 +37,21 @@ mod over_nccl;
 
 use std::process::Command;
 
-/// Runs all tests of `below` for that number of devices.
-fn run_below(devices: u32, name: &str) {
-    run_below_with("", devices, name);
-}
-
-/// Runs tests with a value of the variable for checks of first calls.
-fn run_below_with(check: &str, devices: u32, name: &str) {
+/// Whether the process runs below the driver. One that does not runs the test that `here` is a function of in a process
+/// that does, with that number of devices and a value of the variable for checks of first calls.
+fn is_below<F>(devices: u32, check: &str, _here: F) -> bool {
+    if std::env::var_os("ROUNDELAY_FAKE").is_some() {
+        return true;
+    }
+    let path = std::any::type_name::<F>().rsplit_once("::").expect("a function of a test").0;
+    let name = path.split_once("::").expect("a test of this program").1;
     let mut command = Command::new(std::env::current_exe().expect("a running program"));
-    command.args(["--ignored", "--test-threads", "1", name]);
+    command.args(["--exact", name]);
     command.env("ROUNDELAY_FAKE_DEVICES", devices.to_string()).env("ROUNDELAY_CHECK", check);
     let ran = build::below(&mut command).output().expect("it starts");
     let said = String::from_utf8_lossy(&ran.stdout);
     let errors = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success(), "{}\n{said}\n{errors}", ran.status);
-    assert!(!said.contains(" 0 passed"), "it ran nothing:\n{said}");
-}
-
-#[test]
-fn plans_on_one_device() {
-    run_below(1, "driver::below::one_device");
-}
-
-#[test]
-fn plans_on_several_devices() {
-    run_below(3, "driver::below::several_devices");
-}
-
-#[test]
-fn plans_that_check_themselves() {
-    run_below_with("first", 2, "driver::below::checked");
-}
-
-#[test]
-fn plans_over_nccl() {
-    run_below(2, "driver::over_nccl");
+    assert!(said.contains(" 1 passed"), "it ran nothing:\n{said}");
+    false
 }

@@ -18,8 +18,9 @@ use roundelay_export::cuda::{Kernel, Protocol, Spec};
 use roundelay_tests::compile;
 use roundelay_tests::{name, root, sources};
 
+/// A source in the tests' folder.
 fn source(path: &str) -> Source {
-    let text = std::fs::read_to_string(root().join(path)).expect("the source exists");
+    let text = std::fs::read_to_string(root().join("tests").join(path)).expect("the source exists");
     Source::from_text(path, &text)
 }
 
@@ -35,14 +36,12 @@ fn expansion(source: &Source) -> String {
     prettyplease::unparse(&file)
 }
 
+/// Parameters of every type, attributes, and algorithms that call others.
 #[test]
 fn expansions() {
-    for (file, golden) in [
-        ("stdlib/library/ring.coll", "golden/ring.rs"),
-        ("stdlib/library/twisted_ring.coll", "golden/twisted_ring.rs"),
-        ("tests/data/constructs.coll", "golden/constructs.rs"),
-    ] {
-        expect_file![root().join("tests").join(golden)].assert_eq(&expansion(&source(file)));
+    for name in ["constructs", "attributes", "composed"] {
+        let golden = root().join(format!("tests/golden/{name}.rs"));
+        expect_file![golden].assert_eq(&expansion(&source(&format!("data/{name}.coll"))));
     }
 }
 
@@ -56,7 +55,7 @@ fn the_ring_of_three() {
     let ring = Configured::new(program.algorithms.remove(0), &source);
     let schedule = ring.schedule(3).expect("three ranks make a ring");
     let printed = text::print(&schedule);
-    expect_file!["golden/ring_of_3.schedule"].assert_eq(&printed);
+    expect_file![root().join("tests/golden/ring_of_3.schedule")].assert_eq(&printed);
     assert!(text::parse(&printed).expect("the golden reads") == schedule);
 }
 

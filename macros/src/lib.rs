@@ -43,7 +43,7 @@ use roundelay_library::SOURCES;
 /// already.
 #[proc_macro]
 pub fn collective(input: TokenStream) -> TokenStream {
-    block(input)
+    block(input.into()).into()
 }
 
 /// Makes types of executors, each of which implements `roundelay::executor::Executor`: one collective on one
@@ -71,36 +71,37 @@ pub fn collective(input: TokenStream) -> TokenStream {
 /// tokens: E07xx for settings and size classes, and the errors of `collective!`.
 #[proc_macro]
 pub fn executor(input: TokenStream) -> TokenStream {
-    block(input)
+    block(input.into()).into()
 }
 
-fn block(input: TokenStream) -> TokenStream {
-    let (source, spans) = Source::from_macro("the macro's body", input.into());
-    let start = |span: Place| at(&spans, span.lo);
+/// The name of a block in the macro's own words.
+const BLOCK: &str = "the macro's body";
+
+fn block(input: TokenStream2) -> TokenStream2 {
+    let (source, spans) = Source::from_macro(BLOCK, input);
+    let start = |span: Place| at(&spans, span.lo).0;
     let origin = Origin {
         file: quote!(::core::file!()),
         locate: &|span| source.location(span),
         span: &start,
     };
-    let range = |span: Place| (start(span), end(&spans, span.hi));
+    let range = |span: Place| (start(span), at(&spans, span.hi.saturating_sub(1)).1);
     let used = Used::beside(Span::call_site(), source.name());
     match used.compile(&source, Frontend::Macro).and_then(|checked| proved(checked, &source)) {
-        Ok((checked, _)) if typed(&checked) => {
-            rust::stubs(&syntax::parse(&source).0, &start).into()
-        }
+        Ok((checked, _)) if typed(&checked) => rust::stubs(&syntax::parse(&source).0, &start),
         Ok((checked, warnings)) => {
             let rebuild = used.rebuild();
             let items = rust::expand(&checked, &origin);
             let warn = |w: &Diagnostic| warning(start(w.primary), w.code, &w.message(&source));
             let warnings = warnings.iter().map(warn);
-            quote!(#rebuild #items #(#warnings)*).into()
+            quote!(#rebuild #items #(#warnings)*)
         }
         Err(errors) => {
             let stubs = rust::stubs(&syntax::parse(&source).0, &start);
             let errors = errors.iter();
             let errors = errors.map(|error| spanned(range(error.primary), &error.message(&source)));
             let rebuild = used.rebuild();
-            quote!(#rebuild #stubs #(#errors)*).into()
+            quote!(#rebuild #stubs #(#errors)*)
         }
     }
 }
@@ -285,25 +286,11 @@ fn tokens((first, last): (Span, Span)) -> TokenStream2 {
     [first, last].map(|span| TokenTree::Ident(Ident::new("_", span))).into_iter().collect()
 }
 
-fn at(spans: &[Span], index: u32) -> Span {
-    spans.get(index as usize).or(spans.last()).copied().unwrap_or_else(Span::call_site)
-}
-
-fn end(spans: &[Span], hi: u32) -> Span {
-    at(spans, hi.saturating_sub(1))
+/// Returns the spans of a token, or of the last one behind all.
+fn at(spans: &[(Span, Span)], index: u32) -> (Span, Span) {
+    let none = || (Span::call_site(), Span::call_site());
+    spans.get(index as usize).or(spans.last()).copied().unwrap_or_else(none)
 }
 
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::serves_editor;
-
-    #[test]
-    fn the_servers_of_editors_are_known() {
-        let is = |program: &str| serves_editor(Path::new(program));
-        assert!(is("toolchain/libexec/rust-analyzer-proc-macro-srv") && is("rust-analyzer.exe"));
-        assert!(is("intellij-rust-native-helper"));
-        assert!(!is("toolchain/bin/rustc") && !is("clippy-driver.exe") && !is(""));
-    }
-}
+mod tests;

@@ -5,7 +5,9 @@
 #![allow(clippy::float_cmp, reason = "sums of small integers are exact")]
 
 mod device;
+mod escapes;
 mod executors;
+mod surroundings;
 mod worlds;
 
 use std::str::FromStr as _;
@@ -90,6 +92,8 @@ fn one_caller_runs_a_plan() -> Result<(), Error> {
     assert!(proof.reduce_depth > 0 && !text::print(schedule).is_empty());
     let proved: Proved = roundelay::compiler::prove(&RecursiveDoubling::new(), 4).expect("right");
     run(&Plan::new(&proved, 10, DType::I32, ReduceOp::Max)?, 7, 7);
+    let refused = RecursiveDoubling::new().plan(6, 3, DType::I32, ReduceOp::Sum);
+    assert_eq!(refused.expect_err("no power of two").code(), Code::RankCountRefused);
     run(&BothWays::new().root(1).plan(2, 5, DType::U8, ReduceOp::Sum)?, 1_u8, 1);
     assert!(ReduceOp::Lor.takes(DType::U8) && !ReduceOp::Lor.takes(DType::F32));
     let none = RingAllReduce::new().plan(2, 5, DType::F32, ReduceOp::Lor);

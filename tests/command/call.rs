@@ -6,8 +6,17 @@ use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// The binary, built like this test and beside it; cargo's own `CARGO_BIN_EXE` serves only the binary's package.
-static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
+/// What is built for the tests that call it: like this test and beside it; cargo's own `CARGO_BIN_EXE` serves only the
+/// binary's package.
+struct Built {
+    binary: PathBuf,
+    /// The library `roundelay`.
+    library: PathBuf,
+    /// The folder of the libraries that it needs.
+    dependencies: PathBuf,
+}
+
+static BUILT: LazyLock<Built> = LazyLock::new(|| {
     let test = std::env::current_exe().expect("a test has a path");
     let profile = test.ancestors().nth(2).expect("target/PROFILE/deps/TEST");
     let target = profile.parent().expect("target/PROFILE");
@@ -16,9 +25,23 @@ static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
     cargo.args(["build", "--quiet", "--workspace", "--exclude", "xtask"]);
     cargo.args(["--bin", "roundelay", "--examples", "--target-dir"]).arg(target);
     cargo.args(["--profile", if profile.ends_with("release") { "release" } else { "test" }]);
-    let built = cargo.current_dir(roundelay_tests::root()).status().expect("cargo starts");
-    assert!(built.success(), "the command does not build");
-    profile.join(format!("roundelay{}", std::env::consts::EXE_SUFFIX))
+    cargo.args(["--message-format", "json-render-diagnostics"]).stderr(Stdio::inherit());
+    let built = cargo.current_dir(roundelay_tests::root()).output().expect("cargo starts");
+    assert!(built.status.success(), "the command does not build");
+    let library = String::from_utf8_lossy(&built.stdout).lines().find_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let library = &message["target"];
+        let is_it = library["name"] == "roundelay" && library["kind"][0] == "lib";
+        let mut files = message["filenames"].as_array().filter(|_| is_it)?.iter();
+        files.find_map(|file| {
+            file.as_str().filter(|path| path.ends_with(".rlib")).map(PathBuf::from)
+        })
+    });
+    Built {
+        binary: profile.join(format!("roundelay{}", std::env::consts::EXE_SUFFIX)),
+        library: library.expect("cargo names the library"),
+        dependencies: profile.join("deps"),
+    }
 });
 
 /// The results of one call.
@@ -30,7 +53,7 @@ pub(super) struct Call {
 }
 
 pub(crate) fn binary() -> Command {
-    let mut command = Command::new(&*BINARY);
+    let mut command = Command::new(&BUILT.binary);
     command.current_dir(roundelay_tests::root());
     // As cargo may run in colors, and the command with it.
     command.env_remove("CARGO_TERM_COLOR");
@@ -40,7 +63,12 @@ pub(crate) fn binary() -> Command {
 /// An example, which is built with the command.
 pub(crate) fn example(name: &str) -> Command {
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    Command::new(BINARY.with_file_name("examples").join(name))
+    Command::new(BUILT.binary.with_file_name("examples").join(name))
+}
+
+/// The library `roundelay`, for a compiler that is called by a test, and the folder of the libraries that it needs.
+pub(crate) fn library() -> (&'static Path, &'static Path) {
+    (&BUILT.library, &BUILT.dependencies)
 }
 
 /// `roundelay ARGS`, at the repository's root; a panic always fails the test.

@@ -5,7 +5,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_tests::root;
@@ -90,31 +90,27 @@ static RUNTIME_HASH: LazyLock<u64> = LazyLock::new(|| {
     hasher.finish()
 });
 
-/// Files being made: two tests may need one file.
-static MAKING: LazyLock<Mutex<HashMap<PathBuf, Result<(), String>>>> =
-    LazyLock::new(Mutex::default);
+/// What became of a file: nothing, or the compiler's words.
+type Made = Result<(), String>;
 
-fn make(path: &Path, arguments: impl FnOnce(&Path) -> Vec<PathBuf>) -> Result<(), String> {
+/// Makes a file, once: two tests may need it, and the second waits for the first.
+fn make(path: &Path, arguments: impl FnOnce(&Path) -> Vec<PathBuf>) -> Made {
+    static MAKING: LazyLock<Mutex<HashMap<PathBuf, Arc<OnceLock<Made>>>>> =
+        LazyLock::new(Mutex::default);
     let mut making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = making.get(path) {
-        return known.clone();
-    }
-    let made = if path.exists() {
-        Ok(())
-    } else {
+    let made = Arc::clone(making.entry(path.to_owned()).or_default());
+    drop(making);
+    let first = || {
+        if path.exists() {
+            return Ok(());
+        }
         fs::create_dir_all(folder()).expect("a folder for programs");
         // The file has a name of its own until it is whole: other processes may make the same file.
         let own = path.with_extension(format!("{}.tmp", std::process::id()));
         let compiler = std::env::var_os("CXX").unwrap_or_else(|| "g++".into());
-        let done = Command::new(compiler)
-            .args(FLAGS)
-            .arg("-I")
-            .arg(contest())
-            .arg("-o")
-            .arg(&own)
-            .args(arguments(&own))
-            .output()
-            .expect("g++ is installed");
+        let mut command = Command::new(compiler);
+        command.args(FLAGS).arg("-o").arg(&own).args(arguments(&own));
+        let done = command.arg("-I").arg(contest()).output().expect("g++ is installed");
         if done.status.success() {
             fs::rename(&own, path).expect("a file of ours");
             Ok(())
@@ -122,25 +118,24 @@ fn make(path: &Path, arguments: impl FnOnce(&Path) -> Vec<PathBuf>) -> Result<()
             Err(String::from_utf8_lossy(&done.stderr).into_owned())
         }
     };
-    making.insert(path.to_owned(), made.clone());
-    made
+    made.get_or_init(first).clone()
 }
 
 impl Executable {
     /// Compiles the text of an executor; the compiler's words if it refuses.
     pub(crate) fn compile(text: &str, executor: &str) -> Result<Self, String> {
-        let hash = |text: &str| {
+        let made_of = |text: &str| {
             let mut hasher = DefaultHasher::new();
             (*RUNTIME_HASH, text).hash(&mut hasher);
-            hasher.finish()
+            format!("{:016x}", hasher.finish())
         };
         let mut objects = Vec::new();
         for name in RUNTIME {
-            let object = folder().join(format!("{name}-{:016x}.o", hash(name)));
+            let object = folder().join(format!("{name}-{}.o", made_of(name)));
             make(&object, |_| vec!["-c".into(), contest().join(name)])?;
             objects.push(object);
         }
-        let path = folder().join(format!("{executor}-{:016x}", hash(text)));
+        let path = folder().join(made_of(text));
         make(&path, |own| {
             let source = own.with_extension("cpp");
             fs::write(&source, text).expect("a file of ours");

@@ -39,11 +39,13 @@ pub(crate) fn place(
     panic!("the library has no {name}")
 }
 
-/// The only algorithm of a text.
-pub(crate) fn place_text(text: &str, topology: &str, nranks: u32) -> Result<Placed, String> {
+/// The only algorithm of a text, on a mesh of that number of ranks.
+pub(crate) fn place_text(text: &str, nranks: u32) -> Placed {
     let source = Source::from_text("entry.coll", text);
     let program = compile(&source, Frontend::File).expect("it makes sense");
-    placed(program.algorithms[0].clone(), source, topology, nranks, &[])
+    let mesh = format!("full_mesh({nranks})");
+    let placed = placed(program.algorithms[0].clone(), source, &mesh, nranks, &[]);
+    placed.unwrap_or_else(|report| panic!("{report}"))
 }
 
 fn placed(

@@ -198,6 +198,15 @@ fn has_loops(placed: &Placed) -> bool {
     !text.contains(FOUND)
 }
 
+/// An algorithm is written with its own loops, and leaves the host's bits.
+fn loops_like_the_host(placed: Placed, counts: &[u64], units: (u32, u32)) {
+    assert!(has_loops(&placed), "{:?}", placed.proved.schedule().algorithm);
+    let schedule = placed.proved.schedule();
+    let (nranks, name) = (schedule.nranks, schedule.algorithm.clone());
+    let call = Call { nranks, counts, units, ccl: 80 * u64::from(nranks), ..Call::default() };
+    equals_host(&Exported::new(&name, vec![(None, placed)]), &call);
+}
+
 /// With detours around the dead link and shares of different widths: no move has a table of its own.
 #[test]
 fn what_goes_around_a_dead_link_is_arithmetic() {
@@ -222,10 +231,7 @@ fn programs_of_programs_leave_the_hosts_bits() {
         ("HierarchicalBroadcast", &[colors, ("root", "4")], (1, 1)),
     ] {
         let placed = place(name, "full_mesh(6)", 6, settings).expect("it is right");
-        assert!(has_loops(&placed), "{name} with {settings:?}");
-        let exported = Exported::new(name, vec![(None, placed)]);
-        let call = Call { nranks: 6, counts: &[1, 103, 17], units, ccl: 480, ..Call::default() };
-        equals_host(&exported, &call);
+        loops_like_the_host(placed, &[1, 103, 17], units);
     }
 }
 
@@ -272,10 +278,7 @@ fn groups_of_lists_become_tables() {
             peer(root).RxDataSignal();
         }
     }";
-    let placed = place_text(text, "full_mesh(5)", 5).unwrap_or_else(|report| panic!("{report}"));
-    assert!(has_loops(&placed));
-    let exported = Exported::new("Lists", vec![(None, placed)]);
-    equals_host(&exported, &Call { nranks: 5, counts: &[1, 103], ccl: 400, ..Call::default() });
+    loops_like_the_host(place_text(text, 5), &[1, 103], (1, 1));
 }
 
 /// Streams that fork streams have the numbers that the layout gave them; a step that is called often is one function.
@@ -304,13 +307,10 @@ fn streams_in_streams_and_steps_keep_their_loops() {
             }
         }
     }";
-    let placed = place_text(text, "full_mesh(4)", 4).unwrap_or_else(|report| panic!("{report}"));
-    assert!(has_loops(&placed));
+    let placed = place_text(text, 4);
     let text = export("Forks", &[(None, &placed)]).expect("it is exported");
     assert_eq!(text.matches("Step_hear(").count(), 3, "{text}");
-    let exported = Exported::new("Forks", vec![(None, placed)]);
-    let call = Call { nranks: 4, counts: &[1, 103], units: (1, 4), ccl: 400, ..Call::default() };
-    equals_host(&exported, &call);
+    loops_like_the_host(placed, &[1, 103], (1, 4));
 }
 
 /// The passes of a fifo are moves and signals in the loops of the program.
@@ -325,11 +325,7 @@ fn loops_with_a_fifo_are_kept() {
             peer((rank - 1) % nranks).recv(local.all[(rank - s - 1) % nranks]);
         }
     }";
-    let placed = place_text(text, "full_mesh(4)", 4).unwrap_or_else(|report| panic!("{report}"));
-    assert!(has_loops(&placed));
-    let exported = Exported::new("Pushed", vec![(None, placed)]);
-    let call = Call { nranks: 4, counts: &[1, 103], units: (1, 4), ccl: 400, ..Call::default() };
-    equals_host(&exported, &call);
+    loops_like_the_host(place_text(text, 4), &[1, 103], (1, 4));
 }
 
 #[test]
@@ -338,10 +334,7 @@ fn other_collectives_loop_over_each_unit() {
     for (name, units) in
         [("RingReduceScatter", (5, 1)), ("RingAllGather", (1, 5)), ("MeshAllToAll", (5, 5))]
     {
-        let placed = place(name, mesh, 5, &[]).expect("it is right");
-        let exported = Exported::new(name, vec![(None, placed)]);
-        let call = Call { nranks: 5, counts: &[1, 103, 17], units, ccl: 400, ..Call::default() };
-        equals_host(&exported, &call);
+        loops_like_the_host(place(name, mesh, 5, &[]).expect("it is right"), &[1, 103, 17], units);
     }
 }
 
@@ -375,7 +368,7 @@ fn what_the_form_cannot_hold_is_refused() {
         copy(local.input, local.output);
         copy(local.input.split(8191)[0].split(8209)[1], local.output.split(8191)[0].split(8209)[1]);
     }";
-    let fine = place_text(fine, "full_mesh(1)", 1).expect("it is right");
+    let fine = place_text(fine, 1);
     let refused = export("Fine", &[(None, &fine)]).expect_err("67 million pieces");
     assert!(refused.contains("[E0704]"), "{refused}");
     let other = place("RingAllReduce", "full_mesh(4)", 4, &[]).expect("it is right");

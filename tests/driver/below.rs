@@ -43,8 +43,8 @@ pub(super) mod one_device {
     }
 
     #[test]
-    #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
     fn results_are_the_hosts() {
+        below!(1);
         let engine = Cuda::new(0, WHY, true).expect("a device");
         assert!(engine.about().contains("Paper GPU 0"), "{}", engine.about());
         let average = Data { count: 1003, dtype: DType::Bf16, op: ReduceOp::Avg };
@@ -73,8 +73,8 @@ pub(super) mod one_device {
 
     /// A kernel that was patched to take the maximum is found when its plan is made, and one that is right is not.
     #[test]
-    #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
     fn a_plan_checks_itself_when_it_is_made() {
+        below!(1);
         for (name, nranks) in [("RingAllReduce", 3), ("MeshReduceScatter", 4)] {
             let of = proved(name, nranks);
             let case = case(&of, sums(1003), Form::Loops);
@@ -98,8 +98,8 @@ pub(super) mod one_device {
     }
 
     #[test]
-    #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
     fn other_buffers_and_streams_are_bound_anew() {
+        below!(1);
         let of = proved("RingAllReduce", 3);
         let case = case(&of, sums(1003), Form::Loops);
         let kernel = case.kernel().expect("a kernel");
@@ -122,14 +122,15 @@ pub(super) mod one_device {
     }
 
     #[test]
-    #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
     fn a_graph_launches_a_plan_again_and_again() {
+        below!(1);
         let of = proved("RingAllReduce", 3);
         let case = case(&of, sums(1003), Form::Loops);
         let kernel = case.kernel().expect("a kernel");
         let world = CudaWorld::on(&[0], 3).expect("a world");
         let options = CudaOptions::new().deadline(WHY);
-        let mut plan = CudaPlan::of_kernel(&world, kernel, 1003, options).expect("a plan");
+        let plan = CudaPlan::of_kernel(&world, kernel.clone(), 1003, options);
+        let mut plan = plan.expect("a plan");
         let rooms = || Rooms::new(&world, case.buffers(), &case.inputs()).expect("room");
         let mut all = [rooms(), rooms()];
         for in_place in [false, true] {
@@ -151,6 +152,9 @@ pub(super) mod one_device {
             }
         }
         let [rooms, _] = &mut all;
+        // Its deadline is waited for.
+        let options = CudaOptions::new().deadline(Duration::from_secs(2));
+        let mut plan = CudaPlan::of_kernel(&world, kernel, 1003, options).expect("a plan");
         plan.leave_out_last_rank(true);
         let mut graph = rooms.graph(&mut plan, false).expect("a graph");
         graph.launch().expect("a launch");
@@ -178,8 +182,8 @@ pub(super) mod one_device {
     }
 
     #[test]
-    #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
     fn the_kernel_that_is_chosen_is_planned() {
+        below!(1);
         let world = CudaWorld::on(&[0], 4).expect("a world");
         let gpu = world.gpu(1e12).expect("a GPU of the model");
         assert_eq!((gpu.name.as_str(), gpu.multiprocessors), ("Paper GPU 0", 16));
@@ -205,8 +209,8 @@ pub(super) mod one_device {
     }
 
     #[test]
-    #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
     fn a_rank_that_never_runs_is_reported_and_the_plan_survives() {
+        below!(1);
         let engine = Cuda::new(0, WHY, true).expect("a device");
         let of = proved("RingAllReduce", 4);
         let case = case(&of, sums(100), Form::Loops);
@@ -217,8 +221,8 @@ pub(super) mod one_device {
     }
 
     #[test]
-    #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
     fn the_host_drives_the_same_schedule_to_the_same_bits() {
+        below!(1);
         for (name, nranks) in [("RingAllReduce", 4), ("MeshAllReduce", 5), ("TreeBroadcast", 6)] {
             let of = proved(name, nranks);
             let case = case(&of, sums(1003), Form::Loops);
@@ -241,8 +245,8 @@ pub(super) mod one_device {
     }
 
     #[test]
-    #[ignore = "runs below a driver of our own, started by plans_on_one_device"]
     fn what_does_not_fit_is_refused_with_a_code() {
+        below!(1);
         let plan = |name, nranks, count, options| {
             let of = proved(name, nranks);
             let case = case(&of, sums(count), Form::Loops);
@@ -303,8 +307,8 @@ mod several_devices {
     use crate::driver::cases::Data;
 
     #[test]
-    #[ignore = "runs below a driver of our own, started by plans_on_several_devices"]
     fn ranks_of_two_devices_reach_each_other() {
+        below!(3);
         let data = Data { count: 1003, dtype: DType::F32, op: ReduceOp::Sum };
         for name in ["RingAllReduce", "MeshAllReduce"] {
             let of = proved(name, 5);
@@ -344,8 +348,8 @@ mod several_devices {
     }
 
     #[test]
-    #[ignore = "runs below a driver of our own, started by plans_on_several_devices"]
     fn devices_that_do_not_reach_each_other_are_refused() {
+        below!(3);
         let error = CudaWorld::on(&[0, 2], 4).err().expect("the last reaches no other");
         assert_eq!(error.code().as_str(), "E0422", "{error}");
     }
@@ -367,8 +371,8 @@ mod checked {
     const WHY: Duration = Duration::from_secs(20);
 
     #[test]
-    #[ignore = "runs below a driver of our own, started by plans_that_check_themselves"]
     fn right_results_are_as_they_were() {
+        below!(2, "first");
         let engines: [Box<dyn Engine>; 2] = [
             Box::new(Cuda::new(0, WHY, true).expect("a device")),
             Box::new(Nccl::new(0, WHY).expect("NCCL")),
@@ -385,8 +389,8 @@ mod checked {
 
     /// One rank takes the maximum, as a patched library might: all ranks are told alike.
     #[test]
-    #[ignore = "runs below a driver of our own, started by plans_that_check_themselves"]
     fn a_rank_with_wrong_data_is_named_on_all_ranks() {
+        below!(2, "first");
         let (_, proved) = proved("RingAllReduce", 3);
         let id = NcclId::new().expect("an id");
         let made = |rank: u32| {

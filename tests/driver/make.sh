@@ -15,6 +15,15 @@ make() {
     mv "$made.$$" "$made"
 }
 
+# Compiles a kernel's text with the shim; what follows the text is of other kinds.
+shim() {
+    text=$1
+    shift
+    device=$root/kernels/device
+    g++ -std=c++17 -O1 -fPIC -DROUNDELAY_SHIM -I "$device" -include "$device/host_shim.h" -include "$here/kernel.h" -w \
+        -x c++ "$text" -x none "$@"
+}
+
 case "$1 $#" in
 "all 2")
     mkdir -p "$2/lib" "$2/nccl"
@@ -34,6 +43,11 @@ case "$1 $#" in
         [ "$old" = "$kernels" ] || rm -rf "$old"
     done
     mkdir -p "$kernels"
+    # The part that all kernels have.
+    [ -e "$kernels/kernel.o" ] || {
+        shim "$here/kernel.cpp" -c -o "$kernels/kernel.o.$$"
+        mv "$kernels/kernel.o.$$" "$kernels/kernel.o"
+    }
     echo "LD_LIBRARY_PATH=$folder/lib:$nvrtc/lib"
     echo "ROUNDELAY_FAKE=$kernels"
     echo "ROUNDELAY_FAKE_MAKE=$here/make.sh"
@@ -42,9 +56,7 @@ case "$1 $#" in
     echo "ROUNDELAY_CACHE=$kernels/cache"
     ;;
 "kernel 3")
-    device=$root/kernels/device
-    make "$3" g++ -std=c++17 -O1 -DROUNDELAY_SHIM -I "$device" -include "$device/host_shim.h" -include "$here/kernel.h" -w \
-        -x c++ "$2" "$here/kernel.cpp"
+    make "$3" shim "$2" "$(dirname "$3")/kernel.o"
     ;;
 *)
     sed -n 2,5p "$0" >&2

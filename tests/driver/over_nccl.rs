@@ -13,30 +13,13 @@ use super::nccl::Nccl;
 
 const WHY: Duration = Duration::from_secs(20);
 
-#[test]
-#[ignore = "runs below a driver of our own, started by plans_over_nccl"]
-fn results_are_the_hosts() {
+/// Runs algorithms at numbers of ranks on data, and compares every byte with the host's.
+fn like_the_host(cases: &[(&str, u32, Data)]) {
     let engine = Nccl::new(0, WHY).expect("NCCL");
     assert!(engine.about().contains("NCCL 23004 on device 0, Paper GPU 0"), "{}", engine.about());
-    let averages = Data { count: 1003, dtype: DType::F32, op: ReduceOp::Avg };
-    let copies = Data { count: 1003, dtype: DType::I8, op: ReduceOp::Sum };
-    for (name, nranks, data) in [
-        ("RingAllReduce", 4, sums(20_000)),
-        ("RingAllReduce", 3, averages),
-        ("RingAllReduce", 3, Data { dtype: DType::Bf16, ..averages }),
-        ("MeshAllReduce", 4, Data { dtype: DType::I64, op: ReduceOp::Lxor, ..averages }),
-        ("RingReduce", 4, Data { dtype: DType::F16, op: ReduceOp::Min, ..averages }),
-        ("MeshAllReduce", 5, sums(0)),
-        ("OneShotMeshAllReduce", 4, averages),
-        ("MeshReduceScatter", 3, sums(7)),
-        ("TreeBroadcast", 6, copies),
-        ("RecursiveHalvingDoublingAllReduce", 8, sums(1003)),
-        ("NcclRingAllReduce", 3, sums(1003)),
-        ("MeshAllToAll", 7, copies),
-        ("MeshGather", 4, copies),
-    ] {
-        let of = proved(name, nranks);
-        let case = case(&of, data, Form::Loops);
+    for (name, nranks, data) in cases {
+        let of = proved(name, *nranks);
+        let case = case(&of, *data, Form::Loops);
         for in_place in [false, true] {
             let Some(expected) = case.expected(in_place) else { continue };
             let got = engine.run(&case, in_place, 5);
@@ -46,9 +29,39 @@ fn results_are_the_hosts() {
     }
 }
 
+const AVERAGES: Data = Data { count: 1003, dtype: DType::F32, op: ReduceOp::Avg };
+
 #[test]
-#[ignore = "runs below a driver of our own, started by plans_over_nccl"]
+fn floats_are_the_hosts() {
+    below!(2);
+    like_the_host(&[
+        ("RingAllReduce", 4, sums(20_000)),
+        ("RingAllReduce", 3, AVERAGES),
+        ("MeshAllReduce", 5, sums(0)),
+        ("OneShotMeshAllReduce", 4, AVERAGES),
+        ("MeshReduceScatter", 3, sums(7)),
+        ("RecursiveHalvingDoublingAllReduce", 8, sums(1003)),
+        ("NcclRingAllReduce", 3, sums(1003)),
+    ]);
+}
+
+#[test]
+fn other_types_and_copies_are_the_hosts() {
+    below!(2);
+    let copies = Data { count: 1003, dtype: DType::I8, op: ReduceOp::Sum };
+    like_the_host(&[
+        ("RingAllReduce", 3, Data { dtype: DType::Bf16, ..AVERAGES }),
+        ("MeshAllReduce", 4, Data { dtype: DType::I64, op: ReduceOp::Lxor, ..AVERAGES }),
+        ("RingReduce", 4, Data { dtype: DType::F16, op: ReduceOp::Min, ..AVERAGES }),
+        ("TreeBroadcast", 6, copies),
+        ("MeshAllToAll", 7, copies),
+        ("MeshGather", 4, copies),
+    ]);
+}
+
+#[test]
 fn a_rank_that_does_not_launch_is_waited_for_until_the_deadline() {
+    below!(2);
     let engine = Nccl::new(0, WHY).expect("NCCL");
     let of = proved("RingAllReduce", 4);
     let told = engine.without_last(&case(&of, sums(100), Form::Loops)).expect("a report");
@@ -57,8 +70,8 @@ fn a_rank_that_does_not_launch_is_waited_for_until_the_deadline() {
 }
 
 #[test]
-#[ignore = "runs below a driver of our own, started by plans_over_nccl"]
 fn what_does_not_fit_is_refused_with_a_code() {
+    below!(2);
     let id = NcclId::new().expect("a name");
     assert_eq!(NcclId::from_bytes(id.to_bytes()), id);
     let refused = |result: Result<(), Error>, code: &str| {

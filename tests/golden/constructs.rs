@@ -65,7 +65,7 @@ impl ::roundelay::Algorithm for Constructs {
         ::roundelay::Collective::Broadcast
     }
     fn file(&self) -> &str {
-        "tests/data/constructs.coll"
+        "data/constructs.coll"
     }
     fn source(&self) -> &str {
         r#"/// Every construct of the language once, for comparing the two ways to lay it out. It computes nothing

@@ -1,3 +1,1 @@
 roundelay::include_collective!("data/no_such_file.coll");
-
-fn main() {}

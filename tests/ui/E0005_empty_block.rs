@@ -1,7 +1,3 @@
-use roundelay::collective;
-
-collective! {
+roundelay::collective! {
     // nothing but a comment
 }
-
-fn main() {}

@@ -35,5 +35,3 @@ roundelay::collective! {
     algorithm Resource() -> AllGather {
     }
 }
-
-fn main() {}

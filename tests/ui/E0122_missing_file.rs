@@ -6,5 +6,3 @@ roundelay::collective! {
         Halves() on (output);
     }
 }
-
-fn main() {}

@@ -15,5 +15,3 @@ roundelay::collective! {
         }
     }
 }
-
-fn main() {}

@@ -22,5 +22,3 @@ roundelay::collective! {
         }
     }
 }
-
-fn main() {}

@@ -7,7 +7,3 @@ roundelay::executor! {
         otherwise => RingAllReduce;
     }
 }
-
-fn main() {
-    let _ = Careless;
-}

@@ -1,8 +1,4 @@
 //! The warning of a file stands where the file is named, with its own place spelled out.
-#![deny(warnings)]
+#![deny(deprecated)]
 
 roundelay::include_collective!("data/warned.coll");
-
-fn main() {
-    let _ = Warned::new();
-}

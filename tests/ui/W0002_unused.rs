@@ -25,7 +25,3 @@ mod quiet {
         }
     }
 }
-
-fn main() {
-    let _ = (Warned::new(), quiet::Quiet::new());
-}

@@ -8,7 +8,3 @@ roundelay::collective! {
         copy(local.input, local.output);
     }
 }
-
-fn main() {
-    let _ = Denied::new();
-}

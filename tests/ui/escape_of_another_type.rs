@@ -7,5 +7,3 @@ collective! {
         copy(local.input, local.output);
     }
 }
-
-fn main() {}

@@ -11,8 +11,8 @@ use crate::diagnostics::Code;
 use crate::source::Location;
 use crate::syntax::Source;
 
-/// Reads `tokens` into `source`; returns the compiler's span of each.
-pub(crate) fn read(tokens: TokenStream, source: &mut Source) -> Vec<MacroSpan> {
+/// Reads `tokens` into `source`; returns the compiler's spans of the first and the last sign of each.
+pub(crate) fn read(tokens: TokenStream, source: &mut Source) -> Vec<(MacroSpan, MacroSpan)> {
     let mut flattener = Flattener { source, spans: Vec::new() };
     flattener.stream(tokens, 0);
     flattener.spans
@@ -20,7 +20,7 @@ pub(crate) fn read(tokens: TokenStream, source: &mut Source) -> Vec<MacroSpan> {
 
 struct Flattener<'s> {
     source: &'s mut Source,
-    spans: Vec<MacroSpan>,
+    spans: Vec<(MacroSpan, MacroSpan)>,
 }
 
 impl Flattener<'_> {
@@ -88,12 +88,12 @@ impl Flattener<'_> {
 
     fn push_over(&mut self, tok: Tok, first: MacroSpan, last: MacroSpan) {
         self.source.push(tok, place(first, last), 0..0);
-        self.spans.push(first);
+        self.spans.push((first, last));
     }
 
     fn unknown(&mut self, title: String, span: MacroSpan) {
         self.source.push_unknown(Code::UnknownToken, title, place(span, span), 0..0);
-        self.spans.push(span);
+        self.spans.push((span, span));
     }
 
     fn word(&mut self, text: &str, span: MacroSpan) {
@@ -115,7 +115,7 @@ impl Flattener<'_> {
             self.push(Tok::Minus, span);
         }
         self.source.push_literal(text, place(span, span), 0..0);
-        self.spans.push(span);
+        self.spans.push((span, span));
     }
 
     fn escape(&mut self, first: MacroSpan, group: &Group) {
@@ -125,7 +125,7 @@ impl Flattener<'_> {
             self.source.report(lexer::too_deep(next));
         }
         self.source.push(tok, place(first, group.span_close()), 0..0);
-        self.spans.push(group.span());
+        self.spans.push((group.span(), group.span()));
     }
 
     fn group(&mut self, group: &Group, depth: usize) -> bool {
@@ -175,7 +175,7 @@ impl Flattener<'_> {
             } else {
                 let sign = run[at].as_char().to_string();
                 self.source.push_foreign(&sign, suggestions::sign(&sign), place(span, span), 0..0);
-                self.spans.push(span);
+                self.spans.push((span, span));
                 at += 1;
             }
         }

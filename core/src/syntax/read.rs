@@ -39,11 +39,11 @@ impl Source {
         source
     }
 
-    /// Reads macro input, with one compiler span per token beside it.
+    /// Reads macro input; beside it are the compiler's spans of the first and the last sign of each token.
     pub fn from_macro(
         name: impl Into<String>,
         tokens: proc_macro2::TokenStream,
-    ) -> (Self, Vec<proc_macro2::Span>) {
+    ) -> (Self, Vec<(proc_macro2::Span, proc_macro2::Span)>) {
         let mut source = Self::new(name.into(), None);
         let spans = flatten::read(tokens, &mut source);
         source.mark_contextual();

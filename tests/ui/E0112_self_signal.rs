@@ -1,7 +1,0 @@
-roundelay::collective! {
-    algorithm Wrong() -> AllReduce {
-        local.TxAck();
-    }
-}
-
-fn main() {}

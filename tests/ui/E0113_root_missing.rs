@@ -1,9 +1,0 @@
-use roundelay::collective;
-
-collective! {
-    algorithm Wrong() -> Broadcast {
-        copy(local.input, local.output);
-    }
-}
-
-fn main() {}

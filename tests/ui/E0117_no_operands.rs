@@ -1,7 +1,0 @@
-roundelay::collective! {
-    algorithm Wrong() -> AllReduce {
-        reduce([], local.output);
-    }
-}
-
-fn main() {}

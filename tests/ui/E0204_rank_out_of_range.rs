@@ -1,7 +1,0 @@
-roundelay::collective! {
-    algorithm Wrong() -> AllReduce {
-        peer(rank + 1).TxAck();
-    }
-}
-
-fn main() {}

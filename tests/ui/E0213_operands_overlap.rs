@@ -1,7 +1,0 @@
-roundelay::collective! {
-    algorithm Wrong() -> AllReduce {
-        copy(local.output, local.output);
-    }
-}
-
-fn main() {}
