@@ -32,7 +32,7 @@ use std::path::Path;
 
 use expect_test::expect_file;
 use roundelay_core::check::Frontend;
-use roundelay_core::diagnostics::Code;
+use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
 use roundelay_core::layout::Configured;
 use roundelay_core::program::Program;
@@ -49,24 +49,26 @@ fn compare(path: &Path, fresh: &str) {
     }
 }
 
-/// Nothing of `text` is warned of, and every algorithm is proved for some of 1..=9 ranks, and refuses the others by `require` or for their topology.
+/// Checks that a program is right; see [`is_right`].
 fn holds(what: &str, text: &str) {
+    is_right(what, text).unwrap_or_else(|why| panic!("{what}: {why}"));
+}
+
+/// Checks that nothing of `text` is warned of, and that every executor fits and every algorithm is proved for some of
+/// 1..=9 ranks, and refuses the others by `require` or for their topology; the error says why not.
+fn is_right(what: &str, text: &str) -> Result<(), String> {
     let source = Source::from_text(what, text);
-    let algorithms = compile(&source, Frontend::File).unwrap_or_else(|errors| {
-        let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
-        panic!("{what} does not compile:\n{}", all.join("\n"))
-    });
-    let warnings: Vec<_> = algorithms.warnings.iter().map(|w| w.report(&source)).collect();
-    assert!(warnings.is_empty(), "{what}: {}", warnings.join("\n"));
-    for executor in &algorithms.executors {
-        if let Err(errors) = Executor::compile(executor, &source) {
-            let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
-            panic!("{what}: {}", all.join("\n"));
-        }
+    let reports = |all: Vec<Diagnostic>| {
+        all.iter().map(|one| one.report(&source)).collect::<Vec<_>>().join("\n")
+    };
+    let compiled = compile(&source, Frontend::File).map_err(reports)?;
+    if !compiled.warnings.is_empty() {
+        return Err(reports(compiled.warnings));
     }
-    for algorithm in algorithms.algorithms {
-        proved(what, algorithm, &source).unwrap_or_else(|why| panic!("{why}"));
+    for executor in &compiled.executors {
+        Executor::compile(executor, &source).map_err(reports)?;
     }
+    compiled.algorithms.into_iter().try_for_each(|algorithm| proved(what, algorithm, &source))
 }
 
 /// Checks that the algorithm is proved for some of 1..=9 ranks and refuses the others; the error says why not.

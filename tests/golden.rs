@@ -5,7 +5,7 @@
 use expect_test::expect_file;
 use proc_macro2::Span;
 use quote::quote;
-use roundelay::{Algorithm as _, DType, Level, ReduceOp, select};
+use roundelay::{Algorithm as _, DType, Level, ReduceOp};
 use roundelay_core::check::Frontend;
 use roundelay_core::expansion::rust::{Origin, expand};
 use roundelay_core::layout::Configured;
@@ -16,7 +16,7 @@ use roundelay_core::syntax::Source;
 use roundelay_core::verify::Callers;
 use roundelay_export::cuda::{Kernel, Protocol, Spec};
 use roundelay_tests::compile;
-use roundelay_tests::{name, root, sources};
+use roundelay_tests::{name, named, root, sources};
 
 /// A source in the tests' folder.
 fn source(path: &str) -> Source {
@@ -68,7 +68,7 @@ fn kernels() {
         ("NcclRingAllReduce", "nccl_ring"),
         ("HierarchicalAllReduce", "hierarchical"),
     ] {
-        let algorithm = select::library().iter().find(|a| a.name() == name).expect("it is there");
+        let algorithm = named(name);
         let proved = prove(algorithm, 8).expect("8 ranks will do");
         let spec = Spec {
             element: DType::F32,

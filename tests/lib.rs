@@ -6,6 +6,7 @@ use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::program::CompiledSource;
 use roundelay_core::syntax::Source;
 
@@ -17,6 +18,12 @@ pub fn compile(source: &Source, frontend: Frontend) -> Result<CompiledSource, Ve
     };
     let dependencies = Dependencies { prelude: roundelay::library::SOURCES, load: &load };
     roundelay_core::compile_with(source, frontend, &dependencies)
+}
+
+/// The library's algorithm of that name.
+pub fn named(name: &str) -> &'static Configured {
+    let mut all = roundelay::select::library().iter();
+    all.find(|algorithm| algorithm.name() == name).unwrap_or_else(|| panic!("no {name}"))
 }
 
 /// Whether the tests take the case `at` of a sweep too long to be run whole each time, of which they take one in `every`.

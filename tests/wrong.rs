@@ -148,21 +148,13 @@ fn a_signal_that_is_left_out_is_found() {
     assert!(found > 10, "{found}");
 }
 
+/// The tests of the book have the examples and its programs.
 #[test]
-fn what_is_right_is_not_warned_of() {
-    let listings = std::fs::read_dir(root().join("book/src/listings")).expect("a folder");
-    let listings = listings.map(|entry| entry.expect("a readable folder").path());
-    let listings: Vec<_> = listings.flat_map(|folder| sources(&folder.to_string_lossy())).collect();
-    assert!(listings.len() > 10, "the book's listings");
-    let right = ["stdlib/library", "examples"].into_iter().flat_map(sources);
-    for (path, text) in right.chain(listings) {
+fn the_library_is_not_warned_of() {
+    for (path, text) in sources("stdlib/library") {
         let source = Source::from_text(name(&path), &text);
-        // Some of the book's are wrong, and are shown for that; a file beside one is not found here.
-        let Ok(program) = compile(&source, Frontend::File) else {
-            assert!(path.starts_with(root().join("book")), "{} is wrong", path.display());
-            continue;
-        };
-        let warnings: Vec<_> = program.warnings.iter().map(|w| w.report(&source)).collect();
+        let warnings = compile(&source, Frontend::File).expect("the library is right").warnings;
+        let warnings: Vec<_> = warnings.iter().map(|w| w.report(&source)).collect();
         assert!(warnings.is_empty(), "{}: {}", path.display(), warnings.join("\n"));
     }
 }

@@ -3,12 +3,10 @@
 use std::path::Path;
 
 use expect_test::expect_file;
-use roundelay_core::check::Frontend;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::syntax::Source;
-use roundelay_tests::{compile, files, root};
+use roundelay_tests::{files, root};
 
-use crate::book::{compare, console, holds, pages, proved, read};
+use crate::book::{compare, console, holds, is_right, pages, read};
 
 /// The pages that a reader reads, without the error pages, which have tests of their own.
 pub(crate) fn prose() -> Vec<std::path::PathBuf> {
@@ -96,20 +94,6 @@ fn every_program_is_right_or_its_mistake_is_shown() {
             panic!("{shown} is wrong, and no transcript shows it:\n{why}");
         }
     }
-}
-
-/// Checks that the program compiles and is proved; the error says why not.
-fn is_right(what: &str, text: &str) -> Result<(), String> {
-    let source = Source::from_text(what, text);
-    let reports = |errors: Vec<roundelay_core::diagnostics::Diagnostic>| {
-        let all: Vec<_> = errors.iter().map(|e| e.report(&source)).collect();
-        all.join("\n")
-    };
-    let compiled = compile(&source, Frontend::File).map_err(reports)?;
-    for algorithm in compiled.algorithms {
-        proved(what, algorithm, &source)?;
-    }
-    Ok(())
 }
 
 /// No file of the listings is left over.

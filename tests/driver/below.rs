@@ -3,7 +3,7 @@
 pub(super) mod one_device {
     use std::time::Duration;
 
-    use roundelay::{DType, ReduceOp, select};
+    use roundelay::{DType, ReduceOp};
     use roundelay_core::diagnostics::Code;
     use roundelay_core::ids::RankId;
     use roundelay_core::layout::Configured;
@@ -12,6 +12,7 @@ pub(super) mod one_device {
     use roundelay_export::cuda::{Form, Kernel, Protocol};
     use roundelay_kernels::Check;
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Driven, Error, Rooms};
+    use roundelay_tests::named;
 
     use crate::driver::cases::{Case, Data, Way};
     use crate::driver::cuda::Cuda;
@@ -20,8 +21,7 @@ pub(super) mod one_device {
     const WHY: Duration = Duration::from_secs(20);
 
     pub(in super::super) fn proved(name: &str, nranks: u32) -> (&'static Configured, Proved) {
-        let named = |a: &&Configured| roundelay::Algorithm::name(*a) == name;
-        let algorithm = select::library().iter().find(named).expect("in the library");
+        let algorithm = named(name);
         (algorithm, prove_source(algorithm, nranks).expect("a right algorithm"))
     }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use roundelay_tests::root;
+use tempfile::TempDir;
 
 use super::build;
 use crate::command::call::binary;
@@ -49,35 +50,39 @@ fn on_devices(program: &Path, devices: u32) -> (bool, String) {
     (ran.status.success(), String::from_utf8_lossy(&said).into_owned())
 }
 
-#[test]
-fn programs_beside_kernels_run_and_find_wrong_data() {
+/// Builds the program beside a kernel, and runs it on two devices, where it is right; returns its folder too.
+fn right(algorithm: &str, arguments: &[&str]) -> (TempDir, PathBuf) {
     // The driver is made before the programs link to it.
     build::below(&mut Command::new("true"));
-    for (algorithm, arguments) in [
-        ("RingAllReduce", &["--nranks", "4", "--count", "1000"][..]),
-        (
-            "PushedOneShotAllReduce",
-            &["-n", "3", "--count", "77", "--dtype", "bf16", "--protocol", "ll"],
-        ),
-        (
-            "MeshReduceScatter",
-            &["-n", "4", "--count", "33", "--op", "avg", "--dtype", "f16", "--form", "table"],
-        ),
-    ] {
-        let folder = tempfile::tempdir().expect("a folder");
-        let program = built(folder.path(), algorithm, arguments);
-        let (right, said) = on_devices(&program, 2);
-        assert!(right && said.contains("0 wrong"), "{algorithm}: {said}");
-        if algorithm == "RingAllReduce" {
-            let kernel = folder.path().join("RingAllReduce.cu");
-            let text = std::fs::read_to_string(&kernel).expect("the kernel");
-            let wrong = text.replacen("lane.reduce(", "lane.copy(", 1);
-            assert_ne!(wrong, text);
-            std::fs::write(&kernel, wrong).expect("a writable file");
-            let (right, said) = on_devices(&program, 1);
-            assert!(!right && said.contains("wrong: rank 0, element "), "{said}");
-            let (right, said) = on_devices(&program, 3);
-            assert!(!right && said.contains("device 0 to 2: no access"), "{said}");
-        }
-    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = built(folder.path(), algorithm, arguments);
+    let (right, said) = on_devices(&program, 2);
+    assert!(right && said.contains("0 wrong"), "{algorithm}: {said}");
+    (folder, program)
+}
+
+#[test]
+fn a_program_beside_a_kernel_finds_wrong_data() {
+    let (folder, program) = right("RingAllReduce", &["--nranks", "4", "--count", "1000"]);
+    let kernel = folder.path().join("RingAllReduce.cu");
+    let text = std::fs::read_to_string(&kernel).expect("the kernel");
+    let wrong = text.replacen("lane.reduce(", "lane.copy(", 1);
+    assert_ne!(wrong, text);
+    std::fs::write(&kernel, wrong).expect("a writable file");
+    let (right, said) = on_devices(&program, 1);
+    assert!(!right && said.contains("wrong: rank 0, element "), "{said}");
+    let (right, said) = on_devices(&program, 3);
+    assert!(!right && said.contains("device 0 to 2: no access"), "{said}");
+}
+
+#[test]
+fn a_program_beside_a_kernel_of_packets_runs() {
+    let few = ["-n", "3", "--count", "77", "--dtype", "bf16", "--protocol", "ll"];
+    right("PushedOneShotAllReduce", &few);
+}
+
+#[test]
+fn a_program_beside_a_kernel_of_a_table_runs() {
+    let average = ["-n", "4", "--count", "33", "--op", "avg", "--dtype", "f16", "--form", "table"];
+    right("MeshReduceScatter", &average);
 }

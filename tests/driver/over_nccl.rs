@@ -32,8 +32,9 @@ fn like_the_host(cases: &[(&str, u32, Data)]) {
 const AVERAGES: Data = Data { count: 1003, dtype: DType::F32, op: ReduceOp::Avg };
 
 #[test]
-fn floats_are_the_hosts() {
+fn floats_and_copies_are_the_hosts() {
     below!(2);
+    let copies = Data { count: 1003, dtype: DType::I8, op: ReduceOp::Sum };
     like_the_host(&[
         ("RingAllReduce", 4, sums(20_000)),
         ("RingAllReduce", 3, AVERAGES),
@@ -42,20 +43,19 @@ fn floats_are_the_hosts() {
         ("MeshReduceScatter", 3, sums(7)),
         ("RecursiveHalvingDoublingAllReduce", 8, sums(1003)),
         ("NcclRingAllReduce", 3, sums(1003)),
+        ("TreeBroadcast", 6, copies),
+        ("MeshAllToAll", 7, copies),
+        ("MeshGather", 4, copies),
     ]);
 }
 
 #[test]
-fn other_types_and_copies_are_the_hosts() {
+fn other_types_are_the_hosts() {
     below!(2);
-    let copies = Data { count: 1003, dtype: DType::I8, op: ReduceOp::Sum };
     like_the_host(&[
         ("RingAllReduce", 3, Data { dtype: DType::Bf16, ..AVERAGES }),
         ("MeshAllReduce", 4, Data { dtype: DType::I64, op: ReduceOp::Lxor, ..AVERAGES }),
         ("RingReduce", 4, Data { dtype: DType::F16, op: ReduceOp::Min, ..AVERAGES }),
-        ("TreeBroadcast", 6, copies),
-        ("MeshAllToAll", 7, copies),
-        ("MeshGather", 4, copies),
     ]);
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use roundelay::{Algorithm as _, Plan, select};
+use roundelay::{Algorithm as _, Plan};
 use roundelay_core::collective::Collective;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
@@ -133,12 +133,6 @@ fn float(of: u32, at: u32) -> f32 {
 fn digest(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
-}
-
-/// The library's algorithm of that name.
-pub(crate) fn named(name: &str) -> &'static Configured {
-    let all = select::library();
-    all.iter().find(|a| a.name() == name).unwrap_or_else(|| panic!("no {name}"))
 }
 
 /// Writes the files of the cases and their table; the files to compile, and the digests to expect.

@@ -7,8 +7,9 @@ use roundelay_core::layout::Configured;
 use roundelay_core::messages::TwoSided;
 use roundelay_core::syntax::Source;
 use roundelay_export::mpi::{self, Export, File};
+use roundelay_tests::named;
 
-use super::cases::{Case, Digests, named, write};
+use super::cases::{Case, Digests, write};
 use super::installed::{Mpi, all};
 
 /// Compiles and runs cases of one number of ranks; the error lists the wrong ones.
