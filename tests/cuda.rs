@@ -11,5 +11,6 @@ mod ptx;
 mod runs;
 mod sass;
 mod splits;
+mod sweep;
 mod trace;
 mod walks;

@@ -29,7 +29,17 @@ pub fn named(name: &str) -> &'static Configured {
 /// Whether the tests take the case `at` of a sweep too long to be run whole each time, of which they take one in `every`.
 /// `cargo xtask sweeps` runs all of each.
 pub fn taken(at: usize, every: usize) -> bool {
-    at.is_multiple_of(every) || std::env::var_os("ROUNDELAY_WHOLE").is_some()
+    at.is_multiple_of(every) || is_set("ROUNDELAY_WHOLE")
+}
+
+/// Whether the tests take the cases of a sweep that a usual run leaves out: `cargo xtask test --all` does, and so does
+/// `cargo xtask sweeps`.
+pub fn takes_all() -> bool {
+    is_set("ROUNDELAY_WHOLE") || std::env::var("ROUNDELAY_TESTS").is_ok_and(|which| which == "all")
+}
+
+fn is_set(variable: &str) -> bool {
+    std::env::var_os(variable).is_some()
 }
 
 /// Returns every dtype with every op that all dtypes have, and then each op of integers with one of these: the kernels'

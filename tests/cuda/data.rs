@@ -11,9 +11,12 @@ use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 use roundelay_export::cuda::{Kernel, Protocol, Spec};
 use roundelay_kernels::shim::{Shim, ShimJob};
-use roundelay_tests::{compile, kinds, taken};
+use roundelay_tests::{compile, kinds, taken, takes_all};
 
-use super::runs::{code, inputs, loops, named, on_the_host, program, proved, spec, try_run};
+use super::runs::{
+    algorithm, code, inputs, loops, named, on_the_host, program, proved, spec, try_run,
+};
+use super::sweep::Sweep;
 
 /// Checks that a kernel leaves the host's bits in such a run; the error says what differs.
 fn like_the_host(
@@ -30,54 +33,85 @@ fn like_the_host(
     if outcome.outputs == host { Ok(()) } else { Err("other bits than the host's".into()) }
 }
 
-/// Dtypes with ops, which take turns: sums around a ring, and averages where they are complete.
+/// Dtypes with ops, which take turns: sums around a ring, and averages where they are complete. All pairs are those of
+/// the kernels' own tests.
 #[test]
 fn every_dtype_and_op_has_the_hosts_bits() {
     let algorithm = named("RingAllReduce");
     let proved = |nranks| proved(algorithm, nranks).expect("any rank count will do");
     let (one, five) = (proved(1), proved(5));
-    let mut wrong = String::new();
-    for (_, (dtype, op)) in kinds().into_iter().enumerate().filter(|(at, _)| taken(*at, 2)) {
+    let (mut sweep, mut wrong) = (Sweep::default(), String::new());
+    let all = kinds();
+    // A step without a common divisor: another dtype and another op each time.
+    let turns = (0..all.len()).map(|turn| turn * 19 % all.len());
+    for (dtype, op) in turns.filter(|at| taken(*at, 2)).map(|at| all[at]) {
         let spec = Spec { element: dtype, op, ..spec(algorithm) };
-        // One text for both.
-        for (proved, count) in [(&five, 3), (&five, 257), (&one, 31)] {
+        for (proved, counts) in [(&five, &[3, 257][..]), (&one, &[31])] {
             let kernel = loops(algorithm, proved, spec);
-            let done = like_the_host(&program(&kernel), (proved, &kernel), count, |_| ());
-            if let Err(why) = done {
-                let _ = writeln!(wrong, "{dtype} {op}, count {count}: {why}");
+            if !sweep.tries(&kernel) {
+                continue;
+            }
+            for count in counts {
+                let done = like_the_host(&program(&kernel), (proved, &kernel), *count, |_| ());
+                if let Err(why) = done {
+                    let _ = writeln!(wrong, "{dtype} {op}, count {count}: {why}");
+                }
             }
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Completion that differs between ranks: whole outputs are divided after the kernel.
+/// The halves of a rank's sums are complete after different ops. In place the others would read sums.
+const APART: &str = "
+#[out_of_place]
+algorithm Apart() -> AllReduce {
+    require nranks == 3, \"three ranks make one case\";
+    let a = peer((rank + 1) % nranks);
+    let b = peer((rank + 2) % nranks);
+    a.TxAck(); b.TxAck(); a.RxAck(); b.RxAck();
+    copy(local.input, local.output);
+    reduce(a.input.split(2)[0], local.output.split(2)[0]);
+    reduce(b.input, local.output);
+    reduce(a.input.split(2)[1], local.output.split(2)[1]);
+    a.TxDataSignal(); b.TxDataSignal(); a.RxDataSignal(); b.RxDataSignal();
+}
+";
+
+/// Completion that differs between ranks or places: whole outputs are divided after the kernel. No algorithm of the
+/// library does so.
 #[test]
 fn averages_that_end_apart_are_divided_at_the_end() {
-    let mut scaled = 0;
-    for algorithm in select::library().iter().filter(|a| a.collective().reduces()) {
-        let Some(proved) = proved(algorithm, 6) else { continue };
-        let spec = Spec { op: ReduceOp::Avg, ..spec(algorithm) };
+    let algorithm = &algorithm(APART);
+    let proved = proved(algorithm, 3).expect("three ranks");
+    for element in [DType::F32, DType::I32, DType::Bf16] {
+        let spec = Spec { element, op: ReduceOp::Avg, ..spec(algorithm) };
         let kernel = loops(algorithm, &proved, spec);
-        if !kernel.facts(1).scale_outputs {
-            continue;
+        assert!(kernel.facts(1).scale_outputs && kernel.text.contains("SCALE_KERNEL"));
+        for parts in [1, 2] {
+            let run = |job: &mut ShimJob<'_>| job.parts = parts;
+            let done = like_the_host(&program(&kernel), (&proved, &kernel), 61, run);
+            assert_eq!(done, Ok(()), "{element} in {parts} parts");
         }
-        scaled += 1;
-        let done = like_the_host(&program(&kernel), (&proved, &kernel), 61, |_| ());
-        assert_eq!(done, Ok(()), "{}", kernel.name);
     }
-    println!("{scaled} algorithms of the library divide at the end");
 }
 
 /// Tables of every schedule as it was written and as it was fused, with streams of several parts where there are few. One
-/// text for all: tables differ in their facts and in their op mix.
+/// text for all: tables differ in their facts and in their op mix. A usual run has one level of each schedule, and
+/// `cargo xtask test --all` both.
 #[test]
 fn tables_have_the_hosts_bits() {
     let (mut streams, mut wrong) = (0, String::new());
-    for algorithm in select::library() {
-        for nranks in [3, 4] {
+    for (turn, algorithm) in select::library().iter().enumerate() {
+        // A power of two, which all take, or 3.
+        for (at, nranks) in [4, 3].into_iter().enumerate() {
             let Some(proved) = proved(algorithm, nranks) else { continue };
-            for (level, count) in [(Level::O0, 61), (Level::O2, 1000)] {
+            for (nth, (level, count)) in
+                [(Level::O0, 61), (Level::O2, 1000)].into_iter().enumerate()
+            {
+                if !takes_all() && (turn + at + nth) % 2 > 0 {
+                    continue;
+                }
                 let goal = Goal { level, callers: Callers::One, reassociate: false };
                 let spec = Spec { protocol: Protocol::Direct, ..spec(algorithm) };
                 let mut kernel = Kernel::of_table(
@@ -196,7 +230,7 @@ fn walker(kernel: &mut Kernel) {
 /// A stream of several CTAs, each with its portion of every move.
 #[test]
 fn streams_of_several_parts_have_the_hosts_bits() {
-    let mut wrong = String::new();
+    let (mut sweep, mut wrong) = (Sweep::default(), String::new());
     for (turn, algorithm) in select::library().iter().enumerate() {
         for nranks in [4, 3] {
             // A power of two, which all take, or 3.
@@ -205,6 +239,9 @@ fn streams_of_several_parts_have_the_hosts_bits() {
             }
             let Some(proved) = proved(algorithm, nranks) else { continue };
             let kernel = loops(algorithm, &proved, spec(algorithm));
+            if !sweep.tries(&kernel) {
+                continue;
+            }
             let shim = program(&kernel);
             for (parts, count, seed) in [(2, 1000, 0), (3, 1500, 11)] {
                 let run = |job: &mut ShimJob<'_>| {
@@ -224,7 +261,7 @@ fn streams_of_several_parts_have_the_hosts_bits() {
 /// Lines of data and flag, for every size of element, and where there are fewer elements than lines.
 #[test]
 fn ll_has_the_hosts_bits() {
-    let mut wrong = String::new();
+    let (mut sweep, mut wrong) = (Sweep::default(), String::new());
     for algorithm in select::library() {
         if Protocol::of(algorithm) == Protocol::Direct {
             continue;
@@ -234,6 +271,9 @@ fn ll_has_the_hosts_bits() {
                 let Some(proved) = proved(algorithm, nranks) else { continue };
                 let spec = Spec { element: dtype, protocol: Protocol::Ll, ..spec(algorithm) };
                 let kernel = loops(algorithm, &proved, spec);
+                if !sweep.tries(&kernel) {
+                    continue;
+                }
                 let shim = program(&kernel);
                 for (count, parts) in [(1, 1), (61, 1), (1001, 2)] {
                     let run = |job: &mut ShimJob<'_>| (job.parts, job.repeats) = (parts, 3);

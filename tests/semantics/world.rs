@@ -17,8 +17,9 @@ mod parts;
 #[path = "world/promises.rs"]
 mod promises;
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use roundelay::{Error, Options, UniqueId, World};
 
@@ -50,6 +51,15 @@ fn each<R: Send>(nranks: u32, options: Options, rank: impl Fn(World) -> R + Sync
             .collect();
         ranks.into_iter().map(|rank| rank.join().expect("no panic")).collect()
     })
+}
+
+/// Waits until so many ranks have added themselves.
+fn until(ranks: &AtomicU32, enough: u32) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while ranks.load(Ordering::Acquire) < enough {
+        assert!(Instant::now() < end, "{ranks:?} of {enough} ranks");
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// The number of a world's rank.

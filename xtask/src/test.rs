@@ -214,6 +214,10 @@ impl TestRun {
     /// Runs `cargo test` with these arguments, and `per_core` tests at once on each core: others go on while some wait.
     fn crowded(&mut self, per_core: usize, args: &[&str]) -> Result<(), String> {
         let mut cargo = Command::new(env!("CARGO"));
+        if self.extent == Extent::All {
+            // The cases that sweeps leave out of a usual run.
+            cargo.env("ROUNDELAY_TESTS", "all");
+        }
         self.times.run(cargo.current_dir(&self.root).arg("test").args(args), per_core)
     }
 

@@ -1,6 +1,6 @@
 //! A carrier between threads of one process, for tests: it brings messages as early or as late as any transport may.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::carrier::Carrier;
@@ -35,10 +35,10 @@ type Route = (u32, u32, u32);
 #[derive(Default)]
 struct ChannelState {
     /// The number of messages begun on a route, by its sender (`true`) and by its receiver.
-    begun: HashMap<(Route, bool), u64>,
+    begun: BTreeMap<(Route, bool), u64>,
     /// The messages that were sent and not received, by their place on their route.
-    sent: HashMap<(Route, u64), Sent>,
-    requests: HashMap<usize, Request>,
+    sent: BTreeMap<(Route, u64), Sent>,
+    requests: BTreeMap<usize, Request>,
     last: usize,
     dice: u64,
 }

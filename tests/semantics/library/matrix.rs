@@ -2,7 +2,7 @@
 //! parameters, each point proved and run on data.
 //!
 //! Full is the product of rank counts, roots, orders, trees, groups, flags, counts and places. Dealt out in turn are
-//! slices, and dtypes and ops, of which `kinds` has the cover.
+//! slices, and dtypes and ops, whose pairs with each other and with the rest are all there in the end.
 
 use std::collections::BTreeSet;
 
@@ -10,6 +10,7 @@ use roundelay::Algorithm;
 use roundelay_core::diagnostics::Code;
 
 use super::super::runs::{Kind, Proofs, assert_right};
+use super::kinds::Pairs;
 use super::subjects::Subject;
 use super::values::{Told, Values};
 
@@ -32,6 +33,7 @@ fn kinds(algorithm: &dyn Algorithm) -> Vec<Vec<Kind>> {
 /// All of the matrix for one algorithm.
 fn run(subject: Subject) {
     let mut turn = 0;
+    let mut pairs = Pairs::new(subject);
     for nranks in 1..=33 {
         if !(subject.admits)(nranks) {
             assert_refused(&subject, nranks);
@@ -45,12 +47,14 @@ fn run(subject: Subject) {
                 for count in BTreeSet::from(counts(nranks)) {
                     let kind = kinds[turn % kinds.len()];
                     assert_right(&proofs.plan(nranks, count, kind), kind, turn as u64);
+                    pairs.meet(nranks, count, kind);
                     // A step without a common divisor with 56 meets all kinds.
                     turn += 9;
                 }
             }
         }
     }
+    pairs.run_rest();
 }
 
 /// Rank counts that only few rounds can reach: one count, out of place and in place.

@@ -2,6 +2,7 @@
 //! host to host.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use roundelay::{Call, Collective, DType, Error, Options, OrderClass, Promises, R
 use roundelay_kernels::network::{Channels, How};
 use roundelay_kernels::shared_memory;
 
-use super::{code, hasty, me, patient};
+use super::{code, hasty, me, patient, until};
 
 /// A carrier that takes its time.
 const SLOW: How =
@@ -344,15 +345,17 @@ fn a_carrier_that_fails() {
 #[test]
 fn a_rank_that_does_not_come() {
     let places = vec![vec![0, 1], vec![2, 3]];
+    let gave_up = AtomicU32::new(0);
     let (told, open) = each(&places, SLOW, hasty(), |world| {
         if me(&world) == 3 {
             // It stays until the others have given up.
-            thread::sleep(Duration::from_millis(2500));
+            until(&gave_up, 3);
             return String::new();
         }
         let mut buffer = vec![1_u32; 1000];
         let error =
             world.rank().all_reduce(&mut buffer, ReduceOp::Sum).expect_err("one is missing");
+        gave_up.fetch_add(1, Ordering::Release);
         error.to_string()
     });
     assert_eq!(open, 0);

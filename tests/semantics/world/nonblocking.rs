@@ -1,11 +1,12 @@
 //! Calls that do not block.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use roundelay::{EngineError, Error, Lent, Pending, ReduceOp};
 
-use super::{COUNTS, code, each, hasty, me, patient};
+use super::{COUNTS, code, each, hasty, me, patient, until};
 
 #[test]
 fn every_call_has_a_form_that_does_not_block() {
@@ -233,10 +234,11 @@ fn a_panic_is_an_error() {
 #[test]
 fn a_rank_that_does_not_call_is_an_error_within_the_deadline() {
     let since = Instant::now();
+    let told_off = AtomicU32::new(0);
     let told = each(2, hasty(), |world| {
         if me(&world) == 1 {
             // The rank is there, and calls nothing.
-            std::thread::sleep(Duration::from_secs(2));
+            until(&told_off, 1);
             return String::new();
         }
         let calls = world.nonblocking();
@@ -247,6 +249,7 @@ fn a_rank_that_does_not_call_is_an_error_within_the_deadline() {
         }
         let text = code(first.wait());
         drop(world);
+        told_off.fetch_add(1, Ordering::Release);
         text
     });
     assert_eq!(told[0], "E0405");
