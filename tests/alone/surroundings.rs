@@ -1,5 +1,9 @@
 //! Expanded code leans on no name that the author may have taken, and warns of nothing by itself.
 #![deny(warnings)]
+#![allow(
+    clippy::used_underscore_binding,
+    reason = "the expansion reads the field of each parameter"
+)]
 
 use roundelay::collective;
 

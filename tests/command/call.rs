@@ -32,10 +32,9 @@ static BUILT: LazyLock<Built> = LazyLock::new(|| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
         let library = &message["target"];
         let is_it = library["name"] == "roundelay" && library["kind"][0] == "lib";
-        let mut files = message["filenames"].as_array().filter(|_| is_it)?.iter();
-        files.find_map(|file| {
-            file.as_str().filter(|path| path.ends_with(".rlib")).map(PathBuf::from)
-        })
+        let files = message["filenames"].as_array().filter(|_| is_it)?.iter();
+        let mut files = files.filter_map(|file| file.as_str().map(PathBuf::from));
+        files.find(|file| file.extension().is_some_and(|extension| extension == "rlib"))
     });
     Built {
         binary: profile.join(format!("roundelay{}", std::env::consts::EXE_SUFFIX)),
