@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use expect_test::expect_file;
 
+use part::{Header, Kind, NUMBERS};
 use roundelay_core::schedule::SignalKind;
-use words::{Header, Kind, NUMBERS};
 
 #[allow(dead_code, unreachable_pub)]
 #[path = "../src/cuda/words.rs"]
-mod words;
+mod part;
 
 /// Returns the kinds of signals of programs; kernels have no others.
 fn on_devices() -> impl Iterator<Item = SignalKind> {

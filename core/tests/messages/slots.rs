@@ -7,9 +7,13 @@ use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, text};
 use roundelay_core::verify::Proved;
 
+/// A slot by its scratch buffer, and a scratch buffer by name, slots, and width in twelfths.
+type Slot = (String, u32);
+type Slots = (String, u32, u64);
+
 /// Returns the slots into which rank 0 receives the input of rank 1, cut into pieces of these twelfths of a unit, one
-/// message each; and the scratch of the form behind the author's: name, slots and width in twelfths.
-fn slots(pieces: &[u64]) -> (Vec<(String, u32)>, Vec<(String, u32, u64)>) {
+/// message each; and the scratch of the form behind the author's.
+fn slots(pieces: &[u64]) -> (Vec<Slot>, Vec<Slots>) {
     assert_eq!(pieces.iter().sum::<u64>(), 24, "two blocks");
     let (mut zero, mut one, mut at) = (String::new(), String::new(), 0);
     for piece in pieces {
@@ -58,7 +62,7 @@ fn a_slot_is_used_again_when_two_are_free() {
 fn sizes_are_powers_of_two() {
     let sizes = |pieces: &[u64]| {
         let (taken, scratch) = slots(pieces);
-        let number = |(name, _): &(String, u32)| name.strip_prefix("received")?.parse::<u32>().ok();
+        let number = |(name, _): &Slot| name.strip_prefix("received")?.parse::<u32>().ok();
         let taken: Vec<_> = taken.iter().filter_map(number).collect();
         (taken, scratch.into_iter().map(|(_, slots, width)| (slots, width)).collect::<Vec<_>>())
     };

@@ -3,14 +3,14 @@
 //! Rates are max-min fair exactly if no link exceeds its capacity and every flow has a full link on which no other
 //! flow is faster (Bertsekas and Gallager, Data Networks, 6.5.2). So no second algorithm is needed.
 
-use sharing::Sharing;
+use part::Sharing;
 
 use crate::dice::Random;
 use paths::RankPaths;
 
 // The part has no face of its own: its source is a module of these tests, too.
 #[path = "../../src/simulate/sharing.rs"]
-mod sharing;
+mod part;
 
 /// Given paths over given links.
 mod paths {

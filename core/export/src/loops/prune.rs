@@ -8,6 +8,7 @@ use super::ir::{DivisionId, LoopNode, NodeId, Number, Piece};
 impl Loops {
     /// Makes the form final: without unused variables, tables and empty blocks, and with ids in the order of its text.
     #[doc(hidden)]
+    #[must_use]
     pub fn finish(mut self) -> Self {
         for function in &mut self.functions {
             prune(&mut function.body);
