@@ -1,13 +1,13 @@
 //! The `roundelay` command as a person or a program meets it: exit codes, JSON, bad input, pipes.
 
-#[path = "command/advice.rs"]
-mod advice;
 #[path = "command/bad_input.rs"]
 mod bad_input;
 #[path = "command/bench.rs"]
 mod bench;
 #[path = "command/call.rs"]
 pub(crate) mod call;
+#[path = "command/cases.rs"]
+mod cases;
 #[path = "command/certificates.rs"]
 mod certificates;
 #[path = "command/constants.rs"]

@@ -86,7 +86,7 @@ pub(super) fn with_input(args: &[&str], input: &[u8]) -> Call {
     ended(binary(), args, input)
 }
 
-fn ended(mut command: Command, args: &[&str], input: &[u8]) -> Call {
+pub(super) fn ended(mut command: Command, args: &[&str], input: &[u8]) -> Call {
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let start = Instant::now();
     let mut child = command.spawn().expect("the command starts");
@@ -119,9 +119,13 @@ impl Call {
     pub(super) fn refused(self, exit: i32, code: &str) -> Self {
         let call = self.ends(exit);
         assert!(call.err.contains(code), "{code} is not in\n{}", call.err);
-        let limit = if cfg!(debug_assertions) { 20 } else { 4 };
-        assert!(call.took < Duration::from_secs(limit), "took {:?}", call.took);
+        assert!(call.is_soon(), "took {:?}", call.took);
         call
+    }
+
+    /// Whether it came as soon as an error does.
+    pub(super) fn is_soon(&self) -> bool {
+        self.took < Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 4 })
     }
 }
 

@@ -89,11 +89,6 @@ fn a_text_has_the_times_of_the_file_of_its_machine() {
             }
         }
     }
-    // The file has the GPUs of the text, or none.
-    let written = |text: &str| roundelay(&["topo", text, "--format", "xml"]);
-    assert!(written("full_mesh(4, 20GB/s, gpus(sm=75))").ends(0).out.contains("sm=\"75\""));
-    written("full_mesh(4, 20GB/s, gpus(sm=90))").refused(2, "E0609");
-    written("full_mesh(4, 48GB/s, gpus(gfx942))").refused(2, "E0609");
 }
 
 /// Links that are faster than the copies of a processor are told once, with the remedies.
@@ -122,63 +117,4 @@ fn links_that_are_faster_than_copies_are_told() {
     let call = roundelay(&["topo", fast[1]]).ends(0);
     assert!(call.out.contains("constants of predictions: assumed, of the host engine"));
     assert_eq!(call.err.matches("note: links of ").count(), 1, "{}", call.err);
-}
-
-/// Latencies that the text gives stay; where it gives none, a message between GPUs takes one hop, whatever links it
-/// passes.
-#[test]
-fn gpus_give_the_latency_that_the_text_does_not() {
-    let time = |topology: &str, more: &[&str]| {
-        let run = ["simulate", "RingAllGather", "--bytes", "0", "--topology", topology];
-        seconds(&json(&[&run, more].concat())["seconds"]) * 1e6
-    };
-    let near =
-        |time: f64, wanted: f64| assert!((time - wanted).abs() < 1e-9, "{time}, not {wanted}");
-    near(time("crossbar(8, 450GB/s, 1us, gpus(sm=90))", &[]), 7.0 * 2.0);
-    near(time("crossbar(8, 450GB/s, gpus(sm=90))", &[]), 7.0 * 3.4);
-    near(time("full_mesh(8, 48GB/s, gpus(gfx942))", &[]), 7.0 * 3.4);
-    near(time("groups([4, 4], 450GB/s, 50GB/s, gpus(sm=90))", &[]), 7.0 * 14.0);
-    near(time("crossbar(8, 450GB/s)", &["--assume", "sm=90", "--latency", "1us"]), 7.0);
-    near(time("crossbar(8, 450GB/s)", &["--latency", "1us"]), 7.0 * 2.0);
-}
-
-/// The words for GPUs, and what they refuse.
-#[test]
-fn wrong_words_for_gpus() {
-    for (text, code, at) in [
-        ("crossbar(8, gpus(sm=5))", "E0601", ":21\n"),
-        ("crossbar(8, gpus(sm=-90))", "E0601", ":21\n"),
-        ("crossbar(8, gpus(90))", "E0601", ":18\n"),
-        ("crossbar(8, gpus(gfx9))", "E0601", ":18\n"),
-        ("crossbar(8, gpus(hopper))", "E0601", ":18\n"),
-        ("crossbar(8, gpus())", "E0601", ":13\n"),
-        ("crossbar(8, gpus(sm=90, gfx942))", "E0601", ":13\n"),
-        ("crossbar(8, gpus(nvlinks=8))", "E0601", ":18\n"),
-        ("crossbar(8, gpus(sm=90), 1GB/s)", "E0601", ":26\n"),
-        ("crossbar(8, gpus(sm=90), gpus(sm=80))", "E0601", ":26\n"),
-        ("crossbar(8, sm=90)", "E0601", ":13\n"),
-        ("crossbar(8, gpus)", "E0101", ":13\n"),
-        ("gpus(sm=90)", "E0101", ":1\n"),
-    ] {
-        let call = roundelay(&["topo", text]).refused(2, code);
-        assert!(call.err.contains(at), "{text}: {}", call.err);
-        assert_eq!(call.err.matches("error[").count(), 1, "{text}: {}", call.err);
-    }
-    let links = "examples/topologies/dgx1.links";
-    for (topology, assume) in [
-        ("crossbar(8, gpus(sm=90))", "sm=90"),
-        ("crossbar(8)", "sm=90,nvlinks=8"),
-        ("crossbar(8)", "nvlinks=8"),
-        ("crossbar(8)", "hopper"),
-        (links, "sm=70,cube"),
-    ] {
-        roundelay(&["topo", topology, "--assume", assume]).refused(2, "E0608");
-    }
-    // A source has the same words, which its text keeps.
-    let source = b"#[topology(crossbar(nranks, 450GB/s, gpus(sm: 90)))]
-algorithm One() -> AllReduce { RingAllReduce() on (input, output); }\n";
-    let source = TempFile::new("gpus.coll", source);
-    let page = roundelay(&["emit", "coll", source.path()]).ends(0).out;
-    assert!(page.contains("gpus(sm=90)"), "{page}");
-    roundelay(&["check", source.path(), "-n", "4"]).ends(0);
 }

@@ -1,5 +1,4 @@
-//! `simulate` of several algorithms or rank counts: equal to single runs and closed forms, gaps, pictures, and its
-//! refusals.
+//! `simulate` of several algorithms or rank counts: equal to single runs and closed forms, gaps, pictures.
 
 use super::call::{Call, TempFile, roundelay};
 
@@ -135,18 +134,6 @@ fn refused_counts_are_gaps_of_a_range() {
     let refused = json["algorithms"][2]["refused"].as_array().unwrap();
     assert_eq!(refused.len(), 5);
     assert_eq!((&refused[0]["nranks"], &refused[0]["code"]), (&3.into(), &"E0205".into()));
-    // Nothing is missing, nothing is said.
-    assert!(!with(&[ALL, "--nranks", "4,8"]).ends(0).out.contains("missing"));
-    for counts in ["4,6", "6", "5..8"] {
-        let call = with(&[ALL, "--nranks", counts]).ends(0);
-        assert!(call.out.contains("HalvingDoublingAllReduce at ") && call.out.contains("E0205"));
-    }
-    with(&["HalvingDoublingAllReduce", "--nranks", "5..8"]).refused(1, "E0505");
-    let lists = ["HalvingDoublingAllReduce", "--nranks", "4,6", "--format", "json"];
-    let lists = simulate(&[&lists[..], &topology[..]].concat());
-    assert_eq!(lists.ends(1).json()["diagnostics"][0]["code"], "E0205");
-    let neither = "HalvingDoublingAllReduce,RecursiveDoublingAllReduce";
-    with(&[neither, "--nranks", "6"]).refused(1, "E0505");
 }
 
 #[test]
@@ -218,49 +205,6 @@ fn parameters_are_for_those_that_have_them() {
     assert_eq!(json["algorithms"][2]["name"], "HalvingDoublingAllReduce near_first=true");
     let up = |at: usize| runs(&json, at)[0]["loads"][1]["up"].as_f64().unwrap();
     assert!(3.0 * up(2) < up(1), "near partners take {} and far ones {}", up(2), up(1));
-    let with = |set: &str| simulate(&[&[ALL, "--set", set], &topology[..]].concat());
-    with("near_frist=true").refused(2, "E0211");
-    with("near_first=7").refused(2, "E0211");
-}
-
-#[test]
-fn calls_that_make_no_sense() {
-    let with =
-        |list: &str, more: &[&str]| simulate(&[&[list, "--topology", CROSSBAR], more].concat());
-    let small = with(ALL, &["--nranks", "2..=17"]).refused(2, "E0604");
-    assert!(small.err.contains("has 16 ranks, and the run has 17"), "{}", small.err);
-    let unknown = with("RingAllReduce,NhrAllReduse", &["-n", "2..4"]).refused(2, "E0502");
-    assert!(unknown.err.contains("did you mean `NhrAllReduce`?"), "{}", unknown.err);
-    with("RingAllReduce,", &["-n", "2..4"]).refused(2, "E0501");
-    with("RingAllReduce,,NhrAllReduce", &["-n", "2..4"]).refused(2, "E0501");
-    with("RingAllReduce,RingAllReduce", &["-n", "2..4"]).refused(2, "is named twice");
-    with("RingAllReduce,RingAllGather", &["-n", "2..4"]).refused(2, "E0501");
-    with(ALL, &["-n", "4..4"]).refused(2, "E0501");
-    with(ALL, &["-n", "0..4"]).refused(2, "E0409");
-    with(ALL, &["-n", "2..x"]).refused(2, "E0501");
-    with(ALL, &["-n", "2..=99999999"]).refused(2, "E0409");
-    let picture = TempFile::new("one.svg", b"");
-    let one = with(ALL, &["-n", "4", "--svg", picture.path()]).refused(2, "E0507");
-    assert!(one.err.contains("there is one count"), "{}", one.err);
-    with("RingAllReduce", &["-n", "4,4", "--svg", picture.path()]).refused(2, "E0507");
-    for flags in [
-        &["--path"][..],
-        &["--html", picture.path()],
-        &["--svg", picture.path(), "--rounds", "1"],
-        &["--svg", picture.path(), "--ranks", "0..2"],
-        &["--svg", picture.path(), "--width", "900"],
-        &["--svg", picture.path(), "--view", "matrix"],
-    ] {
-        with("RingAllReduce", &[&["-n", "2..4"], flags].concat()).refused(2, "E0507");
-    }
-    with(ALL, &["-n", "2..4", "--svg", "no/such/folder/c.svg"]).refused(2, "E0508");
-    with(ALL, &["-n", "2..4", "--bytes", "1Q"]).refused(2, "E0501");
-    with(ALL, &["-n", "2..4", "--count", "18446744073709551615"]).refused(1, "E0407");
-    let broken = "full_mesh(4, 25GB/s, 2us) without (0, 1)";
-    simulate(&[ALL, "-n", "2,4", "--topology", broken]).refused(1, "E0313");
-    let file = TempFile::new("broken.coll", b"algorithm A(");
-    let list = format!("RingAllReduce,{}", file.path());
-    with(&list, &["-n", "2..4"]).refused(1, "E0007");
 }
 
 /// A single rank and no elements take no time, and are drawn all the same.
@@ -283,22 +227,6 @@ fn next_to_nothing() {
         assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
         tags(&picture);
     }
-}
-
-/// Files and the library in one call; several algorithms of a file are all compared.
-#[test]
-fn files_are_compared_with_the_library() {
-    let text = "algorithm Mine() -> AllReduce {\n    copy(local.input, local.output);\n}\n";
-    let file = TempFile::new("mine.coll", text.as_bytes());
-    let list = format!("{},MeshAllReduce", file.path());
-    let json = json(&[&list, "-n", "1", "--topology", CROSSBAR]);
-    assert_eq!(json["algorithms"].as_array().unwrap().len(), 2);
-    assert_eq!(json["algorithms"][0]["name"], "Mine");
-    let list = format!("{},RingAllReduce", "stdlib/library/halving_doubling.coll");
-    let args = [&list, "-n", "2,4", "--topology", CROSSBAR];
-    simulate(&args).refused(2, "HalvingDoublingReduceScatter for ReduceScatter");
-    let args = [&args[..], &["--algorithm", "HalvingDoublingAllReduce"]].concat();
-    simulate(&args).ends(0);
 }
 
 /// Beyond 512 ranks one rank stands for all, up to as many ranks as a topology has; a range of so many counts has its

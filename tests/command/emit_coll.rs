@@ -5,7 +5,7 @@ use roundelay_core::check::Frontend;
 use roundelay_core::syntax::Source;
 use roundelay_tests::compile;
 
-use super::call::{TempFile, roundelay, with_input};
+use super::call::{roundelay, with_input};
 
 #[test]
 fn every_algorithm_of_the_library_is_a_file_that_check_accepts() {
@@ -39,42 +39,4 @@ fn every_algorithm_of_the_library_is_a_file_that_check_accepts() {
 fn docs_that_say_algorithm(text: &str) -> usize {
     let comments = text.lines().filter(|line| line.trim_start().starts_with("//"));
     comments.map(|line| line.matches("algorithm ").count()).sum()
-}
-
-const TWO: &str = "// of the file
-algorithm One() -> AllReduce { // in one
-    copy(local.input, local.output); }
-/// The other.
-algorithm Two() -> AllReduce { copy(local.input, local.output); }
-";
-
-#[test]
-fn one_of_a_file_or_all_of_it() {
-    let file = TempFile::new("two.coll", TWO.as_bytes());
-    let one = roundelay(&["emit", "coll", file.path(), "--algorithm", "One"]).ends(0).out;
-    assert_eq!(
-        one,
-        "algorithm One() -> AllReduce { // in one\n    copy(local.input, local.output);\n}\n"
-    );
-    let all = roundelay(&["emit", "coll", file.path()]).ends(0).out;
-    assert_eq!(all, with_input(&["fmt", "-"], TWO.as_bytes()).ends(0).out);
-    let call =
-        roundelay(&["emit", "coll", file.path(), "--algorithm", "Three"]).refused(2, "E0503");
-    assert!(call.err.contains("One, Two"), "{}", call.err);
-    roundelay(&["emit", "coll", "NoSuchAlgorithm"]).refused(2, "E0502");
-    with_input(&["emit", "coll", "-"], b"algorithm A( {").refused(1, "E000");
-}
-
-/// The library is known everywhere, the rest of a file only there.
-#[test]
-fn what_an_algorithm_calls_comes_along_unless_it_is_of_the_library() {
-    let three = "use \"near.coll\";
-algorithm One() -> AllReduce { Two() on (input, output); }
-algorithm Alone() -> AllReduce { }
-algorithm Two() -> AllReduce { RingAllReduce() on (input, output); }
-";
-    let one =
-        with_input(&["emit", "coll", "-", "--algorithm", "One"], three.as_bytes()).ends(0).out;
-    let kept = three.replace("algorithm Alone() -> AllReduce { }\n", "");
-    assert_eq!(one, with_input(&["fmt", "-"], kept.as_bytes()).ends(0).out);
 }

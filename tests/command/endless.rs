@@ -7,33 +7,10 @@ use std::time::Duration;
 
 use super::call::{TempFile, binary, roundelay};
 
-fn limited(args: &[&str], limit: &str) -> (i32, String) {
-    let mut command = binary();
-    command.args(args).env("ROUNDELAY_LARGEST_SOURCE", limit);
-    ended(command)
-}
-
 fn ended(mut command: Command) -> (i32, String) {
     let output = command.output().expect("the command starts");
     let err = String::from_utf8(output.stderr).expect("errors are text");
     (output.status.code().expect("an exit code"), err)
-}
-
-#[test]
-fn a_source_has_a_limit_that_can_be_set() {
-    let (code, err) = limited(&["check", "examples/ring.coll"], "30");
-    assert_eq!(code, 2, "{err}");
-    assert!(err.contains("error[E0001]") && err.contains("more than 30 bytes"), "{err}");
-    assert!(err.contains("ROUNDELAY_LARGEST_SOURCE sets another limit"), "{err}");
-    let (code, err) = limited(&["check", "examples/ring.coll"], "many");
-    assert!(code == 2 && err.contains("`many`, no number of bytes"), "{err}");
-    let (code, err) = limited(&["check", "examples/ring.coll", "-n", "4"], "10000");
-    assert_eq!(code, 0, "{err}");
-    let used = TempFile::new("used.coll", &[b' '; 300]);
-    let using = format!("use \"{}\";\nalgorithm A() -> AllReduce {{ }}\n", used.path());
-    let using = TempFile::new("using.coll", using.as_bytes());
-    let (code, err) = limited(&["check", using.path()], "250");
-    assert!(code == 1 && err.contains("E0122") && err.contains("more than 250 bytes"), "{err}");
 }
 
 /// Returns the lines that use files.
@@ -160,14 +137,6 @@ fn a_used_file_is_compiled_once() {
     let first = folder.join("v0.coll");
     let call = roundelay(&["check", first.to_str().unwrap(), "-n", "1"]).refused(1, "E0122");
     assert!(call.err.contains("behind more than 64 sources"), "{}", call.err);
-}
-
-#[cfg(unix)]
-#[test]
-fn devices_and_folders_are_no_sources() {
-    roundelay(&["check", "/dev/zero"]).refused(2, "E0001");
-    roundelay(&["topo", "/dev/zero"]).ends(2);
-    roundelay(&["list", "AllReduce", "--why", "--costs", "/dev/zero"]).ends(2);
 }
 
 #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! `executor` and `emit hccl-cpp`: their output, as text and JSON, and their refusals.
+//! `executor`: its scores, the sizes that it tests, and how its times were measured.
 
 use super::call::{TempFile, roundelay};
 
@@ -16,47 +16,9 @@ fn written(text: &str) -> TempFile {
 
 #[test]
 fn the_library_has_executors() {
-    let out = roundelay(&["executor", "list"]).ends(0).out;
-    assert!(out.contains("CustomHugeAllReduceMesh for AllReduce, on full_mesh(8) without (0, 1)"));
-    assert!(out.contains("bytes < 64 KiB     OneShotAround\n"), "{out}");
     let json = roundelay(&["executor", "list", "--format", "json"]).ends(0).json();
     let names: Vec<_> = json.as_array().unwrap().iter().map(|e| e["name"].clone()).collect();
     assert_eq!(names, roundelay::executor::names().into_iter().rev().collect::<Vec<_>>());
-    assert_eq!(json[0]["classes"][1]["below"], 8 << 20);
-    assert_eq!(json[0]["classes"][2]["below"], serde_json::Value::Null);
-}
-
-#[test]
-fn what_an_executor_takes() {
-    let file = written(ENTRY);
-    let json = roundelay(&["executor", "check", file.path(), "--format", "json"]).ends(0).json();
-    assert_eq!(json["ok"], true);
-    assert_eq!((&json["slave_streams"], &json["notifies"]), (&6.into(), &12.into()));
-    assert_eq!(json["loop_max_count"], 16 << 10);
-    // Eight inputs of less than a KiB.
-    assert_eq!(json["scratch"], 8 * 1023);
-    assert_eq!(json["links"][0]["links"], 54);
-    assert_eq!(json["exposed"], serde_json::json!(["CCL_IN", "CCL_OUT", "scratch"]));
-    let flags = ["executor", "check", file.path(), "--signals", "binary,link-shared"];
-    let out = roundelay(&flags).ends(0).out;
-    assert!(out.contains("proved Entry (AllReduce) on full_mesh(8) without (0, 1)"), "{out}");
-}
-
-#[test]
-fn it_runs_in_loops_with_a_tail() {
-    let file = written(ENTRY);
-    for place in [&["--dtype", "i64", "--op", "prod"][..], &["--in-place"]] {
-        let sizes = ["executor", "run", file.path(), "--sizes", "0,8,1000,64K,400KB+8"];
-        let all = [&sizes[..], place, &["--format", "json"]].concat();
-        let json = roundelay(&all).ends(0).json();
-        let rows = json["rows"].as_array().unwrap();
-        let loops: Vec<_> = rows.iter().map(|row| row["loops"].as_u64().unwrap()).collect();
-        assert_eq!(loops, [0, 1, 1, 1, 7]);
-        assert!(rows.iter().all(|row| row["wrong"] == 0), "{json}");
-        assert_eq!((&rows[3]["staged"], &rows[4]["staged"]), (&false.into(), &true.into()));
-        assert_eq!(rows[2]["algorithm"], "OneShotAround");
-        assert_eq!(rows[4]["algorithm"], "TwistedRingAllReduce");
-    }
 }
 
 #[test]
@@ -128,28 +90,6 @@ fn all_links_at_once_are_never_worse_than_the_ring() {
     }
 }
 
-#[test]
-fn an_executor_is_exported() {
-    let file = written(ENTRY);
-    let text = roundelay(&["emit", "hccl-cpp", file.path()]).ends(0).out;
-    for method in
-        ["CalcScratchMemSize", "CalcStreamNum", "CalcNotifyNum", "CalcCommInfo", "KernelRun"]
-    {
-        assert!(text.contains(method), "{method}");
-    }
-    assert!(text.contains("REGISTER_EXEC(\"Entry\""), "{text}");
-    // The lines of the library's algorithms stand beside their exported form.
-    assert!(text.contains("reduce(from.block[b], local.block[b]);"));
-    // At two ranks both directions of the ring share the flags of one link.
-    let two = written(
-        "executor Two for AllReduce { topology: full_mesh(2); otherwise => TwistedRingAllReduce; }",
-    );
-    let refused = roundelay(&["emit", "hccl-cpp", two.path()]).ends(1).err;
-    assert!(refused.contains("error[E0314]"), "{refused}");
-    let checked = roundelay(&["executor", "check", two.path(), "--signals", "binary,link-shared"]);
-    assert!(checked.ends(1).err.contains("error[E0314]"));
-}
-
 /// Without `--sizes`, every class is tested at its smallest, an inner and its largest testable size.
 #[test]
 fn each_class_is_tested_at_both_its_ends() {
@@ -190,63 +130,4 @@ fn measured_times_say_how_the_command_was_built() {
     let simulated = ["executor", "score", file.path(), "--sizes", "64K", "--simulate-only"];
     let call = roundelay(&simulated).ends(0);
     assert!(!call.out.contains("build") && call.err.is_empty(), "{}{}", call.out, call.err);
-}
-
-/// An executor that `run` refuses is neither proved nor scored.
-#[test]
-fn an_executor_that_can_hold_no_element() {
-    let file = written(&ENTRY.replace("64 KiB", "7 B"));
-    for command in ["check", "run", "score"] {
-        let err = roundelay(&["executor", command, file.path()]).ends(1).err;
-        assert!(
-            err.contains("error[E0315]") && err.contains("ccl_buffer: 8 B;"),
-            "{command}: {err}"
-        );
-    }
-    roundelay(&["executor", "check", written(&ENTRY.replace("64 KiB", "8 B")).path()]).ends(0);
-    let score = |more: &[&str]| {
-        let name = "CustomHugeAllReduceMesh";
-        let flags = ["executor", "score", name, "--simulate-only", "--sizes", "1K"];
-        roundelay(&[&flags[..], more].concat())
-    };
-    let err = score(&["--ccl-buffer", "3"]).ends(2).err;
-    assert!(err.contains("E0315") && err.contains("3 B holds no element of 4 B"), "{err}");
-    score(&["--ccl-buffer", "3", "--dtype", "i8"]).ends(0);
-    let err = score(&["--sizes", "3"]).ends(2).err;
-    assert!(err.contains("E0501") && err.contains("nothing to score"), "{err}");
-}
-
-#[test]
-fn what_is_no_executor() {
-    let err = roundelay(&["executor", "check", "CustomTiny"]).ends(2).err;
-    assert!(err.contains("error[E0506]") && err.contains("`roundelay executor list`"), "{err}");
-    let err = roundelay(&["executor", "check", "missing.coll"]).ends(2).err;
-    assert!(err.contains("error[E0001]"), "{err}");
-    let none =
-        written("algorithm A() -> AllGather { copy(local.input, local.output.block(rank)); }");
-    let err = roundelay(&["executor", "run", none.path()]).ends(2).err;
-    assert!(err.contains("holds no executor"), "{err}");
-    let two = format!("{ENTRY}\n{}", ENTRY.replace("Entry", "Other"));
-    let two = written(&two);
-    let err = roundelay(&["executor", "run", two.path()]).ends(2).err;
-    assert!(err.contains("choose one by --executor: Entry, Other"), "{err}");
-    roundelay(&["executor", "check", two.path(), "--executor", "Other"]).ends(0);
-    let err = roundelay(&["executor", "check", two.path(), "--executor", "Nobody"]).ends(2).err;
-    assert!(err.contains("error[E0506]"), "{err}");
-    // A file with nothing but executors is no business of `run`.
-    let err = roundelay(&["run", two.path()]).ends(2).err;
-    assert!(err.contains("holds executors alone"), "{err}");
-    let wrong = written(&ENTRY.replace("around(topology)", "natural(nranks)"));
-    let json = roundelay(&["executor", "check", wrong.path(), "--format", "json"]).ends(1).json();
-    assert_eq!(json["diagnostics"][0]["code"], "E0313");
-    assert_eq!(json["diagnostics"][0]["line"], 5);
-    for sizes in ["1X", "", "1K,,", "18446744073709551615+1"] {
-        let err = roundelay(&["executor", "run", wrong.path(), "--sizes", sizes]).ends(2).err;
-        assert!(err.contains("E0501"), "{sizes}: {err}");
-    }
-    let large = ["executor", "run", "CustomHugeAllReduceMesh", "--sizes", "8000000GB"];
-    assert!(roundelay(&large).ends(2).err.contains("E0407"));
-    let small =
-        ["executor", "run", "CustomHugeAllReduceMesh", "--sizes", "1K", "--ccl-buffer", "3"];
-    assert!(roundelay(&small).ends(2).err.contains("E0315"));
 }

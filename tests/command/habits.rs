@@ -36,7 +36,6 @@ fn colors_are_as_the_flag_or_the_environment_says() {
     }
     assert!(!colors(&["chek", "--", "--color", "always"], &[]));
     assert!(!colors(&["chek", "--color", "never"], &[force]));
-    roundelay(&with(&["--color", "red"])).refused(2, "E0501");
     // A document has none.
     assert!(!colors(&with(&["--color", "always", "--format", "json"]), &[]));
 }
@@ -66,17 +65,4 @@ fn a_quiet_command_prints_results_and_errors_alone() {
         let results = |text: &str| text.lines().filter(is_result).count();
         assert_eq!(results(&quiet.out), results(&usual.out), "{args:?}");
     }
-}
-
-#[test]
-fn a_verbose_command_says_what_results_took() {
-    let call = roundelay(&["-v", "check", "RingAllReduce", "-n", "2..=3"]).ends(0);
-    for line in ["\n          2 ranks: 22 ops in ", "\n          3 ranks: 63 ops in "] {
-        assert!(call.out.contains(line), "{}", call.out);
-    }
-    let said = format!("note: roundelay {}, ", env!("CARGO_PKG_VERSION"));
-    assert!(call.err.starts_with(&said) && call.err.contains(", took "), "{}", call.err);
-    let call = roundelay(&["run", "RingAllReduce", "-n", "2", "--count", "7", "-v"]).ends(0);
-    assert!(call.out.contains("\nengine: "), "{}", call.out);
-    assert_eq!(roundelay(&["check", "RingAllReduce", "-n", "2"]).ends(0).err, "");
 }

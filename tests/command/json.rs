@@ -1,8 +1,8 @@
-//! `--format json`: the fields that programs rely on, by name and type.
+//! `--format json`: values that follow from each other.
 
 use serde_json::Value;
 
-use super::call::{TempFile, roundelay};
+use super::call::roundelay;
 
 /// The keys of an object, sorted.
 fn keys(value: &Value) -> Vec<&str> {
@@ -17,62 +17,6 @@ fn has_all(value: &Value, wanted: &[&str]) {
     for key in wanted {
         assert!(keys.contains(key), "no `{key}` among {keys:?}");
     }
-}
-
-#[test]
-fn check_of_a_right_program() {
-    let json =
-        roundelay(&["check", "stdlib/library/ring.coll", "--nranks", "2..=4", "--format", "json"])
-            .ends(0)
-            .json();
-    has_all(&json, &["ok", "file", "algorithms", "diagnostics"]);
-    assert_eq!(json["ok"], true);
-    assert_eq!(json["diagnostics"], serde_json::json!([]));
-    let algorithm = &json["algorithms"][0];
-    has_all(algorithm, &["name", "collective", "ok", "seconds", "ops"]);
-    assert_eq!(algorithm["nranks"], serde_json::json!([2, 3, 4]));
-    assert_eq!(algorithm["proved"], serde_json::json!([2, 3, 4]));
-    assert_eq!(algorithm["certificates"].as_array().unwrap().len(), 3);
-    assert_eq!(algorithm["name"], "RingAllReduce");
-    assert_eq!(algorithm["collective"], "AllReduce");
-    assert_eq!(algorithm["ok"], true);
-    assert!(algorithm["seconds"].as_f64().unwrap() > 0.0);
-    // Each rank: the copy, and 2 * (n - 1) rounds of five ops.
-    let ops = |n: u64| n * (1 + 10 * (n - 1));
-    assert_eq!(algorithm["ops"].as_u64().unwrap(), ops(2) + ops(3) + ops(4));
-}
-
-#[test]
-fn check_of_a_wrong_program() {
-    let file = "tests/wrong/E0301_deadlock.coll";
-    let json = roundelay(&["check", file, "--nranks", "3", "--format", "json"]).ends(1).json();
-    assert_eq!(json["ok"], false);
-    assert_eq!(json["algorithms"][0]["ok"], false);
-    let diagnostic = &json["diagnostics"][0];
-    has_all(
-        diagnostic,
-        &["code", "severity", "title", "file", "line", "column", "nranks", "notes"],
-    );
-    assert_eq!(diagnostic["code"], "E0301");
-    assert_eq!(diagnostic["severity"], "error");
-    assert_eq!(diagnostic["file"], file);
-    assert_eq!((&diagnostic["line"], &diagnostic["column"]), (&10.into(), &9.into()));
-    assert_eq!(diagnostic["nranks"], 3);
-    let waits = diagnostic["notes"][0].as_str().unwrap();
-    assert!(waits.starts_with("who waits for whom:") && waits.lines().count() == 4, "{waits}");
-    let other = &diagnostic["others"][0];
-    assert_eq!((&other["line"], &other["column"]), (&11.into(), &9.into()));
-    assert!(other["label"].as_str().unwrap().contains("posts it only here"));
-}
-
-#[test]
-fn check_of_a_text_that_does_not_parse() {
-    let file = TempFile::new("syntax.coll", b"algorithm A() -> AllReduce { let = 3; }\n");
-    let json = roundelay(&["check", file.path(), "--format", "json"]).ends(1).json();
-    assert_eq!(json["ok"], false);
-    assert_eq!(json["algorithms"], serde_json::json!([]));
-    assert_eq!(json["diagnostics"][0]["code"], "E0003");
-    assert_eq!(json["diagnostics"][0]["nranks"], Value::Null);
 }
 
 #[test]
@@ -105,62 +49,13 @@ fn signals_that_are_needed() {
     assert_eq!(json["diagnostics"][0]["code"], "E0301");
 }
 
+/// nccl-tests: algbw = bytes / time, busbw = algbw * 2 * (n - 1) / n.
 #[test]
-fn run() {
-    let json = roundelay(&[
-        "run",
-        "RingAllReduce",
-        "--nranks",
-        "3",
-        "--count",
-        "100",
-        "--dtype",
-        "bf16",
-        "--op",
-        "avg",
-        "--in-place",
-        "--seed",
-        "7",
-        "--iterations",
-        "2",
-        "--format",
-        "json",
-    ])
-    .ends(0)
-    .json();
-    let wanted = [
-        "ok",
-        "algorithm",
-        "nranks",
-        "count",
-        "dtype",
-        "op",
-        "wrong",
-        "time_us",
-        "algbw_gbps",
-        "busbw_gbps",
-    ];
-    has_all(&json, &wanted);
-    assert_eq!(json["ok"], true);
-    assert_eq!(json["algorithm"], "RingAllReduce");
-    assert_eq!(
-        (&json["nranks"], &json["count"], &json["wrong"]),
-        (&3.into(), &100.into(), &0.into())
-    );
-    assert_eq!((&json["dtype"], &json["op"]), (&"bf16".into(), &"avg".into()));
+fn times_and_bandwidths_of_a_run() {
+    let args = ["run", "RingAllReduce", "--nranks", "3", "--count", "100", "--dtype", "bf16"];
+    let json = roundelay(&[&args[..], &["--format", "json"]].concat()).ends(0).json();
     let number = |key: &str| json[key].as_f64().unwrap();
     assert!(number("time_us") > 0.0);
-    // nccl-tests: algbw = bytes / time, busbw = algbw * 2 * (n - 1) / n.
     assert!((number("algbw_gbps") - 200.0 / number("time_us") / 1e3).abs() < 1e-9);
     assert!((number("busbw_gbps") - number("algbw_gbps") * 4.0 / 3.0).abs() < 1e-9);
-}
-
-#[test]
-fn list() {
-    let json = roundelay(&["list", "--format", "json"]).ends(0).json();
-    let names: Vec<_> =
-        json.as_array().unwrap().iter().map(|a| a["name"].as_str().unwrap()).collect();
-    for name in ["RingAllReduce", "TwistedRingAllReduce", "HalvingDoublingAllReduce"] {
-        assert!(names.contains(&name), "{names:?}");
-    }
 }

@@ -378,29 +378,6 @@ fn ranks_read_how_others_ended() {
     assert_eq!(words, ["00010000", "00010007", "00020009", "00000000", "00000000", "read-only"]);
 }
 
-#[test]
-fn calls_that_start_nothing() {
-    let refused = |args: &[&str], code: &str, why: &str| {
-        let call = roundelay(&[&["launch"][..], args].concat()).refused(2, code);
-        assert_eq!(call.out, "");
-        assert!(call.err.contains(why), "{}", call.err);
-    };
-    refused(&["-n", "0", "true"], "E0409", "without ranks");
-    refused(&["-n", "1025", "true"], "E0409", "1..=1024");
-    refused(&["-n", "2,3", "true"], "E0501", "several");
-    refused(&["-n", "2"], "E0507", "<PROGRAM>... is missing");
-    refused(&["true"], "E0507", "--nranks <RANKS> is missing");
-    refused(&["-n", "2", "--grcae", "1s", "true"], "E0507", "--grace");
-    refused(&["-n", "2", "--grace", "5", "true"], "E0501", "a time is such as 90s");
-    refused(&["-n", "2", "--timeout", "0", "true"], "E0501", "no time");
-    refused(&["-n", "2", "no-such-program"], "E0507", "no folder of PATH");
-    refused(&["-n", "2", "Cargo.toml"], "E0507", "./Cargo.toml");
-    refused(&["-n", "2", "./no/such/program"], "E0507", "there is no such file");
-    refused(&["-n", "2", "./Cargo.toml"], "E0507", "chmod +x");
-    refused(&["-n", "2", "./tests"], "E0507", "not an executable file");
-    refused(&["-n", "2", ""], "E0507", "no folder");
-}
-
 /// One rank reports an error that all ranks found.
 #[test]
 fn a_program_that_does_not_start() {

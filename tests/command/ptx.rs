@@ -1,4 +1,4 @@
-//! `run --device ptx`: kernels as NVRTC compiles them, interpreted, and all that can be wrong with the call.
+//! `run --device ptx`: kernels as NVRTC compiles them, interpreted.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use expect_test::expect_file;
 use sha2::{Digest as _, Sha256};
 
-use super::call::{Call, TempFile, roundelay};
+use super::call::{Call, TempFile};
 use super::cuda::compiled;
 
 /// A user's own page, of one exchange.
@@ -101,30 +101,4 @@ fn a_rule_that_the_text_breaks_is_told_before_the_run() {
     for part in ["error[E0434]", "rule Post, in ", "the post does not release", "at nranks = 2"] {
         assert!(call.err.contains(part), "{part} is not in\n{}", call.err);
     }
-}
-
-#[test]
-fn what_cannot_be_interpreted_is_refused_with_its_reason() {
-    let refused = |args: &[&str], code: &str, why: &str| {
-        let all = [args, &["--device", "ptx"]].concat();
-        let call = compiled(&all, &[]).refused(2, code);
-        assert!(call.err.contains(why), "{why} is not in\n{}", call.err);
-    };
-    let ring = ["run", "RingAllReduce", "-n", "2"];
-    let with = |more: &[&'static str]| [&ring, more].concat();
-    refused(&["bench", "RingAllReduce"], "E0501", "measures nothing");
-    refused(&with(&["--workers", "2"]), "E0501", "--workers is for the host's engine");
-    refused(&with(&["--callers", "each"]), "E0501", "--callers each is for the host's engine");
-    refused(&with(&["--counts", "1,2"]), "E0501", "kernels have one count");
-    refused(&with(&["-I", "1000000"]), "E0507", "take a smaller --count");
-    refused(&with(&["--count", "1e15"]), "E0407", "memory");
-    refused(&with(&["--form", "table", "--protocol", "ll"]), "E0423", "has no protocol ll");
-    refused(&["run", "tests/msccl/msccl-tools-ring-8.xml"], "E0501", "runs on the host");
-    let nothing = [("ROUNDELAY_NVRTC", "/nothing/here")];
-    let call = run(&["RingAllReduce", "-n", "2"], &nothing).refused(2, "E0415");
-    assert!(call.err.contains("cargo xtask nvrtc"), "{}", call.err);
-    let old = roundelay(&["run", "RingAllReduce", "--device", "ptx:sm_70"]).refused(2, "E0416");
-    assert!(old.err.contains("sm_80 or newer"), "{}", old.err);
-    let fifo = run(&["RingAllReduce", "-n", "2", "--protocol", "ll"], &[]).refused(1, "E0423");
-    assert!(fifo.err.contains("has no fifo"), "{}", fifo.err);
 }

@@ -1,4 +1,4 @@
-//! `roundelay select`: which algorithm for which sizes, and selection files.
+//! `roundelay select`: which algorithm for which sizes, and what it writes.
 
 use roundelay::Collective;
 
@@ -78,76 +78,10 @@ fn no_share_of_a_bound_is_more_than_all_of_it() {
 }
 
 #[test]
-fn the_constants_of_a_processor_are_not_those_of_gpus() {
-    let args = [&["select", "AllReduce", "--bytes", "1K,64K,256M"], &MACHINE[..]].concat();
-    let text = roundelay(&args).ends(0).out;
-    assert!(text.contains("published, of GPUs of sm 80 over NVLink: 3.4 us a hop"), "{text}");
-    assert!(text.contains("64 KiB ") && text.contains("256 MiB "), "{text}");
-    assert!(text.contains("takes 1 step (3.4 us) against 2 (6.8 us)"), "{text}");
-    assert!(text.contains("OneShotAround: copies 2 S"), "{text}");
-    let list = [&["list", "AllReduce", "--why"], &MACHINE[..]].concat();
-    let text = roundelay(&list).ends(0).out;
-    assert!(text.contains("constants: published, of GPUs of sm 80"), "{text}");
-    let costs = b"latency = 1us\nmessage = 0us\nbandwidth = 1GB/s\nreduce = 1GB/s\ncopy = 1GB/s\n";
-    let costs = TempFile::new("my.costs", costs);
-    let own = ["select", "AllReduce", "--bytes", "64K", "--costs", costs.path()];
-    let text = roundelay(&[&own[..], &MACHINE].concat()).ends(0).out;
-    assert!(text.contains("constants: measured, of ") && text.contains("my.costs"), "{text}");
-}
-
-#[test]
 fn a_file_that_was_written_has_no_gap() {
     let write = ["select", "AllReduce", "--topology", "full_mesh(8, 25GB/s, 2us)", "--write", "-"];
     let file = roundelay(&write).ends(0).out;
     assert!(file.contains("AllReduce nranks 8 bytes 0..="), "{file}");
     let checked = with_input(&["select", "-"], file.as_bytes()).ends(0).out;
     assert!(checked.contains("no gap and no overlap"), "{checked}");
-}
-
-#[test]
-fn what_is_wrong_with_a_file_is_told_with_its_line() {
-    let told = |text: &str| with_input(&["select", "-"], text.as_bytes()).ends(1).out;
-    for (text, expected) in [
-        (
-            "AllReduce nranks 8 bytes 0..: RingAllReduc",
-            "-:1: the library has no algorithm `RingAllReduc`; did you mean `RingAllReduce`?",
-        ),
-        (
-            "# none\nAllReduce nranks 8 bytes 200..: RingAllReduce",
-            "-:2: no choice for 0..200 bytes",
-        ),
-        (
-            "AllReduce nranks 8 bytes 0..=10: RingAllReduce\nAllReduce nranks 8 bytes 5..: NhrAllReduce",
-            "-:2: this choice overlaps: line 1 chooses RingAllReduce for 0 to 10 bytes",
-        ),
-        (
-            "AllReduce nranks 8 bytes 0..: RingAllReduce\nAllReduce nranks 8 bytes 5..9: NhrAllReduce",
-            "-:2: this choice is never reached: line 1 chooses RingAllReduce",
-        ),
-        (
-            "AllReduce nranks 6 bytes 0..: RecursiveDoublingAllReduce",
-            "-:1: RecursiveDoublingAllReduce does not run there",
-        ),
-        (
-            "AllReduce nranks 8 bytes 0..: RingAllGather",
-            "-:1: RingAllGather is for AllGather, not AllReduce",
-        ),
-        ("Sum nranks 8 bytes 0..: RingAllGather", "-:1: `Sum` is no collective"),
-        ("AllReduce nranks 0 bytes 0..: RingAllReduce", "-:1: `0` is no rank count"),
-        ("AllReduce nranks 8 bytes 9..9: RingAllReduce", "-:1: `9..9` is no range of sizes"),
-        ("AllReduce: RingAllReduce", "-:1: a line is such as"),
-    ] {
-        let told = told(text);
-        assert!(told.starts_with(expected), "{text}\n{told}");
-    }
-    with_input(&["select", "-"], b"# nothing\n").refused(2, "E0501");
-    roundelay(&["select", "nowhere.sel"]).refused(2, "E0001");
-}
-
-#[test]
-fn calls_that_make_no_sense() {
-    let small = ["select", "AllReduce", "--nranks", "9", "--topology", "full_mesh(8)"];
-    roundelay(&small).refused(2, "E0604");
-    roundelay(&["select", "AllReduce", "--assume", "sm=80"]).refused(2, "E0507");
-    roundelay(&["select", "AllReduce", "--bytes", "64K", "--write", "-"]).refused(2, "E0507");
 }

@@ -191,17 +191,6 @@ fn a_simulation_is_a_trace_too() {
     several.refused(2, "E0507");
 }
 
-#[test]
-fn kernels_keep_no_times() {
-    for command in ["run", "bench"] {
-        let args = [command, "RingAllReduce", "--device", "cuda", "--trace", "t.json"];
-        let call = roundelay(&args).refused(2, "E0501");
-        assert!(call.err.contains("--trace"), "{}", call.err);
-    }
-    let call = roundelay(&["run", "RingAllReduce", "--trace", "/none/t.json"]);
-    call.refused(2, "E0508");
-}
-
 /// All ranks of a job write one file, each when it leaves; a file that cannot be written costs only the trace.
 #[cfg(target_os = "linux")]
 #[test]
