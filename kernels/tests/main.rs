@@ -7,4 +7,3 @@ mod common;
 #[cfg(feature = "grid")]
 mod device;
 mod failures;
-mod results;

@@ -22,6 +22,8 @@ mod random;
 mod subjects;
 #[path = "library/values.rs"]
 mod values;
+#[path = "library/workers.rs"]
+mod workers;
 
 use std::collections::BTreeSet;
 

@@ -103,7 +103,9 @@ pub(super) fn run(plan: &Plan, in_place: bool, inputs: &[Vec<u8>]) -> Vec<Vec<u8
             ranks().map(|rank| vec![UNWRITTEN; plan.output_len(rank) * size]).collect();
         let reads: Vec<&[u8]> = inputs.iter().map(Vec::as_slice).collect();
         let mut writes: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
+        let before = inputs.to_vec();
         plan.run_bytes(&reads, &mut writes).expect("a run");
+        assert!(inputs == before, "inputs changed: {}", plan.schedule().algorithm);
         return outputs;
     }
     let unit = plan.count() as usize * size;

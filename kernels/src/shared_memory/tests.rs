@@ -99,11 +99,10 @@ fn ranks_that_come_at_any_time() {
                 let proved = &proved;
                 threads.spawn(move || {
                     let plans = [10, 300_000].map(|count| plan(world, proved, count));
-                    let mut random = u64::from(world.rank()) + 1;
+                    let mut random = fastrand::Rng::with_seed(world.rank().into());
                     for turn in 0..40_u32 {
-                        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                        if random >> 61 == 0 {
-                            thread::sleep(Duration::from_micros(random >> 52));
+                        if random.u8(..8) == 0 {
+                            thread::sleep(Duration::from_micros(random.u64(..512)));
                         }
                         let plan = &plans[usize::from(turn % 5 == 0)];
                         let mut buffer =
@@ -200,13 +199,13 @@ fn rubbish_in_shared_memory_is_no_place() {
             let (proved, world, over) = (&proved, &worlds[2], &over);
             threads.spawn(move || {
                 let plan = plan(world, proved, 1000);
-                let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+                let mut numbers = fastrand::Rng::with_seed(seed);
                 let mut lent = world.alloc::<u32>(1000).expect("memory");
                 while !over.load(Ordering::Relaxed) {
                     if plan.run_in_place(&mut lent).is_err() {
                         break;
                     }
-                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    let random = numbers.u64(..);
                     let arena = &world.shared.arena;
                     let words = arena.layout.words();
                     // Half of the words are those of its own calls, most of which are positions.

@@ -226,40 +226,6 @@ pub fn direct_reduce_scatter(nranks: u32) -> Builder {
     b
 }
 
-/// Every rank pulls all units, each on a stream of its own, forked from and joined to the main one.
-pub fn parallel_all_gather(nranks: u32) -> Builder {
-    let mut b = Builder::new("Parallel", Collective::AllGather, nranks);
-    let input = b.piece(Buffer::Input, 1, 0, 1);
-    let fork = |b: &mut Builder, me: u32, kind: SignalKind, child: u32, post: bool| {
-        let lane = LaneId(child);
-        let channel = Channel { from: RankId(me), to: RankId(me), kind, lane };
-        let channels = &mut b.schedule.channels;
-        let at = channels.iter().position(|c| *c == channel).unwrap_or_else(|| {
-            channels.push(channel);
-            channels.len() - 1
-        });
-        b.push(if post { OpKind::Post } else { OpKind::Wait }, 0, 0, at);
-    };
-    for me in 0..nranks {
-        b.stream(me, 0);
-        barrier(&mut b, me, SignalKind::Ack);
-        (1..nranks).for_each(|c| fork(&mut b, me, SignalKind::Fork, c, true));
-        let own = b.piece(Buffer::Output, nranks, me, nranks);
-        b.data(&[(me, input)], &[(me, own)]);
-        (1..nranks).for_each(|c| fork(&mut b, me, SignalKind::Join, c, false));
-        barrier(&mut b, me, SignalKind::Data);
-        for child in 1..nranks {
-            b.stream(me, child);
-            let from = (me + child) % nranks;
-            fork(&mut b, me, SignalKind::Fork, child, false);
-            let unit = b.piece(Buffer::Output, nranks, from, nranks);
-            b.data(&[(from, input)], &[(me, unit)]);
-            fork(&mut b, me, SignalKind::Join, child, true);
-        }
-    }
-    b
-}
-
 /// Partners at doubling distance swap whole vectors through scratch; completion is left to a scale pass.
 pub fn recursive_doubling(nranks: u32) -> Builder {
     let mut b = Builder::new("Doubling", Collective::AllReduce, nranks);
@@ -279,25 +245,6 @@ pub fn recursive_doubling(nranks: u32) -> Builder {
             b.wait(partner, me, SignalKind::Data);
             b.data(&[(me, output), (me, inbox)], &[(me, output)]);
         }
-    }
-    b
-}
-
-/// Root pushes its input to all others.
-pub fn push_broadcast(nranks: u32, root: u32) -> Builder {
-    let mut b = Builder::new("Push", Collective::Broadcast, nranks);
-    b.schedule.root = RankId(root);
-    let [input, output] = [Buffer::Input, Buffer::Output].map(|buffer| b.piece(buffer, 1, 0, 1));
-    for me in 0..nranks {
-        b.stream(me, 0);
-        barrier(&mut b, me, SignalKind::Ack);
-        if me == root {
-            let all: Vec<_> = (0..nranks).map(|r| (r, output)).collect();
-            for some in all.chunks(8) {
-                b.data(&[(me, input)], some);
-            }
-        }
-        barrier(&mut b, me, SignalKind::Data);
     }
     b
 }

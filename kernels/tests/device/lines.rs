@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use fastrand::Rng;
 use roundelay_core::dtype::{DType, ReduceOp};
 
-use crate::device::Random;
 use crate::device::numbers::{any_element, fold, same};
 use crate::device::shim::{Buffers, Executable, Job};
 
@@ -34,11 +34,11 @@ struct Chain {
 }
 
 impl Chain {
-    fn new(dtype: DType, op: ReduceOp, role: u64, lengths: &[usize], random: &mut Random) -> Self {
+    fn new(dtype: DType, op: ReduceOp, role: u64, lengths: &[usize], random: &mut Rng) -> Self {
         let room = LONGEST + 16;
         let mut to = 0;
         let rounds = lengths.iter().map(|&len| {
-            let round = Round { len, from: random.below(16), to: to + random.below(3) };
+            let round = Round { len, from: random.usize(..16), to: to + random.usize(..3) };
             to = round.to + len;
             round
         });
@@ -134,9 +134,9 @@ fn every_role_passes_on_what_it_should() {
         (DType::F8E5M2, ReduceOp::Min, 1),
     ];
     for (dtype, op, role) in cases {
-        let mut random = Random(role);
+        let mut random = Rng::with_seed(role);
         let lengths: Vec<usize> =
-            (0..40).map(|len| if len < 20 { len } else { random.below(LONGEST + 1) }).collect();
+            (0..40).map(|len| if len < 20 { len } else { random.usize(..=LONGEST) }).collect();
         let chain = Chain::new(dtype, op, role, &lengths, &mut random);
         let program = chain.program(false);
         for (parts, threads) in [(1, 1), (1, 4), (3, 2)] {
@@ -151,7 +151,7 @@ fn every_role_passes_on_what_it_should() {
 fn a_flag_that_comes_again_is_no_news() {
     // Some short passes before the wrap, a long one behind it, whose flag old lines have.
     let lengths = [3, 5, 2, 7, 1, 4, LONGEST, LONGEST, LONGEST];
-    let chain = Chain::new(DType::I32, ReduceOp::Sum, 3, &lengths, &mut Random(5));
+    let chain = Chain::new(DType::I32, ReduceOp::Sum, 3, &lengths, &mut Rng::with_seed(5));
     let program = chain.program(false);
     for stale in 0..=2 {
         for (parts, threads) in [(1, 2), (2, 2)] {
@@ -167,7 +167,7 @@ fn a_flag_that_comes_again_is_no_news() {
 #[test]
 fn lines_do_not_race_with_the_memory_around_them() {
     let lengths = [10, 300, 0, LONGEST, 17, 40, LONGEST];
-    let chain = Chain::new(DType::F16, ReduceOp::Sum, 3, &lengths, &mut Random(6));
+    let chain = Chain::new(DType::F16, ReduceOp::Sum, 3, &lengths, &mut Rng::with_seed(6));
     let program = chain.program(true);
     for (parts, threads) in [(1, 3), (2, 2)] {
         let job = chain.job(parts, threads, 1, 0);
@@ -177,7 +177,7 @@ fn lines_do_not_race_with_the_memory_around_them() {
 
 #[test]
 fn who_waits_for_lines_is_named() {
-    let chain = Chain::new(DType::F32, ReduceOp::Sum, 3, &[9; 8], &mut Random(7));
+    let chain = Chain::new(DType::F32, ReduceOp::Sum, 3, &[9; 8], &mut Rng::with_seed(7));
     let program = chain.program(false);
     let job = chain.job(1, 2, 1, 0);
     let limit = Duration::from_millis(200);

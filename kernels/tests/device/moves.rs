@@ -4,9 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use fastrand::Rng;
 use roundelay_core::dtype::{DType, ReduceOp};
 
-use crate::device::Random;
 use crate::device::numbers::{any_element, fold, same};
 use crate::device::shim::{Buffers, Executable, Job};
 
@@ -50,24 +50,24 @@ struct Move {
 
 impl Move {
     /// Somewhere; all operands equally far from the start of a vector, or each for itself.
-    fn random(random: &mut Random, dtype: DType, len: usize, op: ReduceOp) -> Self {
+    fn random(random: &mut Rng, dtype: DType, len: usize, op: ReduceOp) -> Self {
         let shapes = shapes(op);
-        let (srcs, dsts) = shapes[random.below(shapes.len())];
+        let (srcs, dsts) = shapes[random.usize(..shapes.len())];
         let each = ROOM / 8;
         let vector = 16 / dtype.size();
-        let (aligned, shift) = (random.below(3) > 0, random.below(vector));
+        let (aligned, shift) = (random.usize(..3) > 0, random.usize(..vector));
         let mut place = |output, slot: usize| {
-            let shift = if aligned { shift } else { random.below(vector) };
+            let shift = if aligned { shift } else { random.usize(..vector) };
             Operand { output, element: (slot * each).next_multiple_of(vector) + shift }
         };
         let mut srcs: Vec<Operand> = (0..srcs).map(|slot| place(false, slot)).collect();
         let dsts: Vec<Operand> = (0..dsts).map(|slot| place(true, slot)).collect();
         // A reduce folds into its first source.
-        if srcs.len() > 1 && random.below(2) == 0 {
+        if srcs.len() > 1 && random.usize(..2) == 0 {
             srcs[0] = dsts[0];
         }
-        let divides = op == ReduceOp::Avg && random.below(3) > 0;
-        let divisor = if divides { 1 + random.below(1000) as u32 } else { 0 };
+        let divides = op == ReduceOp::Avg && random.usize(..3) > 0;
+        let divisor = if divides { 1 + random.usize(..1000) as u32 } else { 0 };
         Self { srcs, dsts, len, divisor }
     }
 
@@ -109,7 +109,7 @@ impl Move {
 }
 
 /// Moves of every length that is shorter than a few vectors, and some that are longer than a round of the loops.
-fn moves(random: &mut Random, dtype: DType, op: ReduceOp) -> Vec<Move> {
+fn moves(random: &mut Rng, dtype: DType, op: ReduceOp) -> Vec<Move> {
     let long = [127, 128, 129, 255, 512, 513, 1000, 1400];
     let lengths: Vec<usize> = (0..100).chain(long).chain(long).collect();
     let mut all: Vec<Move> =
@@ -149,7 +149,7 @@ fn check((dtype, op): (DType, ReduceOp), chain: bool, sanitize: bool) {
     let defines: Vec<&str> = defines.iter().map(String::as_str).collect();
     let program = Executable::new(TEXT, &defines, sanitize);
     for (seed, parts, threads) in [(1, 1, 4), (2, 1, 1), (3, 3, 3)] {
-        let mut random = Random(seed);
+        let mut random = Rng::with_seed(seed);
         let mut input = vec![0; ROOM * dtype.size()];
         for to in input.chunks_exact_mut(dtype.size()) {
             any_element(dtype, &mut random, to);

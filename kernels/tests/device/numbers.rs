@@ -1,9 +1,8 @@
 //! What a fold of elements must give: what the host's loops give.
 
+use fastrand::Rng;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_kernels::reduce::{Kernel, MoveForm, Stores};
-
-use crate::device::Random;
 
 /// Bits of (infinity, 1): a float whose magnitude is above infinity is NaN.
 fn float(dtype: DType) -> Option<(u64, u64)> {
@@ -20,13 +19,13 @@ fn float(dtype: DType) -> Option<(u64, u64)> {
 }
 
 /// Bits of an element: any, of integers often 0, of floats such as meet ties, zeros, infinities and NaN.
-pub fn any_element(dtype: DType, random: &mut Random, to: &mut [u8]) {
-    let any = random.next();
+pub fn any_element(dtype: DType, random: &mut Rng, to: &mut [u8]) {
+    let any = random.u64(..);
     let sign = (any & 1) << (dtype.size() * 8 - 1);
     let bits = match float(dtype) {
         Some((infinity, one)) if any >> 61 == 0 => {
             let near = [0, 1, 2, infinity, infinity - 1, infinity + 1, one, one + 1, one - 1];
-            near[random.below(near.len())] | sign
+            near[random.usize(..near.len())] | sign
         }
         Some((_, one)) if any >> 62 == 1 => (one + (any >> 8) % 16) ^ sign,
         None if any >> 61 == 0 => 0,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::device::Random;
+use fastrand::Rng;
+
 use crate::device::shim::{Buffers, Executable, Job};
 
 const TEXT: &str = include_str!("signals.cu");
@@ -13,11 +14,11 @@ const SLOT: usize = 1500;
 
 /// Ranks that pass on slots for some rounds, and what each of them must have in the end.
 fn ring(nranks: usize, rounds: usize, parts: usize, threads: usize) -> (Job, Vec<Vec<u8>>) {
-    let mut random = Random((nranks * 100 + parts * 10 + threads) as u64);
-    let lengths: Vec<usize> = (0..rounds).map(|_| random.below(SLOT)).collect();
+    let mut random = Rng::with_seed((nranks * 100 + parts * 10 + threads) as u64);
+    let lengths: Vec<usize> = (0..rounds).map(|_| random.usize(..SLOT)).collect();
     let room = SLOT + rounds;
     let inputs: Vec<Vec<u8>> =
-        (0..nranks).map(|_| (0..room).map(|_| random.next() as u8).collect()).collect();
+        (0..nranks).map(|_| (0..room).map(|_| random.u8(..)).collect()).collect();
     let got = |rank: usize| {
         let left = &inputs[(rank + nranks - 1) % nranks];
         lengths.iter().enumerate().flat_map(|(round, &len)| left[round..][..len].to_vec()).collect()

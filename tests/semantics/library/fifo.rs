@@ -35,11 +35,10 @@ fn the_ring_of_nccl_with_other_fifos() {
 
 /// Values of many magnitudes: every order of adding them up rounds in another way.
 fn rough(plan: &roundelay::Plan) -> Vec<Vec<u8>> {
-    let mut seed = 0x9E37_79B9_u32;
+    let mut random = fastrand::Rng::with_seed(1);
     let mut value = || {
-        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let magnitude = [1e-3_f32, 1.0, 1e3, 1e6][(seed >> 12) as usize % 4];
-        (((seed >> 8) as f32 / (1 << 23) as f32) - 1.0) * magnitude
+        let magnitude = [1e-3_f32, 1.0, 1e3, 1e6][random.usize(..4)];
+        (2.0 * random.f32() - 1.0) * magnitude
     };
     let lens = (0..plan.schedule().nranks).map(|rank| plan.input_len(RankId(rank)));
     lens.map(|len| (0..len).flat_map(|_| value().to_ne_bytes()).collect()).collect()
