@@ -97,20 +97,13 @@ fn loads_are_those_worked_by_hand() {
 /// A ring misses a link exactly where two of its neighbors are the ends of a cut cable.
 #[test]
 fn missing_links_are_those_of_cut_neighbors() {
-    let mut state = 9_u64;
-    let mut below = |n: u64| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % n
-    };
+    let mut random = fastrand::Rng::with_seed(9);
     let mut met = 0;
     for _ in 0..60 {
-        let n = 3 + below(7) as i64;
+        let n = random.i64(3..10);
         let mut order: Vec<i64> = (0..n).collect();
-        for i in (1..order.len()).rev() {
-            order.swap(i, below(i as u64 + 1) as usize);
-        }
-        let cut = (below(n as u64) as i64, below(n as u64) as i64);
+        random.shuffle(&mut order);
+        let cut = (random.i64(0..n), random.i64(0..n));
         let Ok(mesh) = format!("full_mesh({n}) without ({}, {})", cut.0, cut.1).parse() else {
             continue;
         };

@@ -1,5 +1,6 @@
 //! Calls with a count for each block, against the definitions of the collectives, block by block.
 
+use fastrand::Rng;
 use roundelay::{
     Algorithm as _, Collective, DType, Level, Options, Plan, ReduceOp, ToPlan as _, library, select,
 };
@@ -21,11 +22,8 @@ mod calls;
 
 /// A vector of counts by its shape: `len` counts, none large enough to make a test slow.
 fn vectors(len: usize) -> Vec<Vec<u64>> {
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64 ^ len as u64;
-    let mut random = |below: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (state >> 33) % below
-    };
+    let mut random = Rng::with_seed(len as u64);
+    let mut random = |below: u64| random.u64(..below);
     let heavy = |at: usize| (0..len).map(|i| if i == at { 97 } else { 1 }).collect();
     let mut all = vec![
         vec![0; len],
@@ -241,12 +239,8 @@ fn mutate(schedule: &mut Schedule, random: &mut impl FnMut(usize) -> usize) {
 /// A mutant that is proved for equal counts, and said to serve every vector, is right for each of them.
 #[test]
 fn no_mutant_is_wrong_for_a_vector() {
-    let mut state = 7_u64;
-    let mut random = |below: usize| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % below.max(1)
-    };
+    let mut random = Rng::with_seed(7);
+    let mut random = |below: usize| random.usize(..below.max(1));
     let (mut mutants, mut served, mut refused) = (0, 0, 0);
     for algorithm in with_blocks() {
         for n in [2, 3, 4, 6] {
@@ -376,12 +370,8 @@ fn wandering(n: usize, random: &mut impl FnMut(usize) -> usize) -> String {
 /// A random program that is right for equal counts is served, and then right for every vector, or refused.
 #[test]
 fn blocks_that_wander_are_right_or_refused() {
-    let mut state = 99_u64;
-    let mut random = |below: usize| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % below.max(1)
-    };
+    let mut random = Rng::with_seed(99);
+    let mut random = |below: usize| random.usize(..below.max(1));
     let (mut served, mut refused, mut wrong) = (0, 0, 0);
     for _ in 0..400 {
         let n = 2 + random(3);

@@ -6,12 +6,13 @@
 #![allow(clippy::needless_raw_string_hashes)]
 
 mod bounds;
+mod cases;
 mod check;
 mod cost;
-mod dice;
 mod expansion;
 mod families;
 mod fusion;
+mod fuzz;
 mod messages;
 mod nccl;
 mod optimize;
@@ -23,6 +24,7 @@ mod roots;
 mod schedule;
 mod search;
 mod simulate;
+mod sources;
 mod stages;
 mod steps;
 mod symmetry;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use fastrand::Rng;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::source::Span;
 use roundelay_core::syntax::token::{CONTEXTUAL, KEYWORDS, PUNCTUATION, Quantity, Tok};
@@ -257,19 +258,6 @@ fn all_sources() -> Vec<(PathBuf, String)> {
     paths.filter_map(|path| Some((path.clone(), std::fs::read_to_string(&path).ok()?))).collect()
 }
 
-/// Numbers that repeat on every run.
-struct Seeded(u64);
-
-impl Seeded {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % end as u64) as usize
-    }
-}
-
 /// All tokens of a rule.
 fn tokens(rule: &Rule, found: &mut BTreeSet<String>) {
     match rule {
@@ -329,16 +317,16 @@ fn the_grammar_refuses_the_slips_that_the_parser_refuses() {
             spans.map(|span| text[source.range(span)].to_owned()).collect()
         })
         .collect();
-    let mut seeded = Seeded(1);
+    let mut seeded = Rng::with_seed(1);
     let mut counts: BTreeMap<Option<bool>, usize> = BTreeMap::new();
     for case in 0..600 {
-        let mut tokens = sources[seeded.below(sources.len())].clone();
-        let at = seeded.below(tokens.len() - 1);
-        match seeded.below(4) {
+        let mut tokens = sources[seeded.usize(..sources.len())].clone();
+        let at = seeded.usize(..tokens.len() - 1);
+        match seeded.usize(..4) {
             0 => drop(tokens.remove(at)),
             1 => tokens.insert(at, tokens[at].clone()),
             2 => tokens.swap(at, at + 1),
-            _ => tokens[at] = tokens[seeded.below(tokens.len())].clone(),
+            _ => tokens[at] = tokens[seeded.usize(..tokens.len())].clone(),
         }
         // A line each, because a doc comment takes the rest of its line.
         let text = tokens.join("\n");
@@ -350,7 +338,7 @@ fn the_grammar_refuses_the_slips_that_the_parser_refuses() {
 /// Makes sentences of the grammar, in which every choice is made once.
 struct Author<'g> {
     grammar: &'g Grammar,
-    seeded: Seeded,
+    seeded: Rng,
     /// The ways of each choice that were taken in sentences before this one.
     used: BTreeSet<(usize, usize)>,
     /// The choices of this sentence.
@@ -377,15 +365,15 @@ impl<'g> Author<'g> {
             .collect();
         assert!(endless.is_empty(), "{endless:?} never end");
         let (used, made) = Default::default();
-        Self { grammar, seeded: Seeded(2), used, made, depths }
+        Self { grammar, seeded: Rng::with_seed(2), used, made, depths }
     }
 
     /// One of `ways` of choice `which`, one that was not taken yet if there is one.
     fn choose(&mut self, which: usize, ways: &[usize]) -> usize {
         let new: Vec<usize> =
             ways.iter().copied().filter(|way| !self.used.contains(&(which, *way))).collect();
-        let from = if !new.is_empty() && self.seeded.below(2) == 0 { &new[..] } else { ways };
-        let way = from[self.seeded.below(from.len())];
+        let from = if !new.is_empty() && self.seeded.usize(..2) == 0 { &new[..] } else { ways };
+        let way = from[self.seeded.usize(..from.len())];
         self.made.insert((which, way));
         way
     }
@@ -426,7 +414,7 @@ impl<'g> Author<'g> {
                     return;
                 }
                 self.write(inner, budget, out);
-                if !matches!(rule, Rule::Optional(..)) && self.seeded.below(3) == 0 {
+                if !matches!(rule, Rule::Optional(..)) && self.seeded.usize(..3) == 0 {
                     if matches!(rule, Rule::List(..)) {
                         out.push(Tok::Comma);
                     }
@@ -445,10 +433,10 @@ impl<'g> Author<'g> {
             "NAME" => {
                 let names =
                     ["a", "b", "rank", "peer", "copy", "bytes", "rust", "on", "like", "view"];
-                Tok::Ident(names[self.seeded.below(names.len())].to_owned())
+                Tok::Ident(names[self.seeded.usize(..names.len())].to_owned())
             }
-            "INTEGER" => Tok::Int(self.seeded.below(9) as i64),
-            "QUANTITY" => match self.seeded.below(2) {
+            "INTEGER" => Tok::Int(self.seeded.usize(..9) as i64),
+            "QUANTITY" => match self.seeded.usize(..2) {
                 0 => Tok::Quantity(Quantity::Bytes(25_000_000_000)),
                 _ => Tok::Quantity(Quantity::Time(2_000)),
             },

@@ -3,6 +3,9 @@
 #[path = "../../core/export/tests/msccl/model.rs"]
 #[allow(dead_code)]
 mod model;
+#[path = "../../core/export/tests/models.rs"]
+#[allow(dead_code)]
+mod models;
 #[path = "../../core/export/tests/msccl/run.rs"]
 #[allow(dead_code)]
 mod run;
@@ -92,7 +95,7 @@ fn every_way_to_write_the_library() {
             // The model has no rule for where a reduce-scatter leaves its result.
             if header.collective != Some(Collective::ReduceScatter) && turn % 2 == 0 {
                 modelled += 1;
-                assert_eq!(run::outcome(&exported.text), run::Outcome::Right, "{what}");
+                assert_eq!(run::outcome(&exported.text), models::Outcome::Right, "{what}");
             }
         }
     }

@@ -1,6 +1,8 @@
 //! Operands on which instructions differ if they differ at all: the ends of every range, floats of every class, halfway
 //! cases of roundings, and random bits.
 
+use fastrand::Rng;
+
 use super::forms::{Form, Kind};
 
 /// Rows of operands of a form.
@@ -125,23 +127,6 @@ const LONG: [u64; 34] = [
     0x0060_0000_0000_0000,
 ];
 
-/// A generator of random numbers.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-}
-
 fn low(value: u64, bits: u32) -> u64 {
     value & (u64::MAX >> (64 - bits))
 }
@@ -166,24 +151,25 @@ fn hostile(kind: Kind) -> Vec<u64> {
 }
 
 /// A random value: any bits, few bits, a value in the middle of two that are shorter, or a float of a middling exponent.
-fn random(kind: Kind, random: &mut Random) -> u64 {
+fn random(kind: Kind, random: &mut Rng) -> u64 {
     let bits = kind.bits();
-    let any = random.next();
-    if kind == Kind::Distance && random.below(4) > 0 {
-        return random.below(96);
+    let width = u64::from(bits);
+    let any = random.u64(..);
+    if kind == Kind::Distance && random.u64(..4) > 0 {
+        return random.u64(..96);
     }
-    let value = match random.below(5) {
+    let value = match random.u64(..5) {
         0 => any,
-        1 => low(any, bits) >> random.below(bits.into()),
-        2 => !(low(any, bits) >> random.below(bits.into())),
+        1 => low(any, bits) >> random.u64(..width),
+        2 => !(low(any, bits) >> random.u64(..width)),
         middle => {
-            let short = random.below(bits.into());
-            let tail = (1u64 << short >> 1).wrapping_add(random.below(3)).wrapping_sub(1);
+            let short = random.u64(..width);
+            let tail = (1u64 << short >> 1).wrapping_add(random.u64(..3)).wrapping_sub(1);
             let value = (any >> short << short) | low(tail, short as u32 + 1);
             match (middle, bits) {
-                (3, 32) => low(value, 23) | (96 + random.below(50)) << 23 | (any >> 63) << 31,
-                (3, 64) => low(value, 52) | (1000 + random.below(50)) << 52 | any >> 63 << 63,
-                _ => low(value, bits) >> random.below(bits.into()),
+                (3, 32) => low(value, 23) | (96 + random.u64(..50)) << 23 | (any >> 63) << 31,
+                (3, 64) => low(value, 52) | (1000 + random.u64(..50)) << 52 | any >> 63 << 63,
+                _ => low(value, bits) >> random.u64(..width),
             }
         }
     };
@@ -197,9 +183,9 @@ pub(crate) fn rows(form: &Form) -> Vec<[u64; 4]> {
         return (0..1 << 16).map(|value| [value, 0, 0, 0]).collect();
     }
     let seed = form.text.bytes().fold(1, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte));
-    let mut numbers = Random(seed);
+    let mut numbers = Rng::with_seed(seed);
     let lists: Vec<Vec<u64>> = form.sources.iter().map(|kind| hostile(*kind)).collect();
-    let pick = |list: &[u64], numbers: &mut Random| list[numbers.below(list.len() as u64) as usize];
+    let pick = |list: &[u64], numbers: &mut Rng| list[numbers.usize(..list.len())];
     let mut rows = Vec::with_capacity(ROWS);
     let first = &lists[0];
     let second = lists.get(1).map_or(&[0][..], |list| list);
@@ -216,11 +202,11 @@ pub(crate) fn rows(form: &Form) -> Vec<[u64; 4]> {
         // Truth values of a warp are alike, or all but alike, or random.
         let density = [0, 1, 32, 63, 64][(rows.len() / 64 + rows.len() / 320) % 5];
         for (at, kind) in form.sources.iter().enumerate() {
-            row[at] = match (kind, numbers.below(8)) {
-                (Kind::Truth, _) => u64::from(numbers.below(64) < density),
+            row[at] = match (kind, numbers.u64(..8)) {
+                (Kind::Truth, _) => u64::from(numbers.u64(..64) < density),
                 (_, 0 | 1) => pick(&lists[at], &mut numbers),
                 (_, 2) if at > 0 => low(row[at - 1], kind.bits()),
-                (_, 3) if at > 0 => low(row[at - 1] ^ 1 << numbers.below(64), kind.bits()),
+                (_, 3) if at > 0 => low(row[at - 1] ^ 1 << numbers.u64(..64), kind.bits()),
                 _ => random(*kind, &mut numbers),
             };
         }

@@ -15,17 +15,6 @@ const COUNTS: [usize; 5] = [1, 33, 1000, 70_000, 150_001];
 /// Collectives: all-reduce of two ops, broadcast, all-gather, reduce-scatter.
 const KINDS: u32 = 5;
 
-/// Numbers that all ranks draw alike.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, most: u32) -> u32 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) % u64::from(most)) as u32
-    }
-}
-
 /// A call, but for the data, which follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Call {
@@ -91,19 +80,20 @@ fn live(case: &str) {
             }
         }
     }
-    let mut draw = Draw(u64::from(n));
+    // All ranks draw alike.
+    let mut draw = fastrand::Rng::with_seed(n.into());
     for number in 1..=u64::from(calls) {
-        let (kind, count) = (draw.below(KINDS), COUNTS[draw.below(COUNTS.len() as u32) as usize]);
-        let root = draw.below(n);
+        let (kind, count) = (draw.u32(..KINDS), COUNTS[draw.usize(..COUNTS.len())]);
+        let root = draw.u32(..n);
         let call = Call { kind, count, root: if kind == 2 { root } else { 0 } };
         // Now and then one is late, and now and then another, too.
         for _ in 0..2 {
-            let (late, place, long) = (draw.below(2 * n), draw.below(10), draw.below(3));
+            let (late, place, long) = (draw.u32(..2 * n), draw.u32(..10), draw.u32(..3));
             if late == me {
                 world.inject(number, place, || {}, Fault::Late(u64::from(long)));
             }
         }
-        let in_arena = draw.below(1 << n) >> me & 1 == 1;
+        let in_arena = draw.u32(..1 << n) >> me & 1 == 1;
         let bits = call.make(&world, in_arena).expect("a right call");
         let first = *seen.entry(call).or_insert(bits);
         assert_eq!(first, bits, "call {number}, {call:?}, in the arena {in_arena}");

@@ -1,22 +1,11 @@
 //! The loop form: of every program of the library, of schedules, and as a text that is read back.
 
 use expect_test::expect;
-use roundelay_core::check::Frontend;
-use roundelay_core::check::dependencies::Dependencies;
-use roundelay_core::compile_with;
-use roundelay_core::layout::{Algorithm as _, Configured};
-use roundelay_core::syntax::Source;
+use roundelay_core::layout::Algorithm as _;
 use roundelay_export::loops::Loops;
 use roundelay_export::loops::text::{parse, print};
-use roundelay_library::SOURCES;
 
-/// Returns the algorithms of a source.
-fn algorithms(name: &str, text: &str) -> Vec<Configured> {
-    let source = Source::from_text(name, text);
-    let checked = compile_with(&source, Frontend::File, &Dependencies::library(SOURCES));
-    let checked = checked.unwrap_or_else(|errors| panic!("{errors:#?}"));
-    checked.algorithms.into_iter().map(|found| Configured::new(found, &source)).collect()
-}
+use crate::sources::{algorithms, library};
 
 /// Returns the form of the first algorithm, which is read back.
 fn form(text: &str, nranks: u32) -> Loops {
@@ -31,26 +20,24 @@ fn form(text: &str, nranks: u32) -> Loops {
 #[test]
 fn forms_of_the_library_are_read_back() {
     let (mut of_program, mut found) = (0, Vec::new());
-    for (name, text) in SOURCES {
-        for algorithm in algorithms(name, text) {
-            for nranks in [2, 3, 4, 8] {
-                let Ok(schedule) = algorithm.schedule(nranks) else { continue };
-                let name = format!("{} {nranks}", algorithm.name());
-                let form = Loops::of(&algorithm, &schedule);
-                let form = form.unwrap_or_else(|why| panic!("{name}: {why:?}"));
-                if form.of_program() {
-                    of_program += 1;
-                } else if found.last().is_none_or(|last| last != algorithm.name()) {
-                    found.push(algorithm.name().to_owned());
-                }
-                let flat = Loops::of_schedule(&schedule);
-                let flat = flat.unwrap_or_else(|why| panic!("{name}: {why:?}"));
-                for form in [form, flat] {
-                    let text = print(&form);
-                    match parse(&text) {
-                        Ok(read) => assert!(read == form, "{name}: {text}"),
-                        Err(why) => panic!("{name}: {why}: {text}"),
-                    }
+    for algorithm in library() {
+        for nranks in [2, 3, 4, 8] {
+            let Ok(schedule) = algorithm.schedule(nranks) else { continue };
+            let name = format!("{} {nranks}", algorithm.name());
+            let form = Loops::of(&algorithm, &schedule);
+            let form = form.unwrap_or_else(|why| panic!("{name}: {why:?}"));
+            if form.of_program() {
+                of_program += 1;
+            } else if found.last().is_none_or(|last| last != algorithm.name()) {
+                found.push(algorithm.name().to_owned());
+            }
+            let flat = Loops::of_schedule(&schedule);
+            let flat = flat.unwrap_or_else(|why| panic!("{name}: {why:?}"));
+            for form in [form, flat] {
+                let text = print(&form);
+                match parse(&text) {
+                    Ok(read) => assert!(read == form, "{name}: {text}"),
+                    Err(why) => panic!("{name}: {why}: {text}"),
                 }
             }
         }

@@ -3,25 +3,21 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use roundelay_core::check::Frontend;
-use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::collective::Collective::{
     self, AllGather, AllReduce, Broadcast, Reduce, ReduceScatter,
 };
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
-use roundelay_core::layout::Configured;
 use roundelay_core::optimize::join;
+use roundelay_core::prove;
 use roundelay_core::simulate::{Machine, simulate};
-use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
 use roundelay_core::topology::packing::{Packing, pack, pack_at_once};
-use roundelay_core::{compile_with, prove};
 use roundelay_export::trees::TreesPage;
-use roundelay_library::SOURCES;
 
-use crate::dice::Random;
 use crate::graphs::{even, topology};
+use crate::sources::algorithms;
+use fastrand::Rng;
 
 /// The collectives, by turns.
 const ALL: [Collective; 5] = [AllGather, ReduceScatter, Broadcast, Reduce, AllReduce];
@@ -33,11 +29,8 @@ fn proved(topology: &Topology, collective: Collective, root: RankId, packing: &P
     let n = topology.nranks();
     let head = &[];
     let page = TreesPage { collective, root, packing, topology: None, slices: 2, head }.text();
-    let source = Source::from_text("packed.coll", page.as_str());
-    let checked = compile_with(&source, Frontend::File, &Dependencies::library(SOURCES));
-    let checked = checked.unwrap_or_else(|errors| panic!("{errors:#?}\n{page}"));
-    let algorithm = checked.algorithms.into_iter().next().expect("the page's algorithm");
-    let proved = prove(&Configured::new(algorithm, &source), n);
+    let algorithm = algorithms("packed.coll", &page).remove(0);
+    let proved = prove(&algorithm, n);
     let proved = proved.unwrap_or_else(|found| panic!("{found:#?}\n{page}"));
     let machine = Machine::new(Arc::new(topology.clone()));
     let elements = COUNT / u64::from(n) * u64::from(n);
@@ -49,16 +42,16 @@ fn proved(topology: &Topology, collective: Collective, root: RankId, packing: &P
 
 /// Packs trees on random topologies, one collective each by turns, and proves their pages.
 fn run(seed: u64, times: usize, most: u32) {
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     let start = Instant::now();
     let (mut tried, mut evens, mut best, mut largest) = (0, 0, 0, (0, 0, 0));
     while tried < times {
         let Some(topology) = topology(&mut random).filter(|t| t.nranks() <= most) else { continue };
         let n = topology.nranks();
         let collective = ALL[tried % ALL.len()];
-        let root = RankId(random.below(n.into()) as u32);
+        let root = RankId(random.u32(..n));
         // Few trees, of a third of the topologies.
-        let trees = Some(1 + random.below(4) as u32).filter(|_| tried % 3 == 0);
+        let trees = Some(1 + random.u64(..4) as u32).filter(|_| tried % 3 == 0);
         let even = even(&topology);
         tried += 1;
         let both = collective == AllReduce && tried % 2 == 0;

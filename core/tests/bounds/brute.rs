@@ -7,24 +7,24 @@ use roundelay_core::topology::bounds::{Bounds, Fraction};
 use roundelay_core::topology::draft::Draft;
 use roundelay_core::topology::{Link, LinkKind, NodeId, NodeKind, Topology};
 
-use crate::dice::Random;
+use fastrand::Rng;
 
 /// Returns a graph of at most seven nodes, or `None` where the dice give one in parts.
-fn graph(random: &mut Random) -> Option<Topology> {
-    let nranks = 2 + random.below(5);
-    let switches = random.below(8 - nranks);
+fn graph(random: &mut Rng) -> Option<Topology> {
+    let nranks = 2 + random.u64(..5);
+    let switches = random.u64(..8 - nranks);
     let mut draft = Draft::new("random", nranks, true).unwrap();
     for s in 0..switches {
         draft.switch(format!("switch {s}"), NodeKind::NvSwitch, None);
     }
-    let (nodes, sparse) = (nranks + switches, 1 + random.below(3));
-    let symmetric = random.below(2) == 0;
+    let (nodes, sparse) = (nranks + switches, 1 + random.u64(..3));
+    let symmetric = random.u64(..2) == 0;
     for from in 0..nodes {
         for to in 0..nodes {
-            if from == to || (symmetric && from > to) || random.below(4) < sparse {
+            if from == to || (symmetric && from > to) || random.u64(..4) < sparse {
                 continue;
             }
-            let capacity = Rat::new(1 + random.below(6), 1 + random.below(3)).unwrap();
+            let capacity = Rat::new(1 + random.u64(..6), 1 + random.u64(..3)).unwrap();
             let (from, to) = (NodeId(from as u32), NodeId(to as u32));
             let link = |from, to| Link { from, to, kind: LinkKind::NvLink, capacity, latency: 0 };
             draft.link(link(from, to)).unwrap();
@@ -137,38 +137,38 @@ fn check(t: &Topology, root: RankId) {
 
 #[test]
 fn every_cut_of_random_graphs() {
-    let mut random = Random(7);
+    let mut random = Rng::with_seed(7);
     let mut tried = 0;
     while tried < 300 {
         let Some(topology) = graph(&mut random) else { continue };
-        let root = RankId(random.below(topology.nranks().into()) as u32);
+        let root = RankId(random.u32(..topology.nranks()));
         check(&topology, root);
         tried += 1;
     }
 }
 
 /// A graph that rotations take to itself, or would if it were not for one link.
-fn nearly_round(random: &mut Random) -> Option<Topology> {
+fn nearly_round(random: &mut Rng) -> Option<Topology> {
     let (nranks, switches) =
-        [(4, 0), (4, 1), (4, 2), (6, 0), (6, 1), (4, 3), (3, 3)][random.below(7) as usize];
+        [(4, 0), (4, 1), (4, 2), (6, 0), (6, 1), (4, 3), (3, 3)][random.u64(..7) as usize];
     let mut draft = Draft::new("nearly round", nranks, true).unwrap();
     for s in 0..switches {
         draft.switch(format!("switch {s}"), NodeKind::NvSwitch, None);
     }
     let mut links = Vec::new();
     for distance in 1..nranks {
-        let capacity = random.below(4);
+        let capacity = random.u64(..4);
         for from in 0..nranks {
             links.push((from, (from + distance) % nranks, capacity));
         }
     }
     for switch in nranks..nranks + switches {
-        let (up, down) = (random.below(4), random.below(4));
+        let (up, down) = (random.u64(..4), random.u64(..4));
         for rank in (0..nranks).filter(|rank| rank % switches == switch - nranks) {
             links.extend([(rank, switch, up), (switch, rank, down)]);
         }
     }
-    let odd = random.below(2 * links.len() as u64) as usize;
+    let odd = random.u64(..2 * links.len() as u64) as usize;
     if let Some(link) = links.get_mut(odd) {
         link.2 = 5;
     }
@@ -183,11 +183,11 @@ fn nearly_round(random: &mut Random) -> Option<Topology> {
 /// One rank stands for others only where they are truly alike.
 #[test]
 fn every_cut_of_nearly_round_graphs() {
-    let mut random = Random(3);
+    let mut random = Rng::with_seed(3);
     let mut tried = 0;
     while tried < 300 {
         let Some(topology) = nearly_round(&mut random) else { continue };
-        check(&topology, RankId(random.below(topology.nranks().into()) as u32));
+        check(&topology, RankId(random.u32(..topology.nranks())));
         tried += 1;
     }
 }
@@ -217,13 +217,13 @@ fn what_enters_binds_in_large_graphs_too() {
 /// With a cable less, nothing gets faster.
 #[test]
 fn a_cut_cable_never_lowers_a_bound() {
-    let mut random = Random(11);
+    let mut random = Rng::with_seed(11);
     for _ in 0..40 {
-        let n = 3 + random.below(6);
+        let n = 3 + random.u64(..6);
         let mut text = format!("full_mesh({n})");
         let mut before = Bounds::new(&text.parse().unwrap(), n as u32, RankId(0)).unwrap();
         for _ in 0..6 {
-            let (a, b) = (random.below(n), random.below(n));
+            let (a, b) = (random.u64(..n), random.u64(..n));
             let cut = format!("{text} without ({a}, {b})");
             let Ok(topology) = cut.parse::<Topology>() else { continue };
             let after = Bounds::new(&topology, n as u32, RankId(0)).unwrap();

@@ -6,20 +6,20 @@ use petgraph::algo::{ford_fulkerson, kosaraju_scc};
 use petgraph::graph::{DiGraph, NodeIndex};
 use roundelay_core::topology::flow::{Network, UNLIMITED};
 
-use crate::dice::Random;
+use fastrand::Rng;
 
 #[test]
 fn flows_are_those_of_another_library() {
-    let mut random = Random(5);
+    let mut random = Rng::with_seed(5);
     for _ in 0..60 {
-        let nodes = 2 + random.below(40) as usize;
+        let nodes = 2 + random.u64(..40) as usize;
         let mut ours = Network::new(nodes);
         let mut theirs = DiGraph::<(), u64>::new();
         let index: Vec<NodeIndex> = (0..nodes).map(|_| theirs.add_node(())).collect();
-        for _ in 0..random.below(6 * nodes as u64) {
+        for _ in 0..random.u64(..6 * nodes as u64) {
             let (from, to) =
-                (random.below(nodes as u64) as usize, random.below(nodes as u64) as usize);
-            let capacity = random.below(1_000_000);
+                (random.u64(..nodes as u64) as usize, random.u64(..nodes as u64) as usize);
+            let capacity = random.u64(..1_000_000);
             if from != to {
                 ours.arc(from, to, capacity.into());
                 theirs.add_edge(index[from], index[to], capacity);
@@ -40,12 +40,12 @@ fn flows_are_those_of_another_library() {
 
 #[test]
 fn components_are_those_of_another_library() {
-    let mut random = Random(17);
+    let mut random = Rng::with_seed(17);
     let mut parts_seen = 0;
     for _ in 0..200 {
-        let n = 2 + random.below(12);
+        let n = 2 + random.u64(..12);
         let cuts: Vec<_> =
-            (0..random.below(n * n)).map(|_| (random.below(n), random.below(n))).collect();
+            (0..random.u64(..n * n)).map(|_| (random.u64(..n), random.u64(..n))).collect();
         let mut text = format!("full_mesh({n})");
         let mut cut = vec![vec![false; n as usize]; n as usize];
         for (a, b) in cuts {

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use fastrand::Rng;
 use roundelay_core::collective::Alias;
 use roundelay_core::ids::{LaneId, OpId, RankId, RegionId};
 use roundelay_core::messages::{Action, Message, MessageId, TwoSided};
@@ -21,20 +22,6 @@ use roundelay_core::verify::{Proof, Proved};
 const GARBAGE: u32 = 0xFFC0_BAD0;
 /// A message that takes longer never comes.
 const DEADLINE: Duration = Duration::from_secs(30);
-
-/// Consecutive numbers that are hard to guess.
-#[derive(Clone)]
-pub(super) struct Dice(pub(super) u64);
-
-impl Dice {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-}
 
 /// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
@@ -85,9 +72,9 @@ impl Memory {
             end += schedule.scratch[id].elements(run.count) as usize;
         }
         let cells: Vec<AtomicU32> = (0..end).map(|_| AtomicU32::new(GARBAGE)).collect();
-        let mut dice = Dice(u64::from(rank.0) << 32);
+        let mut random = Rng::with_seed(u64::from(rank.0) << 32);
         for cell in &cells[at_input..at_input + input] {
-            let random = dice.next();
+            let random = random.u64(..);
             let sign = if random & 1 == 0 { 1.0 } else { -1.0 };
             let value =
                 sign * (1.0 + (random >> 41) as f32 / 8e6) * 2_f32.powi((random >> 8 & 15) as i32);
@@ -232,7 +219,7 @@ struct Rank<'a> {
     world: &'a World<'a>,
     form: &'a TwoSided,
     transport: Transport,
-    dice: Dice,
+    random: Rng,
     to: HashMap<Way, Sender<Parcel>>,
     from: HashMap<Way, Receiver<Parcel>>,
     /// The number of sends and receives that have begun on each way: the k-th send meets the k-th receive.
@@ -254,7 +241,7 @@ impl Rank<'_> {
 
     fn run(&mut self, actions: &[Action]) {
         for action in actions {
-            match self.dice.next() % 64 {
+            match self.random.u64(..) % 64 {
                 0 => std::thread::sleep(Duration::from_micros(20)),
                 1..8 => std::thread::yield_now(),
                 _ => {}
@@ -315,13 +302,13 @@ impl Rank<'_> {
 pub(super) fn two_sided(form: &TwoSided, run: Run, transport: Transport) -> Vec<Vec<u32>> {
     let schedule = form.schedule();
     let world = World::new(schedule, form.proof(), run);
-    let mut dice = Dice(transport.seed);
+    let mut random = Rng::with_seed(transport.seed);
     let mut ranks: Vec<Rank<'_>> = (0..schedule.nranks)
         .map(|_| Rank {
             world: &world,
             form,
             transport,
-            dice: Dice(dice.next()),
+            random: random.fork(),
             to: HashMap::new(),
             from: HashMap::new(),
             begun: HashMap::new(),

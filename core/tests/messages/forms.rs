@@ -1,10 +1,10 @@
 //! The texts of algorithms' forms.
 
 use expect_test::{Expect, expect, expect_file};
+use fastrand::Rng;
 use roundelay_core::ids::RankId;
 use roundelay_core::messages::{Action, TwoSided, print};
 
-use super::engine::Dice;
 use super::{of_library, of_text, same_bits};
 
 /// The messages as `from>to`.
@@ -65,7 +65,7 @@ rank 2 stream 0
 /// Checks the ways of its messages and the actions of all ranks; the form gives the author's bits.
 fn check(schedule: &str, messages: &str, expected: &Expect) {
     let (author, form) = of_text(schedule);
-    same_bits(&author, &form, &mut Dice(1), schedule);
+    same_bits(&author, &form, &mut Rng::with_seed(1), schedule);
     assert_eq!(ways(&form), messages);
     expected.assert_eq(&print(&form));
 }
@@ -179,7 +179,7 @@ fn a_fold_for_others() {
     ];
     let text = by_rank_1("AllReduce", ["", "", ""], &moves);
     let (author, form) = of_text(&text);
-    same_bits(&author, &form, &mut Dice(1), &text);
+    same_bits(&author, &form, &mut Rng::with_seed(1), &text);
     assert_eq!(ways(&form), "0>1 0>1 1>2 2>1 2>1 1>2 1>0");
 }
 
@@ -193,7 +193,7 @@ fn nothing_is_left_out_at_both_ends() {
     ];
     let text = by_rank_1("Broadcast", ["", "", ""], &moves);
     let (author, form) = of_text(&text);
-    same_bits(&author, &form, &mut Dice(7), &text);
+    same_bits(&author, &form, &mut Rng::with_seed(7), &text);
     // The two halves lie side by side.
     assert_eq!(ways(&form), "0>1 1>2");
 }

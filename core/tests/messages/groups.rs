@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use fastrand::Rng;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Algorithm as _;
@@ -10,7 +11,7 @@ use roundelay_core::messages::{Group, GroupStep, Groups, MessageId, TwoSided};
 use roundelay_core::schedule::Operand;
 use roundelay_core::verify::{Callers, Proved};
 
-use super::engine::{self, Dice, Run, World};
+use super::engine::{self, Run, World};
 use super::library::counts;
 use super::{admitted, library, of_library};
 use crate::proof::random::some;
@@ -87,7 +88,7 @@ impl Issued<'_> {
 }
 
 /// The bits of all outputs after the groups, issued as the dice say.
-fn grouped(form: &TwoSided, groups: &Groups, run: Run, mut dice: Dice) -> Vec<Vec<u32>> {
+fn grouped(form: &TwoSided, groups: &Groups, run: Run, mut random: Rng) -> Vec<Vec<u32>> {
     let nranks = form.schedule().nranks as usize;
     let mut issued = Issued {
         world: World::new(form.schedule(), form.proof(), run),
@@ -100,7 +101,7 @@ fn grouped(form: &TwoSided, groups: &Groups, run: Run, mut dice: Dice) -> Vec<Ve
         met: Vec::new(),
     };
     loop {
-        let first = dice.next() as usize;
+        let first = random.u64(..) as usize;
         if first.is_multiple_of(3) && !issued.met.is_empty() {
             issued.arrive(first / 3 % issued.met.len());
         } else if !(0..nranks).any(|i| issued.step(RankId(((first + i) % nranks) as u32))) {
@@ -116,16 +117,16 @@ fn grouped(form: &TwoSided, groups: &Groups, run: Run, mut dice: Dice) -> Vec<Ve
     issued.world.outputs()
 }
 
-fn same_bits(author: &Proved, form: &TwoSided, groups: &Groups, dice: &mut Dice, what: &str) {
+fn same_bits(author: &Proved, form: &TwoSided, groups: &Groups, random: &mut Rng, what: &str) {
     for in_place in [false, true] {
         if in_place && !author.proof().in_place {
             continue;
         }
-        let seed = dice.next();
+        let seed = random.u64(..);
         let run = Run { count: seed % 7 + seed % 2 * 17, in_place, averages: seed & 2 == 0 };
         let expected = engine::author(author, run);
         for _ in 0..2 {
-            let found = grouped(form, groups, run, Dice(dice.next()));
+            let found = grouped(form, groups, run, random.fork());
             assert!(expected == found, "{what}: {run:?}");
         }
     }
@@ -138,7 +139,7 @@ fn groups_of(form: &TwoSided, what: &str) -> Groups {
 #[test]
 fn every_algorithm_gives_the_same_bits() {
     let (mut made, mut rounds, mut messages) = (0, 0, 0);
-    let mut dice = Dice(31);
+    let mut random = Rng::with_seed(31);
     for algorithm in library() {
         for nranks in counts() {
             let Some(author) = admitted(&algorithm, nranks) else { continue };
@@ -146,7 +147,7 @@ fn every_algorithm_gives_the_same_bits() {
             let form = TwoSided::new(&author).unwrap_or_else(|found| panic!("{what}: {found:#?}"));
             let groups = groups_of(&form, &what);
             assert_eq!(groups.rounds() == 0, nranks == 1, "{what}");
-            same_bits(&author, &form, &groups, &mut dice, &what);
+            same_bits(&author, &form, &groups, &mut random, &what);
             made += 1;
             rounds += groups.rounds();
             messages += form.messages().len();
@@ -159,13 +160,13 @@ fn every_algorithm_gives_the_same_bits() {
 #[test]
 fn random_programs_give_the_same_bits() {
     let (mut right, mut rounds) = (0, 0);
-    let mut dice = Dice(5);
+    let mut random = Rng::with_seed(5);
     for (source, schedule) in some(CASES, 1 << 41) {
         let one = || Proved::called(schedule.clone(), Callers::One);
         let Ok(author) = Proved::new(schedule.clone()).or_else(|_| one()) else { continue };
         let form = TwoSided::new(&author).unwrap_or_else(|found| panic!("{found:#?} {source}"));
         let groups = groups_of(&form, &source);
-        same_bits(&author, &form, &groups, &mut dice, &source);
+        same_bits(&author, &form, &groups, &mut random, &source);
         right += 1;
         rounds += groups.rounds();
     }

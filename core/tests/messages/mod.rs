@@ -9,30 +9,14 @@ mod random;
 mod refused;
 mod slots;
 
-use roundelay_core::check::Frontend;
-use roundelay_core::check::dependencies::Dependencies;
-use roundelay_core::compile_with;
+use fastrand::Rng;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::messages::TwoSided;
 use roundelay_core::schedule::text;
-use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
-use roundelay_library::SOURCES as LIBRARY;
 
-use engine::{Dice, Run, Transport};
-
-/// All algorithms of a source.
-fn algorithms(name: &str, text: &str) -> Vec<Configured> {
-    let source = Source::from_text(name, text);
-    let program = compile_with(&source, Frontend::File, &Dependencies::library(LIBRARY))
-        .unwrap_or_else(|errors| panic!("{errors:#?}"));
-    program.algorithms.into_iter().map(|a| Configured::new(a, &source)).collect()
-}
-
-/// All algorithms of the library.
-fn library() -> Vec<Configured> {
-    LIBRARY.iter().flat_map(|(name, text)| algorithms(name, text)).collect()
-}
+use crate::sources::{self, library};
+use engine::{Run, Transport};
 
 /// Returns the proved schedule for `nranks` ranks, unless the count is refused.
 fn admitted(algorithm: &Configured, nranks: u32) -> Option<Proved> {
@@ -44,13 +28,13 @@ fn admitted(algorithm: &Configured, nranks: u32) -> Option<Proved> {
 }
 
 /// Runs both, in all modes that the author's schedule has, with every kind of send.
-fn same_bits(author: &Proved, form: &TwoSided, dice: &mut Dice, what: &str) {
+fn same_bits(author: &Proved, form: &TwoSided, random: &mut Rng, what: &str) {
     for in_place in [false, true] {
         if in_place && !author.proof().in_place {
             continue;
         }
         for (synchronous, tags) in [(false, true), (false, false), (true, true), (true, false)] {
-            let seed = dice.next();
+            let seed = random.u64(..);
             // Seldom is a unit longer than the ranks are many: then some messages are empty.
             let run = Run { count: seed % 7 + seed % 2 * 17, in_place, averages: seed & 2 == 0 };
             let transport = Transport { synchronous, tags, seed };
@@ -63,8 +47,7 @@ fn same_bits(author: &Proved, form: &TwoSided, dice: &mut Dice, what: &str) {
 
 /// Returns one algorithm of the library for `nranks` ranks.
 fn of_library(name: &str, nranks: u32) -> Proved {
-    let algorithm = library().into_iter().find(|a| a.name() == name).expect("the library has it");
-    admitted(&algorithm, nranks).expect("it takes so many ranks")
+    admitted(&sources::named(name), nranks).expect("it takes so many ranks")
 }
 
 /// Returns the form of a text, a schedule as `emit schedule` prints it.

@@ -7,7 +7,8 @@ use roundelay_core::messages::TwoSided;
 use roundelay_core::schedule::text;
 use roundelay_core::verify::Proved;
 
-use super::{library, of_library};
+use super::of_library;
+use crate::sources::named;
 
 fn parsed(schedule: &str) -> Result<Proved, Vec<Finding>> {
     Proved::new(text::parse(schedule).unwrap_or_else(|error| panic!("{error}\n{schedule}")))
@@ -64,8 +65,7 @@ fn more_than_there_may_be() {
 /// A form that is too large to be written is refused before it is proved, with the actions of the first rank.
 #[test]
 fn more_than_is_written() {
-    let ring = library().into_iter().find(|algorithm| algorithm.name() == "RingAllReduce");
-    let ring = ring.expect("it is of the library");
+    let ring = named("RingAllReduce");
     let ops = ring.schedule(4).expect("it can be laid out").ops.len() as u64;
     let within = |ops| TwoSided::author_within(&ring, 4, Limits { ops, ..Limits::FULL });
     assert!(within(ops).is_ok());

@@ -8,7 +8,7 @@ use roundelay_core::topology::nccl::{self, Assumption};
 use crate::nccl::{capacity, text};
 
 /// Two CPUs with a GPU each: of this maker, family and model.
-fn sockets(vendor: &str, family: &str, model: &str) -> String {
+pub(super) fn sockets(vendor: &str, family: &str, model: &str) -> String {
     let cpu = |n: u32| {
         format!(
             r#"<cpu numaid="{n}" arch="x86_64" vendor="{vendor}" {family} modelid="{model}"><pci busid="0000:0{n}:00.0"
@@ -16,89 +16,6 @@ class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16"><gpu sm="90" rank="
         )
     };
     format!("<system version=\"1\">{}{}</system>", cpu(0), cpu(1))
-}
-
-fn between_sockets(xml: &str) -> String {
-    capacity(&text(xml).unwrap().topology, "CPU 0", "CPU 1", LinkKind::Sys).unwrap()
-}
-
-#[test]
-fn sockets_by_family_and_model() {
-    for (family, expected) in [
-        ("23", "16GB/s"),
-        ("25", "24GB/s"),
-        ("26", "32GB/s"),
-        // The families as NCCL wrote them up to 2.30.
-        ("143", "16GB/s"),
-        ("175", "24GB/s"),
-        ("191", "32GB/s"),
-        ("0x1a", "32GB/s"),
-        ("27", "16GB/s"),
-    ] {
-        let xml = sockets("AuthenticAMD", &format!("familyid=\"{family}\""), "17");
-        assert_eq!(between_sockets(&xml), expected, "family {family}");
-    }
-    for (model, expected) in [
-        ("79", "6GB/s"),
-        ("85", "10GB/s"),
-        ("143", "22GB/s"),
-        ("173", "40GB/s"),
-        ("176", "22GB/s"),
-        ("207", "40GB/s"),
-        ("0x8f", "22GB/s"),
-    ] {
-        let xml = sockets("GenuineIntel", "familyid=\"6\"", model);
-        assert_eq!(between_sockets(&xml), expected, "model {model}");
-    }
-    assert_eq!(between_sockets(&sockets("  Shanghai  ", "familyid=\"7\"", "91")), "9GB/s");
-    // A family that is not told is said to be unknown; one that is no number is an error.
-    let untold = text(&sockets("AuthenticAMD", "", "17")).unwrap();
-    let said = "CPUs of unknown family reach others as the oldest of their make (2).";
-    assert_eq!(untold.assumptions, [said]);
-    let problem = text(&sockets("AuthenticAMD", "familyid=\"new\"", "17")).unwrap_err();
-    assert_eq!(problem.title, "`familyid=\"new\"` of a <cpu> is no number that makes sense");
-}
-
-/// NCCL's reader compares the words from their start, and takes 8 GT/s per lane for others.
-#[test]
-fn link_speeds_are_words() {
-    let with = |speed: &str| {
-        let xml = sockets("AuthenticAMD", "familyid=\"26\"", "17");
-        text(&xml.replace("32.0 GT/s PCIe", speed).replace("sm=\"90\"", "sm=\"86\"")).unwrap()
-    };
-    for (speed, expected) in [
-        ("2.5 GT/s", "3GB/s"),
-        ("2.5 GT/s PCIe", "3GB/s"),
-        ("5 GT/s", "6GB/s"),
-        ("5.0 GT/s PCIe", "6GB/s"),
-        ("8 GT/s", "12GB/s"),
-        ("8.0 GT/s PCIe", "12GB/s"),
-        ("16 GT/s", "24GB/s"),
-        ("16.0 GT/s PCIe", "24GB/s"),
-        ("32 GT/s", "48GB/s"),
-        ("32 GT/s PCIe 5.0", "48GB/s"),
-        ("32.0 GT/s PCIe", "48GB/s"),
-        ("64.0 GT/s PCIe", "96GB/s"),
-    ] {
-        let system = with(speed);
-        assert_eq!(capacity(&system.topology, "CPU 0", "0", LinkKind::Pci).unwrap(), expected);
-        assert!(system.notes.is_empty() && system.assumptions.is_empty(), "{speed}: {system:?}");
-    }
-    let guess = "PCI links of unknown speed are 8 GT/s per lane (2).";
-    for speed in
-        ["32.0 GT/s", "5.0 GT/s", " 32 GT/s", "64 GT/s", "32 gt/s", "Unknown speed", "Gen5"]
-    {
-        let system = with(speed);
-        assert_eq!(capacity(&system.topology, "CPU 0", "0", LinkKind::Pci).unwrap(), "12GB/s");
-        let note = format!(
-            "NCCL does not know the link speed \"{speed}\" of 2 PCI devices, and takes 8 GT/s per lane; it knows such as \
-            \"32 GT/s\" and \"32.0 GT/s PCIe\""
-        );
-        assert_eq!((&*system.notes, &*system.assumptions), (&[note][..], &[guess.into()][..]));
-    }
-    // An empty word is no word.
-    let system = with("");
-    assert_eq!((system.notes.len(), &*system.assumptions), (0, &[guess.into()][..]));
 }
 
 /// NCCL reads all its integers by `strtol` with base 0.

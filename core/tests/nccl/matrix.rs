@@ -6,6 +6,7 @@ use roundelay_core::topology::files::{self, TopologyFile};
 use roundelay_core::topology::nccl::Assumption;
 use roundelay_core::topology::{LinkKind, NodeKind, Problem};
 
+use crate::cases;
 use crate::nccl::{capacity, says};
 
 fn read(text: &str, assume: Option<&str>) -> Result<TopologyFile, Problem> {
@@ -133,51 +134,9 @@ NIC Legend:
 #[test]
 fn tables_that_are_wrong() {
     let good = table("X NV4 SYS\nNV4 X PHB\nSYS PHB X", &["0", "0", "1"]);
-    for (from, to, told) in [
-        (
-            "",
-            "",
-            "E0601 GPU2 and GPU0 are farther apart than the GPUs that join them | line 4, column 6 of smi.txt",
-        ),
-        (
-            "NV4\tX",
-            "NV2\tX",
-            "E0601 GPU1 to GPU0 is not as GPU0 to GPU1 | line 3, column 6 of smi.txt",
-        ),
-        (
-            "GPU2\tSYS\tPHB\tX",
-            "GPU2\tSYS\tPHB\tPHB",
-            "E0601 X stands between a GPU and itself, not between GPU2 and GPU2 | line 4, column 14 of smi.txt",
-        ),
-        (
-            "NV4\tX\tPHB",
-            "X\tX\tPHB",
-            "E0601 X stands between a GPU and itself, not between GPU1 and GPU0 | line 3, column 6 of smi.txt",
-        ),
-        (
-            "NV4\tSYS",
-            "NV-4\tSYS",
-            "E0601 `NV-4` does not say how two GPUs are joined | line 2, column 8 of smi.txt",
-        ),
-        (
-            "NV4\tSYS",
-            "NV99999999999\tSYS",
-            "E0601 `NV99999999999` does not say how two GPUs are joined | line 2, column 8 of smi.txt",
-        ),
-        (
-            "NV4\tSYS",
-            "NV0\tSYS",
-            "E0601 `NV0` does not say how two GPUs are joined | line 2, column 8 of smi.txt",
-        ),
-        ("GPU1\tNV4", "GPU0\tNV4", "E0601 a second row of GPU0 | line 3, column 1 of smi.txt"),
-        (
-            "GPU1\tNV4",
-            "GPU9\tNV4",
-            "E0601 the table has no row of GPU1 | line 10, column 1 of smi.txt",
-        ),
-    ] {
-        assert_eq!(lines(&read(&good.replacen(from, to, 1), None).unwrap_err()), told);
-    }
+    cases::check("nccl/matrix.txt", &[("table", good)], |text| {
+        lines(&read(text, None).unwrap_err())
+    });
     // No part of a table passes for a machine of fewer GPUs, and none of them is a panic.
     let whole = table("X NV4 SYS\nNV4 X SYS\nSYS SYS X", &["0", "0", "1"]);
     let rows = whole.find("\t0-15,32-47\t1").unwrap();

@@ -4,7 +4,9 @@ use expect_test::expect;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::topology::nccl::{self, Assumption};
 
-use crate::nccl::{PARTIAL, bytes, load, text};
+use crate::cases;
+use crate::nccl::bad::told;
+use crate::nccl::{PARTIAL, bytes, load};
 
 #[test]
 fn without_an_assumption_they_are_refused() {
@@ -38,32 +40,7 @@ fn assumptions_as_text() {
     for good in ["nvlinks=18", "cube", "xgmi=2", "gfx1100", "sm=60,cube"] {
         parse(good);
     }
-    for bad in [
-        "",
-        "sm",
-        "sm=80,",
-        "sm=80,sm=80",
-        "sm=80,gfx942",
-        "sm=-1",
-        "sm=80,nvlinks=999",
-        "sm=80,x=1",
-        "sm=80,xgmi=1",
-        "gfx942,nvlinks=12",
-        "gfx942,cube",
-        "gfx942,xgmi=0",
-        "sm=70,cube,nvlinks=6",
-        "cube=8",
-        "gfx",
-        "gfx94z",
-        "942",
-    ] {
-        let problem = Assumption::parse(bad).unwrap_err();
-        assert_eq!(problem.code, Code::PartialTopology, "{bad}");
-    }
-}
-
-#[test]
-fn a_file_without_anything_to_be_a_gpu() {
-    let problem = text(r#"<system version="1"><cpu numaid="0"/></system>"#).unwrap_err();
-    assert_eq!(problem.code, Code::NotATopology);
+    cases::check("nccl/partial.txt", &[("empty", String::new())], |text| {
+        told(&Assumption::parse(text).unwrap_err())
+    });
 }

@@ -8,18 +8,18 @@ use roundelay_core::topology::packing::{pack, pack_at_once};
 
 use super::graphs::{even, topology};
 use super::{check, packed};
-use crate::dice::Random;
+use fastrand::Rng;
 
 fn run(seed: u64, times: u32) {
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     let (mut tried, mut evens, mut at_once, mut reached) = (0, 0, [0, 0], 0);
     let mut shares = Vec::new();
     while tried < times {
         let Some(topology) = topology(&mut random) else { continue };
         tried += 1;
         let n = topology.nranks();
-        let root = RankId(random.below(n.into()) as u32);
-        let trees = Some(1 + random.below(4) as u32);
+        let root = RankId(random.u32(..n));
+        let trees = Some(1 + random.u64(..4) as u32);
         let even = even(&topology);
         evens += u32::from(even);
         if topology.links().len() < 100 {

@@ -12,28 +12,28 @@ use roundelay_core::topology::draft::Draft;
 use roundelay_core::topology::packing::{pack, pack_at_once};
 use roundelay_core::topology::{Link, LinkKind, NodeId, NodeKind, Topology};
 
-use crate::dice::Random;
+use fastrand::Rng;
 
 /// Returns a number of 1 to `most`.
-fn number(random: &mut Random, most: u64) -> u64 {
-    let high = random.below(1 << 31) << 31;
-    1 + (high | random.below(1 << 31)) % most
+fn number(random: &mut Rng, most: u64) -> u64 {
+    let high = random.u64(..1 << 31) << 31;
+    1 + (high | random.u64(..1 << 31)) % most
 }
 
 /// Returns a topology of some ranks and switches whose links are equal both ways, with bandwidths of up to
 /// 2^`bits`, which are no whole numbers; `None` where they are finer than a topology may have, or give one in parts.
-fn uneven(random: &mut Random, bits: u64) -> Option<Topology> {
-    let nranks = 2 + random.below(5);
-    let switches = random.below(3);
+fn uneven(random: &mut Rng, bits: u64) -> Option<Topology> {
+    let nranks = 2 + random.u64(..5);
+    let switches = random.u64(..3);
     let mut draft = Draft::new("uneven", nranks, true).unwrap();
     for s in 0..switches {
         draft.switch(format!("switch {s}"), NodeKind::NvSwitch, None);
     }
-    let den_bits = random.below(20);
+    let den_bits = random.u64(..20);
     let den = number(random, 1 << den_bits);
     let most = den << bits.min(62 - den_bits);
     for (a, b) in (0..nranks + switches).flat_map(|a| (0..a).map(move |b| (a, b))) {
-        if random.below(4) == 0 {
+        if random.u64(..4) == 0 {
             continue;
         }
         let num = number(random, most);
@@ -80,14 +80,14 @@ fn least(topology: &Topology, two_phases: bool) -> f64 {
 }
 
 fn run(seed: u64, times: u32) -> BTreeMap<String, u32> {
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     let mut answers = BTreeMap::new();
     for _ in 0..times {
-        let bits = 1 + random.below(49);
+        let bits = 1 + random.u64(..49);
         let Some(topology) = uneven(&mut random, bits) else { continue };
         let n = topology.nranks();
-        let root = RankId(random.below(n.into()) as u32);
-        let trees = [None, Some(1 + random.below(4) as u32)][random.below(2) as usize];
+        let root = RankId(random.u32(..n));
+        let trees = [None, Some(1 + random.u64(..4) as u32)][random.u64(..2) as usize];
         for collective in [AllGather, ReduceScatter, AllReduce, Broadcast, Reduce] {
             let answer = match pack(&topology, n, collective, root, trees) {
                 Ok(packing) => {

@@ -1,6 +1,8 @@
 //! Mutants with `parallel` put around statements, signals across its ends, and one iteration in another: a claim about
 //! lanes for every nranks must hold at each count.
 
+use fastrand::Rng;
+
 use crate::parametric::{algorithms, finitely_right, members, prove};
 
 const MUTANTS: u32 = 2000;
@@ -23,16 +25,6 @@ enum Nesting {
 
 /// Iterations: iteration 0 alone in most, because its lane can be mistaken for the lane outside.
 const ITERATIONS: [&str; 6] = ["0..1", "0..1", "0..1", "1..2", "-1..0", "0..2"];
-
-/// Numbers that look random and repeat in every run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
-        ((self.0 >> 33) % end as u64) as usize
-    }
-}
 
 /// How deep in blocks each line of `lines` begins.
 fn depths(lines: &[String]) -> Vec<usize> {
@@ -71,7 +63,7 @@ fn ranges(lines: &[String], (first, last): (usize, usize)) -> Vec<(usize, usize)
 fn wrap(
     lines: &mut Vec<String>,
     within: (usize, usize),
-    numbers: &mut Numbers,
+    random: &mut Rng,
     head: &str,
     fits: impl Fn(usize) -> bool,
 ) -> Option<(usize, usize)> {
@@ -81,7 +73,7 @@ fn wrap(
     if ranges.is_empty() {
         return None;
     }
-    let (from, to) = ranges[numbers.below(ranges.len())];
+    let (from, to) = ranges[random.usize(..ranges.len())];
     lines.insert(to + 1, "}".to_owned());
     lines.insert(from, format!("{head} {{"));
     Some((from + 1, to + 1))
@@ -92,14 +84,14 @@ fn wrap(
 fn signal(
     lines: &mut Vec<String>,
     (mut first, mut last): (usize, usize),
-    numbers: &mut Numbers,
+    random: &mut Rng,
 ) -> (usize, usize) {
     let text = lines.join("\n");
     let (to, from) = if text.contains("let right") { ("right", "left") } else { ("to", "from") };
-    let (to, from) = if numbers.below(2) == 0 { (to, from) } else { (from, to) };
-    let kind = ["Ack", "DataSignal"][numbers.below(2)];
-    let mut place = |at| match numbers.below(4) {
-        0 => 1 + numbers.below(lines.len() - 1),
+    let (to, from) = if random.usize(..2) == 0 { (to, from) } else { (from, to) };
+    let kind = ["Ack", "DataSignal"][random.usize(..2)];
+    let mut place = |at| match random.usize(..4) {
+        0 => 1 + random.usize(..lines.len() - 1),
         side => at + side % 2,
     };
     let (post, wait) = (place(first - 1), place(last + 1));
@@ -114,27 +106,27 @@ fn signal(
 }
 
 /// Returns a mutant of `text`, with `parallel` at a place of that nesting.
-fn mutant(text: &str, nesting: Nesting, numbers: &mut Numbers) -> Option<String> {
+fn mutant(text: &str, nesting: Nesting, random: &mut Rng) -> Option<String> {
     let bare = text.lines().map(|line| line.split("//").next().unwrap_or_default().trim_end());
     let mut lines: Vec<String> = bare.filter(|line| !line.is_empty()).map(str::to_owned).collect();
     let [p, q] = ["p", "q"]
-        .map(|name| format!("parallel {name} in {}", ITERATIONS[numbers.below(ITERATIONS.len())]));
+        .map(|name| format!("parallel {name} in {}", ITERATIONS[random.usize(..ITERATIONS.len())]));
     let all = (0, lines.len() - 1);
     let outer = if nesting == Nesting::Inner { "for t in 0..1".to_owned() } else { p };
-    let mut inside = wrap(&mut lines, all, numbers, &outer, |depth| depth == 1)?;
+    let mut inside = wrap(&mut lines, all, random, &outer, |depth| depth == 1)?;
     if nesting != Nesting::Outer {
-        inside = wrap(&mut lines, inside, numbers, &q, |_| true)?;
+        inside = wrap(&mut lines, inside, random, &q, |_| true)?;
     }
-    for _ in 0..numbers.below(3) {
-        inside = signal(&mut lines, inside, numbers);
+    for _ in 0..random.usize(..3) {
+        inside = signal(&mut lines, inside, random);
     }
-    if numbers.below(4) == 0 {
+    if random.usize(..4) == 0 {
         let signals = lines
             .iter()
             .enumerate()
             .filter(|(_, line)| line.contains(".Tx") || line.contains(".Rx"));
         let signals: Vec<usize> = signals.map(|(at, _)| at).collect();
-        lines.remove(signals[numbers.below(signals.len())]);
+        lines.remove(signals[random.usize(..signals.len())]);
     }
     Some(lines.join("\n"))
 }
@@ -142,12 +134,12 @@ fn mutant(text: &str, nesting: Nesting, numbers: &mut Numbers) -> Option<String>
 #[test]
 fn no_mutant_with_lanes_is_claimed_that_a_count_refutes() {
     let members = members();
-    let mut numbers = Numbers(16);
+    let mut random = Rng::with_seed(16);
     let (mut tried, mut claimed) = (0, [0; 3]);
     while tried < MUTANTS {
-        let text = &members[numbers.below(members.len())];
+        let text = &members[random.usize(..members.len())];
         let nesting = NESTINGS[tried as usize % 3];
-        let Some(mutant) = mutant(text, nesting, &mut numbers) else { continue };
+        let Some(mutant) = mutant(text, nesting, &mut random) else { continue };
         let Some(found) = algorithms(&mutant) else { continue };
         tried += 1;
         for (algorithm, source) in found {

@@ -12,13 +12,8 @@ const PAIRS: u64 = 400;
 
 #[test]
 fn mutants_of_mutants() {
-    let mut random = 0x2545_F491_4F6C_DD1D_u64;
-    let mut pick = |below: usize| {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        (random >> 20) as usize % below
-    };
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut pick = |below: usize| random.usize(..below);
     let mut score = Score::default();
     for _ in 0..PAIRS {
         let (source, refuses) = RIGHT[pick(RIGHT.len())];

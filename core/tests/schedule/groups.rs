@@ -1,10 +1,9 @@
 //! Groups: their members, by the ranks that a program finds there.
 
-use roundelay_core::check::Frontend;
-use roundelay_core::compile;
-use roundelay_core::layout::{Algorithm as _, Configured};
+use roundelay_core::layout::Algorithm as _;
 use roundelay_core::schedule::{OpKind, SignalKind};
-use roundelay_core::syntax::Source;
+
+use crate::sources::algorithms;
 
 /// Each rank tells by posts the members of its group and the ranks that stand across, and by slots the number of the
 /// group.
@@ -36,11 +35,7 @@ algorithm Ask(groups: Groups) -> AllReduce {
 type Found = (Vec<u32>, Vec<u32>, u64, u64, bool);
 
 fn ask(groups: &str, topology: Option<&str>, nranks: u32) -> Result<Vec<Found>, String> {
-    let source = Source::from_text("ask.coll", ASK);
-    let program = compile(&source, Frontend::File).unwrap_or_else(|errors| {
-        panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
-    });
-    let mut algorithm = Configured::new(program.algorithms[0].clone(), &source);
+    let mut algorithm = algorithms("ask.coll", ASK).remove(0);
     if let Some(topology) = topology {
         algorithm.place_on(std::sync::Arc::new(topology.parse().expect("a topology")));
     }

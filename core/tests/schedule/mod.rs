@@ -6,20 +6,15 @@ mod lengths;
 mod origins;
 mod text;
 
-use roundelay_core::check::Frontend;
-use roundelay_core::compile;
-use roundelay_core::layout::{Algorithm as _, Configured};
+use roundelay_core::layout::Algorithm as _;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::syntax::Source;
+
+use crate::sources::algorithms;
 
 /// The first algorithm of a source, laid out.
 fn lay_out(text: &str, nranks: u32) -> Schedule {
-    let source = Source::from_text("test.coll", text);
-    let program = compile(&source, Frontend::File).unwrap_or_else(|errors| {
-        panic!("{}", errors.iter().map(|e| e.report(&source)).collect::<Vec<_>>().join("\n"))
-    });
-    let algorithm = Configured::new(program.algorithms[0].clone(), &source);
-    algorithm.schedule(nranks).unwrap_or_else(|findings| panic!("{findings:#?}"))
+    let schedule = algorithms("test.coll", text)[0].schedule(nranks);
+    schedule.unwrap_or_else(|findings| panic!("{findings:#?}"))
 }
 
 const RING: &str = include_str!("../../../stdlib/library/ring.coll");

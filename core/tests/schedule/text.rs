@@ -7,6 +7,7 @@ use roundelay_core::schedule::Schedule;
 use roundelay_core::schedule::text::{parse, print};
 
 use super::{NCCL_RING, RING, SLOTS, TWISTED, lay_out};
+use crate::cases;
 
 #[test]
 fn it_reads_back_exactly() {
@@ -57,44 +58,7 @@ fn one_op_a_line() {
 #[test]
 fn what_is_wrong_is_said() {
     let wrong = |text: &str| parse(text).unwrap_err().to_string();
-    let head = "schedule A AllReduce nranks 1 root 0\nrank 0 stream 0\n";
-    let found = [
-        wrong(""),
-        wrong("rank 0 stream 0"),
-        wrong("schedule A AllReduse nranks 1 root 0"),
-        wrong("schedule A AllReduce nranks x root 0"),
-        wrong(&format!("{head}copy 0.input[0..1] 0.output[0..1] @1")),
-        wrong(&format!("{head}copy 0.input[0..1/0] -> 0.output[0..1] @1")),
-        wrong(&format!("{head}copy 0.inbox[0..1] -> 0.output[0..1] @1")),
-        wrong(&format!("{head}post ack 0->1")),
-        wrong(&format!("{head}post ok 0->1 @1")),
-        wrong(&format!("{head}jump 0->1 @1")),
-        wrong(&format!("{head}at 5 = 11:5..11:37")),
-        wrong(&format!("{head}file ring.coll")),
-        wrong(&format!(r#"{head}file "a\b""#)),
-        wrong(&format!("{head}post ack 0->1 lane 1 twice @1")),
-        wrong(&format!("{head}copy 0.input[0..1], 0.output[0..1] -> 0.output[0..1] @1")),
-        wrong(&format!("{head}fold 0.input[0..1] -> 0.output[0..1] @1")),
-    ];
-    expect![[r#"
-        line 1: expected `schedule NAME COLLECTIVE …`
-        line 1: expected `schedule NAME COLLECTIVE …` first
-        line 1: no collective is called `AllReduse`
-        line 1: expected a number, found `x`
-        line 3: expected `->` in `0.input[0..1] 0.output[0..1]`
-        line 3: expected a fraction, found `1/0`
-        line 3: no buffer is called `inbox`
-        line 3: expected `@STATEMENT` at the end
-        line 3: no signal is called `ok`
-        line 3: no line begins with `jump`
-        line 3: expected `at 0`, found `at 5`
-        line 3: expected a name in quotes
-        line 3: expected `\\`, `\"`, `\n` or `\r` for a character of a name
-        line 3: expected `lane V,V` or `stream S`
-        line 3: a `copy` of 2 sources
-        line 3: a `fold` of 1 sources
-    "#]]
-    .assert_eq(&(found.join("\n") + "\n"));
+    cases::check("schedule/text.txt", &[("empty", String::new())], wrong);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Dice, RCCL, cables, topology};
+use super::{RCCL, cables, graph, topology};
+use fastrand::Rng;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::search::disjoint::{DisjointBy, disjoint};
 use roundelay_core::topology::search::hamilton::is_ring;
@@ -62,7 +63,7 @@ fn broken_meshes() {
     broken.forbid(RankId(1), RankId(0));
     assert_eq!(found(&broken, 9, DisjointBy::Cables), (3, true));
     assert_eq!(found(&broken, 9, DisjointBy::Links), (6, true));
-    let (rings, _) = found(&Dice(2).graph(64, 95, true), 20, DisjointBy::Cables);
+    let (rings, _) = found(&graph(&mut Rng::with_seed(2), 64, 95, true), 20, DisjointBy::Cables);
     assert!(rings >= 20, "{rings}");
 }
 
@@ -80,9 +81,9 @@ fn sparse_graphs() {
 #[test]
 fn two_rings_against_all_pairs_of_rings() {
     use roundelay_core::topology::search::hamilton::all_rings;
-    let mut dice = Dice(11);
+    let mut random = Rng::with_seed(11);
     for round in 0..200 {
-        let pairs = dice.graph(5 + round % 2, 75, round % 3 != 0);
+        let pairs = graph(&mut random, 5 + round % 2, 75, round % 3 != 0);
         let all = all_rings(&pairs, usize::MAX).unwrap();
         let links = |ring: &Vec<RankId>| -> BTreeSet<(u32, u32)> {
             ring.iter()

@@ -5,35 +5,25 @@ mod disjoint;
 mod rings;
 mod trees;
 
+use fastrand::Rng;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::Topology;
 use roundelay_core::topology::search::pairs::Pairs;
 use roundelay_core::topology::shape::{Argument, Shape, ShapeKind, Size};
 
-/// Pseudo-random numbers, equal on every machine.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-
-    /// A graph in which a pair, or a cable, is there with `percent`.
-    fn graph(&mut self, n: u32, percent: u64, symmetric: bool) -> Pairs {
-        let mut pairs = Pairs::none(n);
-        for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))) {
-            if symmetric && a > b || self.below(100) >= percent {
-                continue;
-            }
-            pairs.allow(RankId(a), RankId(b));
-            if symmetric {
-                pairs.allow(RankId(b), RankId(a));
-            }
+/// A graph in which a pair, or a cable, is there with `percent`.
+fn graph(random: &mut Rng, n: u32, percent: u64, symmetric: bool) -> Pairs {
+    let mut pairs = Pairs::none(n);
+    for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))) {
+        if symmetric && a > b || random.u64(..100) >= percent {
+            continue;
         }
-        pairs
+        pairs.allow(RankId(a), RankId(b));
+        if symmetric {
+            pairs.allow(RankId(b), RankId(a));
+        }
     }
+    pairs
 }
 
 /// Cables.

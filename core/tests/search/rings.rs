@@ -1,6 +1,7 @@
 //! One ring: exact where the search says so, a proof where there is none, and found where it must be found.
 
-use super::{Dice, RCCL, cables, shape, topology};
+use super::{RCCL, cables, graph, shape, topology};
+use fastrand::Rng;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::Topology;
@@ -107,11 +108,11 @@ fn every_graph_of_five_cables_or_four_ranks() {
 
 #[test]
 fn random_graphs_of_up_to_seven_ranks() {
-    let mut dice = Dice(1);
+    let mut random = Rng::with_seed(1);
     for round in 0..1500 {
         let n = 1 + round % 7;
-        let percent = 30 + dice.below(60);
-        agrees(&dice.graph(n, percent, round % 2 == 0));
+        let percent = 30 + random.u64(..60);
+        agrees(&graph(&mut random, n, percent, round % 2 == 0));
     }
 }
 
@@ -218,9 +219,9 @@ fn hard_graphs_of_24() {
 
 #[test]
 fn a_complete_graph_minus_edges() {
-    let mut dice = Dice(7);
+    let mut random = Rng::with_seed(7);
     for _ in 0..20 {
-        let pairs = dice.graph(24, 70, true);
+        let pairs = graph(&mut random, 24, 70, true);
         assert!(is_ring(&pairs, &ring(&pairs).order().unwrap()));
     }
 }
@@ -228,16 +229,12 @@ fn a_complete_graph_minus_edges() {
 /// Random cubic graphs almost always have a ring, and a greedy walk hardly ever finds it.
 #[test]
 fn cubic_graphs() {
-    let mut dice = Dice(3);
+    let mut random = Rng::with_seed(3);
     for n in [24, 48, 64] {
         let mut chords: Vec<u32> = (0..n).collect();
-        for i in (1..chords.len()).rev() {
-            chords.swap(i, dice.below(i as u64 + 1) as usize);
-        }
+        random.shuffle(&mut chords);
         let mut names: Vec<u32> = (0..n).collect();
-        for i in (1..names.len()).rev() {
-            names.swap(i, dice.below(i as u64 + 1) as usize);
-        }
+        random.shuffle(&mut names);
         let around = (0..n).map(|i| (names[i as usize], names[(i as usize + 1) % n as usize]));
         let list: Vec<_> = around.chain(chords.chunks(2).map(|c| (c[0], c[1]))).collect();
         let pairs = cables(n, &list);
@@ -247,16 +244,16 @@ fn cubic_graphs() {
 
 #[test]
 fn beyond_24_it_is_found_and_said() {
-    let mut dice = Dice(5);
+    let mut random = Rng::with_seed(5);
     let graphs = [
         Pairs::linked(&topology(ShapeKind::Torus, &[8, 8], &[]), 64),
         Pairs::linked(&topology(ShapeKind::Torus, &[5, 7], &[]), 35),
         Pairs::linked(&topology(ShapeKind::Torus, &[32, 32], &[]), 1024),
         Pairs::linked(&topology(ShapeKind::Torus, &[4, 4, 4], &[]), 64),
         Pairs::linked(&topology(ShapeKind::Islands, &[8, 8], &[300, 25]), 64),
-        dice.graph(256, 90, true),
-        dice.graph(1024, 99, true),
-        dice.graph(256, 50, false),
+        graph(&mut random, 256, 90, true),
+        graph(&mut random, 1024, 99, true),
+        graph(&mut random, 256, 50, false),
     ];
     for pairs in graphs {
         match ring(&pairs) {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Dice, RCCL, cables, topology};
+use super::{RCCL, cables, graph, topology};
+use fastrand::Rng;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::search::hamilton::How;
@@ -75,10 +76,10 @@ fn least_cut(pairs: &Pairs, root: u32) -> u32 {
 
 #[test]
 fn packings_reach_the_smallest_cut() {
-    let mut dice = Dice(4);
+    let mut random = Rng::with_seed(4);
     for round in 0..300 {
         let n = 2 + round % 6;
-        let pairs = dice.graph(n, 40 + dice_percent(round), round % 2 == 0);
+        let pairs = graph(&mut random, n, 40 + dice_percent(round), round % 2 == 0);
         let root = round % n;
         let packed = packing(&pairs, RankId(root), 99);
         assert!(packed.proved);

@@ -9,11 +9,11 @@ use roundelay_core::ids::RankId;
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Machine, SignalCost, closed, simulate};
-use roundelay_core::syntax::Source;
 use roundelay_core::topology::bounds::bound;
 use roundelay_core::topology::{NodeId, Routing};
 
-use super::{algorithm, library, machine, run, schedule};
+use super::{library, machine, run, schedule};
+use crate::sources::algorithms;
 
 /// Links of 1 GB/s without latency unless said otherwise, so that a second is a gigabyte.
 const GB: u64 = 1_000_000_000;
@@ -97,9 +97,7 @@ fn one_port_for_many() {
 }
 
 fn written(text: &str, nranks: u32) -> Schedule {
-    algorithm(&Source::from_text("written.coll", text), "Written")
-        .schedule(nranks)
-        .expect("it fits")
+    algorithms("written.coll", text)[0].schedule(nranks).expect("it fits")
 }
 
 /// Rank 1 pulls one part of three, rank 2 the other two: at half speed both until 1 has its part, then 2 alone.

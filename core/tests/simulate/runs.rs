@@ -8,11 +8,11 @@ use roundelay_core::schedule::{OpKind, Schedule};
 use roundelay_core::simulate::{
     Machine, SignalCost, Simulated, Streams, Task, TimelineState, simulate,
 };
-use roundelay_core::syntax::Source;
 use roundelay_core::verify::{steps, verify};
 
 use super::{machine, names, schedule};
 use crate::proof::random::some;
+use crate::sources::algorithms;
 
 /// Random programs that are tried.
 const CASES: u64 = 1000;
@@ -197,9 +197,7 @@ fn steps_of_random_programs_are_counted_alike() {
 /// Rank 1 pulls and pushes on with no signal in between: the push needs the data that the pull wrote.
 #[test]
 fn what_a_stream_sends_on_is_a_step_later() {
-    let source = Source::from_text(
-        "written.coll",
-        "pub algorithm Written(root: Rank = 0) -> Broadcast {
+    let text = "pub algorithm Written(root: Rank = 0) -> Broadcast {
             if rank == root {
                 copy(local.input, local.output);
                 peer(1).TxAck();
@@ -217,9 +215,8 @@ fn what_a_stream_sends_on_is_a_step_later() {
                 peer(1).TxAck();
                 peer(1).RxDataSignal();
             }
-        }",
-    );
-    let schedule = super::algorithm(&source, "Written").schedule(3).expect("it fits");
+        }";
+    let schedule = algorithms("written.coll", text)[0].schedule(3).expect("it fits");
     let proof = verify(&schedule).expect("it is right");
     assert_eq!(proof.steps, 2);
     steps_alike(&schedule, 2, "a relay");

@@ -11,9 +11,9 @@ use roundelay_core::topology::bounds::bound;
 use roundelay_core::topology::steps::{SendList, Spread, greedy};
 
 use super::proved;
-use crate::dice::Random;
 use crate::packing::graphs::topology;
 use crate::packing::machines;
+use fastrand::Rng;
 
 const ALL: [Collective; 5] = [AllGather, ReduceScatter, AllReduce, Broadcast, Reduce];
 
@@ -57,15 +57,15 @@ fn machines_of_all_kinds() {
 
 /// Proves schedules of all collectives on random topologies with switches and uneven links.
 fn random(seed: u64, times: u32) {
-    let mut random = Random(seed);
+    let mut random = Rng::with_seed(seed);
     let mut tried = 0;
     while tried < times {
         let Some(topology) = topology(&mut random).filter(|t| t.nranks() <= 12) else { continue };
         tried += 1;
         let n = topology.nranks();
-        let root = RankId(random.below(n.into()) as u32);
-        let chunks = 1 + random.below(3) as u32;
-        let collective = ALL[random.below(5) as usize];
+        let root = RankId(random.u32(..n));
+        let chunks = 1 + random.u64(..3) as u32;
+        let collective = ALL[random.u64(..5) as usize];
         let found = greedy(&topology, n, collective, root, chunks, 1 << 10, seed).unwrap();
         assert_eq!(greedy(&topology, n, collective, root, chunks, 1 << 10, seed).unwrap(), found);
         for spread in found.up.iter().chain(&found.down) {

@@ -1,5 +1,6 @@
 //! Each constructor against its required layout, counted by hand.
 
+use fastrand::Rng;
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
 use roundelay_core::topology::draft::Draft;
@@ -102,15 +103,10 @@ fn what_each_rank_should_own() {
 /// One-way links among switches, against a walk from every rank.
 #[test]
 fn who_is_linked_over_random_switches() {
-    let mut state = 5_u64;
-    let mut below = |n: u64| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((state >> 33) % n) as u32
-    };
+    let mut random = Rng::with_seed(5);
     let mut tried = 0;
     while tried < 200 {
-        let (nranks, switches) = (2 + below(5), 1 + below(6));
+        let (nranks, switches) = (2 + random.u32(..5), 1 + random.u32(..6));
         let mut draft = Draft::new("random", nranks.into(), true).unwrap();
         for s in 0..switches {
             draft.switch(format!("switch {s}"), NodeKind::Net, None);
@@ -118,7 +114,7 @@ fn who_is_linked_over_random_switches() {
         let nodes = nranks + switches;
         for from in 0..nodes {
             for to in (0..nodes).filter(|to| *to != from) {
-                if below(3) == 0 {
+                if random.u32(..3) == 0 {
                     let (from, to) = (NodeId(from), NodeId(to));
                     let (kind, capacity) = (LinkKind::Net, Rat::ONE);
                     draft.link(Link { from, to, kind, capacity, latency: 0 }).unwrap();

@@ -449,12 +449,8 @@ fn random_edits_leave_the_answer_of_a_fresh_check() {
     let mut client = Client::start();
     client.open(RING);
     client.proved();
-    let mut state = 12345_u64;
-    let mut random = |below: usize| {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % below
-    };
+    let mut random = fastrand::Rng::with_seed(12345);
+    let mut random = |below: usize| random.usize(..below);
     let words = [
         "left", ".", "(", ")", "{", "}", "RxAck", ";", "🐌", "\n", "for", " ", "0..", "block[b]",
         "\"", "/*",

@@ -98,23 +98,3 @@ fn schedules_are_written_and_read() {
         assert!(legality::check(&every).is_err(), "{name}");
     }
 }
-
-/// Programs of more ranks, chunks and messages than a proof can hold end at once.
-#[test]
-fn numbers_that_lie() {
-    let ring = super::generate::ring(3, 1, 1, "LL");
-    for (from, to) in [
-        ("nchunksperloop=\"3\"", "nchunksperloop=\"1000000\""),
-        ("ngpus=\"3\"", "ngpus=\"60000\""),
-        ("s_chunks=\"0\"", "s_chunks=\"16000000\""),
-    ] {
-        let text = super::read(&ring.replace(from, to));
-        if let Some(program) = &text.program {
-            program.verdict(&text.source, &Connections::default());
-        }
-    }
-    let huge = ring.replace("nchunksperloop=\"3\"", "nchunksperloop=\"1000000\"");
-    let text = super::read(&huge.replace("ngpus=\"3\"", "ngpus=\"30\""));
-    let (_, verdict) = verdict_of(&text, &Connections::default());
-    assert_eq!(codes(&verdict), [Code::StepLimit]);
-}

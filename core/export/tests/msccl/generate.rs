@@ -2,14 +2,25 @@
 
 use std::fmt::Write as _;
 
-/// The head of a program.
+/// The head of a program, which is for calls in place, or for those out of place.
 pub(super) struct Head {
-    pub(super) coll: &'static str,
-    pub(super) proto: &'static str,
-    pub(super) ranks: usize,
-    pub(super) chunks: usize,
-    pub(super) in_place: bool,
-    pub(super) out_of_place: bool,
+    coll: &'static str,
+    proto: &'static str,
+    ranks: usize,
+    chunks: usize,
+    in_place: bool,
+}
+
+impl Head {
+    pub(super) fn new(
+        coll: &'static str,
+        proto: &'static str,
+        ranks: usize,
+        chunks: usize,
+        in_place: bool,
+    ) -> Self {
+        Self { coll, proto, ranks, chunks, in_place }
+    }
 }
 
 /// A step: type, source, destination, chunks, the step that it waits for, and whether another step waits for it.
@@ -27,7 +38,7 @@ pub(super) struct Block {
 /// A program of ranks with chunks of input, output and scratch, and blocks.
 pub(super) fn text(head: &Head, gpus: &[([usize; 3], Vec<Block>)]) -> String {
     let Head { coll, proto, ranks, chunks, .. } = head;
-    let (inplace, outofplace) = (u8::from(head.in_place), u8::from(head.out_of_place));
+    let (inplace, outofplace) = (u8::from(head.in_place), u8::from(!head.in_place));
     let channels = gpus.iter().flat_map(|gpu| &gpu.1).map(|block| block.channel + 1).max();
     let mut text = format!(
         "<algo name=\"made\" proto=\"{proto}\" nchannels=\"{}\" nchunksperloop=\"{chunks}\" \
@@ -75,14 +86,7 @@ fn line(s: usize, (kind, src, dst, count, wait, posts): &Step) -> String {
 
 /// A ring that reduces and then gathers, in one block a channel; `count` chunks a step.
 pub(super) fn ring(ranks: usize, channels: usize, count: usize, proto: &'static str) -> String {
-    let head = Head {
-        coll: "allreduce",
-        proto,
-        ranks,
-        chunks: ranks * channels * count,
-        in_place: true,
-        out_of_place: false,
-    };
+    let head = Head::new("allreduce", proto, ranks, ranks * channels * count, true);
     let gpu = |rank: usize| {
         let block = |channel: usize| {
             let piece = |k: usize| {
@@ -110,14 +114,7 @@ pub(super) fn ring(ranks: usize, channels: usize, count: usize, proto: &'static 
 /// Every rank reduces a part of its own: arriving data goes to scratch, then one block adds it up, with a chain of
 /// `nop`s before it; then every pair exchanges the complete data.
 pub(super) fn pairs(ranks: usize, count: usize, proto: &'static str) -> String {
-    let head = Head {
-        coll: "allreduce",
-        proto,
-        ranks,
-        chunks: ranks * count,
-        in_place: true,
-        out_of_place: false,
-    };
+    let head = Head::new("allreduce", proto, ranks, ranks * count, true);
     let gpu = |rank: usize| {
         let peers: Vec<usize> = (0..ranks).filter(|peer| *peer != rank).collect();
         let mut blocks: Vec<Block> = peers
@@ -165,14 +162,7 @@ fn sum(rank: usize, ranks: usize, count: usize) -> Vec<Step> {
 /// Every pair exchanges its blocks, and each rank copies its own; `whole` says that each block is a step.
 pub(super) fn exchange(coll: &'static str, ranks: usize, count: usize, whole: bool) -> String {
     let gather = coll == "allgather";
-    let head = Head {
-        coll,
-        proto: "LL",
-        ranks,
-        chunks: ranks * count,
-        in_place: false,
-        out_of_place: true,
-    };
+    let head = Head::new(coll, "LL", ranks, ranks * count, false);
     let (steps, each) = if whole { (1, count) } else { (count, 1) };
     let gpu = |rank: usize| {
         let own = |peer: usize, k: usize| {

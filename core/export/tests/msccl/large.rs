@@ -12,14 +12,7 @@ const RANKS: usize = 136;
 /// Every rank sends a chunk to every other, from a block for each, and receives in blocks of their own; `channel`
 /// returns the channel of one rank's block for another rank.
 fn exchange(channel: impl Fn(usize, usize) -> usize) -> String {
-    let head = Head {
-        coll: "alltoall",
-        proto: "Simple",
-        ranks: RANKS,
-        chunks: RANKS,
-        in_place: false,
-        out_of_place: true,
-    };
+    let head = Head::new("alltoall", "Simple", RANKS, RANKS, false);
     let gpu = |rank: usize| {
         let peers = || (0..RANKS).filter(move |peer| *peer != rank);
         let block = |peer: usize, sends: bool| {

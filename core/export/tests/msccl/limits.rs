@@ -8,14 +8,7 @@ use super::{codes, read, verdict, verdict_of};
 
 /// Two ranks that each send `count` chunks before they receive.
 fn crossing(count: usize, proto: &'static str, max: &str) -> String {
-    let head = Head {
-        coll: "allgather",
-        proto,
-        ranks: 2,
-        chunks: 2 * count,
-        in_place: true,
-        out_of_place: false,
-    };
+    let head = Head::new("allgather", proto, 2, 2 * count, true);
     let gpu = |rank: usize| {
         let (mine, theirs) = (('o', rank * count), ('o', (1 - rank) * count));
         let steps =
@@ -78,14 +71,7 @@ fn buffers_of_other_runtimes_and_sizes() {
 fn a_ring_that_is_full() {
     for (proto, fits) in [("Simple", 2), ("LL", 8)] {
         for sent in [fits - 1, fits, fits + 1] {
-            let head = Head {
-                coll: "allgather",
-                proto,
-                ranks: 3,
-                chunks: 3 * sent,
-                in_place: true,
-                out_of_place: false,
-            };
+            let head = Head::new("allgather", proto, 3, 3 * sent, true);
             let gpu = |rank: usize| {
                 let at = |of: usize, k: usize| ('o', (of % 3) * sent + k);
                 let mut steps = Vec::new();

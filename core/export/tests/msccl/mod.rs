@@ -14,6 +14,9 @@ mod run;
 use roundelay_core::diagnostics::Code;
 use roundelay_export::exchange::msccl::{self, Connections, MscclVerdict, Program, Text};
 
+use crate::foreign::told;
+use crate::models;
+
 /// A published program.
 fn bytes(name: &str) -> Vec<u8> {
     let path = format!("{}/../../tests/msccl/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -38,4 +41,14 @@ fn verdict(text: &str) -> MscclVerdict {
 
 fn codes(verdict: &MscclVerdict) -> Vec<Code> {
     verdict.errors().map(|error| error.code).collect()
+}
+
+/// Whether a text is taken, and what its reader and its proof say.
+fn says(text: &[u8]) -> (bool, String) {
+    let text = msccl::read("test.xml", text, None);
+    let verdict =
+        text.program.map(|program| program.verdict(&text.source, &Connections::default()));
+    let proof = verdict.iter().flat_map(MscclVerdict::errors);
+    let all = text.errors.iter().chain(proof).chain(&text.warnings);
+    (verdict.is_some(), told(&text.source, verdict.is_some(), all))
 }

@@ -27,6 +27,7 @@ pub(super) struct Block {
     pub(super) steps: Vec<Step>,
 }
 
+#[derive(Default)]
 pub(super) struct Model {
     pub(super) ranks: usize,
     pub(super) chunks: usize,
@@ -54,17 +55,7 @@ fn int(line: &str, name: &str) -> i64 {
 impl Model {
     /// Reads a program that has one tag per line, as it is called in place or out of place.
     pub(super) fn new(text: &str, in_place: bool) -> Self {
-        let mut model = Self {
-            ranks: 0,
-            chunks: 0,
-            coll: String::new(),
-            slots: 0,
-            in_place,
-            sizes: Vec::new(),
-            blocks: Vec::new(),
-            first: Vec::new(),
-            refused: false,
-        };
+        let mut model = Self { in_place, ..Self::default() };
         let mut raw: Vec<Vec<Step>> = Vec::new();
         for line in text.lines().map(str::trim) {
             if line.starts_with("<algo") {

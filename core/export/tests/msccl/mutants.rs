@@ -1,19 +1,18 @@
 //! Right programs in which a step is dropped, moved or changed: the proof must agree with the runtime in small.
 
+use fastrand::Rng;
 use roundelay_core::diagnostics::Code;
 use roundelay_export::exchange::msccl::Connections;
 
 use super::generate;
 use super::model::get;
-use super::run::{Outcome, outcome};
+use super::run::outcome;
 use super::{read, verdict_of};
+use crate::models::Outcome;
+use crate::mutants::Mutants;
 
-/// Mutants of a normal run; `ROUNDELAY_MSCCL_MUTANTS` asks for more.
-const MUTANTS: usize = 100;
-
-fn mutants() -> usize {
-    let asked = std::env::var("ROUNDELAY_MSCCL_MUTANTS").ok();
-    asked.map_or(MUTANTS, |text| text.parse().expect("a number of mutants"))
+fn mutants(seed: u64) -> Mutants {
+    Mutants { usual: 100, variable: "ROUNDELAY_MSCCL_MUTANTS", seed }
 }
 
 /// Returns the result of the proof, in the words of the model.
@@ -45,17 +44,6 @@ fn proved(text: &str) -> (Outcome, Vec<String>) {
     (worst, titles(&all))
 }
 
-/// Numbers of a fixed sequence, so that a failure repeats.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, below: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % below.max(1)
-    }
-}
-
 /// A line with another value of an attribute.
 fn with(line: &str, name: &str, value: &str) -> String {
     let key = format!(" {name}=\"");
@@ -64,59 +52,59 @@ fn with(line: &str, name: &str, value: &str) -> String {
     format!("{}{value}{}", &line[..from], &line[to..])
 }
 
-fn mutant(text: &str, dice: &mut Dice) -> String {
+fn mutate(text: &mut String, random: &mut Rng) {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let steps: Vec<usize> =
         (0..lines.len()).filter(|at| lines[*at].trim().starts_with("<step")).collect();
-    let at = steps[dice.roll(steps.len())];
-    let other = steps[dice.roll(steps.len())];
-    match dice.roll(10) {
+    let at = steps[random.usize(..steps.len())];
+    let other = steps[random.usize(..steps.len())];
+    match random.usize(..10) {
         0 => {
             lines.remove(at);
         }
         1 if lines[at + 1].trim().starts_with("<step") => lines.swap(at, at + 1),
         1 | 2 => {
             let kinds = ["s", "r", "rcs", "rrs", "rrc", "rrcs", "cpy", "re", "nop"];
-            lines[at] = with(&lines[at], "type", kinds[dice.roll(kinds.len())]);
+            lines[at] = with(&lines[at], "type", kinds[random.usize(..kinds.len())]);
         }
-        3 => lines[at] = with(&lines[at], "srcoff", &dice.roll(6).to_string()),
-        4 => lines[at] = with(&lines[at], "dstoff", &dice.roll(6).to_string()),
+        3 => lines[at] = with(&lines[at], "srcoff", &random.usize(..6).to_string()),
+        4 => lines[at] = with(&lines[at], "dstoff", &random.usize(..6).to_string()),
         5 => {
-            let buffer = ["i", "o", "s"][dice.roll(3)];
-            let which = ["srcbuf", "dstbuf"][dice.roll(2)];
+            let buffer = ["i", "o", "s"][random.usize(..3)];
+            let which = ["srcbuf", "dstbuf"][random.usize(..2)];
             lines[at] = with(&lines[at], which, buffer);
         }
         6 => {
             let waits = lines
                 .iter()
                 .position(|line| line.contains("depid=") && !line.contains("depid=\"-1\""));
-            let at = waits.filter(|_| dice.roll(2) == 0).unwrap_or(at);
-            let (block, step) = (dice.roll(4) as i64 - 1, dice.roll(5));
+            let at = waits.filter(|_| random.usize(..2) == 0).unwrap_or(at);
+            let (block, step) = (random.usize(..4) as i64 - 1, random.usize(..5));
             lines[at] = with(&lines[at], "depid", &block.to_string());
             lines[at] = with(&lines[at], "deps", &step.to_string());
         }
         7 => {
-            let posts = ["0", "1"][dice.roll(2)];
+            let posts = ["0", "1"][random.usize(..2)];
             lines[at] = with(&lines[at], "hasdep", posts);
         }
         8 => {
             let blocks = (0..lines.len()).filter(|at| lines[*at].trim().starts_with("<tb"));
             let blocks: Vec<usize> = blocks.collect();
-            let at = blocks[dice.roll(blocks.len())];
+            let at = blocks[random.usize(..blocks.len())];
             let ranks: usize = get(&lines[0], "ngpus").parse().unwrap();
-            let which = ["send", "recv"][dice.roll(2)];
-            lines[at] = with(&lines[at], which, &(dice.roll(ranks + 1) as i64 - 1).to_string());
+            let which = ["send", "recv"][random.usize(..2)];
+            lines[at] = with(&lines[at], which, &(random.usize(..=ranks) as i64 - 1).to_string());
         }
         _ => {
             let copy = lines[other].clone();
             lines.insert(at, copy);
         }
     }
-    lines.join("\n") + "\n"
+    *text = lines.join("\n") + "\n";
 }
 
 /// Returns the program with the blocks of each rank numbered, and written, in another order.
-fn permuted(text: &str, dice: &mut Dice) -> String {
+fn permuted(text: &str, random: &mut Rng) -> String {
     let mut whole = String::new();
     let mut blocks: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -126,7 +114,7 @@ fn permuted(text: &str, dice: &mut Dice) -> String {
         }
         if tag == "</gpu>" {
             let mut order: Vec<usize> = (0..blocks.len()).collect();
-            (1..order.len()).for_each(|at| order.swap(at, dice.roll(at + 1)));
+            random.shuffle(&mut order);
             for (id, old) in order.iter().enumerate() {
                 for line in blocks[*old].lines() {
                     let line = if line.trim().starts_with("<tb") {
@@ -184,9 +172,9 @@ fn an_idle_block_beside_a_busy_one() {
 /// The numbers of blocks do not affect their steps.
 #[test]
 fn the_order_of_blocks_is_no_matter() {
-    let mut dice = Dice(11);
+    let mut random = Rng::with_seed(11);
     let mut same = |name: &str, text: &str| {
-        let other = permuted(text, &mut dice);
+        let other = permuted(text, &mut random);
         let codes = |titles: Vec<String>| -> std::collections::BTreeSet<String> {
             titles.iter().map(|title| title[..5].to_owned()).collect()
         };
@@ -194,20 +182,13 @@ fn the_order_of_blocks_is_no_matter() {
         assert_eq!((ours, codes(titles)), (theirs, codes(others)), "{name}\n{text}\n{other}");
         assert_eq!(outcome(text), outcome(&other), "{name}\n{text}\n{other}");
         assert_eq!(outcome(&other), theirs, "{name}\n{other}");
+        theirs
     };
     let programs = generate::all();
     for (name, text) in &programs {
         same(name, text);
     }
-    let mut dice = Dice(13);
-    for number in 0..mutants() {
-        let (name, right) = &programs[dice.roll(programs.len())];
-        let mut text = right.clone();
-        for _ in 0..=dice.roll(2) {
-            text = mutant(&text, &mut dice);
-        }
-        same(&format!("mutant {number} of {name}"), &text);
-    }
+    mutants(13).judge(&programs, mutate, |name, text| same(name, text));
 }
 
 #[test]
@@ -225,24 +206,9 @@ fn right_programs() {
 
 #[test]
 fn mutants_are_judged_as_they_run() {
-    let all = mutants();
-    let programs = generate::all();
-    let mut dice = Dice(7);
-    let mut seen = std::collections::BTreeMap::new();
-    for number in 0..all {
-        let (name, right) = &programs[dice.roll(programs.len())];
-        let mut text = right.clone();
-        for _ in 0..=dice.roll(2) {
-            text = mutant(&text, &mut dice);
-        }
-        let expected = outcome(&text);
-        let (ours, titles) = proved(&text);
-        assert_eq!(ours, expected, "mutant {number} of {name}: {titles:#?}\n{text}");
-        *seen.entry(expected).or_insert(0) += 1;
-    }
-    eprintln!("{all} mutants: {seen:?}");
-    for outcome in [Outcome::Right, Outcome::Wrong, Outcome::Race, Outcome::Hangs, Outcome::Refused]
-    {
-        assert!(seen.contains_key(&outcome), "no mutant is {outcome:?}: {seen:?}");
-    }
+    mutants(7).judge(&generate::all(), mutate, |name, text| {
+        let (ours, titles) = proved(text);
+        assert_eq!(ours, outcome(text), "{name}: {titles:#?}\n{text}");
+        ours
+    });
 }

@@ -5,28 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::model::{Block, Model, Step, get, reads, receives, sends, writes};
-
-/// The outcome of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Outcome {
-    Right,
-    /// Ends where each step is one message, and hangs where each chunk is.
-    HangsWhenLarge,
-    Wrong,
-    Race,
-    Hangs,
-    Refused,
-}
-
-type Value = BTreeMap<(usize, usize), u32>;
-type Clock = Vec<u32>;
-
-#[derive(Default)]
-struct Cell {
-    value: Option<Value>,
-    write: Option<(usize, u32)>,
-    reads: Vec<(usize, u32)>,
-}
+use super::models::{Cell, Clock, Outcome, Sum, add, join};
 
 /// Returns the outcome of a program in the modes that it declares. An error out of place is reported without regard to
 /// errors in place.
@@ -60,7 +39,7 @@ fn in_mode(model: &Model) -> Outcome {
 }
 
 /// A message: its chunks, and its sender's clock.
-type Message = (Vec<Option<Value>>, Clock);
+type Message = (Vec<Option<Sum>>, Clock);
 
 #[derive(Default)]
 struct Queue {
@@ -106,7 +85,7 @@ impl<'m> Run<'m> {
             cells.resize_with(2 * model.chunks + scratch, Cell::default);
             for at in 0..model.room(gpu, 'i') {
                 let cell = model.cell(gpu, ('i', at));
-                cells[cell].value = Some(Value::from([((gpu, at as usize), 1)]));
+                cells[cell].value = Some(Sum::from([((gpu, at as usize), 1)]));
             }
             run.memory.push(cells);
         }
@@ -237,25 +216,16 @@ impl<'m> Run<'m> {
         }
     }
 
-    fn read(&mut self, id: usize, gpu: usize, place: (char, i64)) -> Option<Value> {
-        let cell = self.model.cell(gpu, place);
-        let clock = &self.clocks[id];
-        let cell = &mut self.memory[gpu][cell];
-        self.raced |= cell.write.is_some_and(|(by, at)| by != id && clock[by] < at);
-        cell.reads.push((id, clock[id]));
+    fn read(&mut self, id: usize, gpu: usize, place: (char, i64)) -> Option<Sum> {
+        let cell = &mut self.memory[gpu][self.model.cell(gpu, place)];
+        self.raced |= cell.read(id, &self.clocks[id]);
         self.unwritten |= cell.value.is_none();
         cell.value.clone()
     }
 
-    fn write(&mut self, id: usize, gpu: usize, place: (char, i64), value: Option<Value>) {
-        let cell = self.model.cell(gpu, place);
-        let clock = &self.clocks[id];
-        let cell = &mut self.memory[gpu][cell];
-        let unordered = |(by, at): &(usize, u32)| *by != id && clock[*by] < *at;
-        self.raced |= cell.write.iter().chain(&cell.reads).any(unordered);
-        cell.write = Some((id, clock[id]));
-        cell.reads.clear();
-        cell.value = value;
+    fn write(&mut self, id: usize, gpu: usize, place: (char, i64), value: Option<Sum>) {
+        let cell = &mut self.memory[gpu][self.model.cell(gpu, place)];
+        self.raced |= cell.write(id, &self.clocks[id], value);
     }
 
     /// Whether every output holds the data that the collective promises.
@@ -264,26 +234,14 @@ impl<'m> Run<'m> {
         let part = chunks / ranks;
         (0..*ranks).all(|gpu| {
             (0..*chunks).all(|at| {
-                let expected: Value = match &**coll {
+                let expected: Sum = match &**coll {
                     "allreduce" => (0..*ranks).map(|rank| ((rank, at), 1)).collect(),
-                    "allgather" => Value::from([((at / part, at % part), 1)]),
-                    _ => Value::from([((at / part, gpu * part + at % part), 1)]),
+                    "allgather" => Sum::from([((at / part, at % part), 1)]),
+                    _ => Sum::from([((at / part, gpu * part + at % part), 1)]),
                 };
                 let cell = self.model.cell(gpu, ('o', at as i64));
                 self.memory[gpu][cell].value.as_ref() == Some(&expected)
             })
         })
     }
-}
-
-fn join(clock: &mut Clock, other: &Clock) {
-    clock.iter_mut().zip(other).for_each(|(own, other)| *own = (*own).max(*other));
-}
-
-fn add(left: Option<Value>, right: Option<Value>) -> Option<Value> {
-    let (mut left, right) = left.zip(right)?;
-    for (leaf, times) in right {
-        *left.entry(leaf).or_insert(0) += times;
-    }
-    Some(left)
 }

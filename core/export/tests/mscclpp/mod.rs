@@ -5,7 +5,6 @@ mod fuzz;
 mod made;
 mod model;
 mod mutants;
-mod ports;
 mod proxies;
 mod refusals;
 mod rules;
@@ -14,6 +13,8 @@ mod run;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_export::exchange::mscclpp::{self, MscclppVerdict, Text};
 use serde_json::Value as Json;
+
+use crate::foreign;
 
 /// The plan of two ranks that shows the form.
 fn two_ranks() -> String {
@@ -43,13 +44,11 @@ fn told(plan: &Json) -> Vec<(Code, String)> {
     all.into_iter().map(|error| (error.code, error.title)).collect()
 }
 
-/// Numbers of a fixed sequence, so that a failure repeats.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, below: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % below.max(1)
-    }
+/// Whether a text is taken, and what its reader and its proof say.
+fn says(text: &[u8]) -> (bool, String) {
+    let text = mscclpp::read("plan.json", text);
+    let verdict = text.program.map(|program| program.verdict(&text.source));
+    let proof = verdict.iter().flat_map(|found| found.checked.errors.iter().chain(&found.warnings));
+    let all = text.errors.iter().chain(proof).chain(&text.warnings);
+    (verdict.is_some(), foreign::told(&text.source, verdict.is_some(), all))
 }

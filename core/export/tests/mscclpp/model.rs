@@ -1,27 +1,14 @@
 //! A plan as the executor in small sees it: its ops one after another, and the places of chunks and channels.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value as Json, json};
 
-/// The outcome of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Outcome {
-    Right,
-    Wrong,
-    Race,
-    /// Two blocks use one end of a signal, in no order.
-    Shared,
-    Hangs,
-    Refused,
-}
+use crate::models::Sum;
 
 /// Elements of a chunk, threads of a block, and consecutive calls.
 pub(super) const ELEMENTS: usize = 6;
 pub(super) const THREADS: usize = 3;
 pub(super) const CALLS: usize = 3;
 
-pub(super) type Sum = BTreeMap<(usize, usize), u32>;
 /// An op, and which of how many stretches of a loop.
 pub(super) type Flat = (Json, (usize, usize));
 

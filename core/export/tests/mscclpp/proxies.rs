@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use fastrand::Rng;
 use serde_json::Value as Json;
 
-use super::Dice;
 use super::model::{Model, Place, THREADS, items, number, word};
-use super::run::{Clock, Machine, Wire, join};
+use super::run::{Machine, Wire};
+use crate::models::{Clock, join};
 
 /// A put, a signal, or both.
 struct Entry {
@@ -128,9 +129,9 @@ impl Machine<'_> {
 
     /// Lets proxies hand on and connections carry out some entries; at least one if it `must`, and there is one. Whether
     /// there was.
-    pub(super) fn carry(&mut self, dice: &mut Dice, must: bool) -> bool {
+    pub(super) fn carry(&mut self, random: &mut Rng, must: bool) -> bool {
         let mut moved = false;
-        let mut go = |moved: bool| must && !moved || dice.roll(3) == 0;
+        let mut go = |moved: bool| must && !moved || random.usize(..3) == 0;
         for queue in self.proxies.queues.values_mut() {
             if !queue.is_empty() && go(moved) {
                 let entry = queue.pop_front().expect("it is there");

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use super::model::{ELEMENTS, Model, Outcome, Place, items, number, word};
+use super::model::{ELEMENTS, Model, Place, items, number, word};
+use crate::models::Outcome;
 
 impl Model<'_> {
     /// Returns the outcome that shows without a run.

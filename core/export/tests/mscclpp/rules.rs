@@ -1,209 +1,75 @@
-//! The effects of single rules of the executor.
+//! The effects of single rules of the executor, and what its reports say besides.
 
 use roundelay_core::diagnostics::Code;
 use serde_json::{Value as Json, json};
 
-use super::made::{self, chunk, data, far, nop, plan, semaphore, signal};
-use super::{told, two_ranks, verdict};
+use super::made::{named, op, plan, read_texts, texts};
+use super::{read, told, two_ranks, verdict};
+use crate::cases;
 
-fn codes(plan: &Json) -> Vec<Code> {
-    told(plan).into_iter().map(|(code, _)| code).collect()
-}
-
-fn says(plan: &Json, code: Code, expected: &str) {
-    let told = told(plan);
-    assert!(
-        told.iter().any(|(known, title)| *known == code && title.contains(expected)),
-        "{code} {expected}: {told:#?}"
-    );
+#[test]
+fn what_is_said_of_plans() {
+    let mut all = texts();
+    all.extend(read_texts(include_str!("bases.txt")));
+    cases::check("mscclpp/rules.txt", &all, |text| {
+        let text = read(&plan(text).to_string());
+        let verdict = text.program.as_ref().map(|program| program.verdict(&text.source));
+        let proof = verdict.iter().flat_map(|all| all.checked.errors.iter().chain(&all.warnings));
+        let said = text.errors.iter().chain(proof).chain(&text.warnings);
+        let mut lines: Vec<_> = said.map(|said| format!("{} {}", said.code, said.title)).collect();
+        lines.truncate(5);
+        if lines.is_empty() { "right".to_owned() } else { lines.join("\n") }
+    });
 }
 
 fn two() -> Json {
     serde_json::from_str(&two_ranks()).expect("it is JSON")
 }
 
-fn ops(plan: &mut Json, gpu: usize, block: usize) -> &mut Vec<Json> {
-    plan["gpus"][gpu]["threadblocks"][block]["ops"].as_array_mut().expect("a list")
-}
-
 #[test]
 fn the_plan_of_two_ranks() {
-    let verdict = verdict(&two());
-    assert!(verdict.is_right());
-    assert_eq!((verdict.orders, verdict.stretches.len()), (Some(1), 0));
-    let proved = verdict.checked.proved.expect("it is proved");
+    let right = verdict(&two());
+    assert!(right.is_right());
+    assert_eq!((right.orders, right.stretches.len()), (Some(1), 0));
+    let proved = right.checked.proved.expect("it is proved");
     assert_eq!((proved.schedule().multiple, proved.schedule().streams.len()), (2, 4));
+    assert_eq!(verdict(&named("pipeline")).stretches, [1, 3]);
     // Both wait first: a deadlock, told with the ops that wait.
     let mut stuck = two();
     for gpu in 0..2 {
-        ops(&mut stuck, gpu, 0).swap(2, 3);
+        let ops = &mut stuck["gpus"][gpu]["threadblocks"][0]["ops"];
+        ops.as_array_mut().expect("a list").swap(2, 3);
     }
-    says(&stuck, Code::Deadlock, "2 blocks wait for each other");
-    let text = super::read(&stuck.to_string());
-    let program = text.program.expect("it makes sense");
-    let errors = program.verdict(&text.source).checked.errors;
-    let notes = errors[0].all_notes().collect::<Vec<_>>().join("\n");
+    assert_eq!(
+        told(&stuck)[0],
+        (Code::Deadlock, "deadlock: 2 blocks wait for each other".to_owned())
+    );
+    let notes = verdict(&stuck).checked.errors[0].all_notes().collect::<Vec<_>>().join("\n");
     assert!(notes.contains("gpu 0 block 0 op 2 (line 1) waits for gpu 1"), "{notes}");
 }
 
-/// The threads that move data are not the threads that signal.
 #[test]
-fn a_nop_is_needed() {
-    // A `nop` is needed between a put and its signal.
-    let mut early = two();
-    ops(&mut early, 0, 0).remove(1);
-    assert!(codes(&early).contains(&Code::Race) || codes(&early).contains(&Code::ScratchRace));
-    // A `nop` is needed between a wait and an op that relies on it.
-    let mut late = two();
-    ops(&mut late, 0, 0).remove(4);
-    assert!(!codes(&late).is_empty());
-    // A `nop` is needed between a read and a signal, also where a wait stands there.
-    let mut read = made::shared();
-    ops(&mut read, 0, 0).swap(8, 9);
-    ops(&mut read, 0, 0).remove(7);
-    says(&read, Code::Race, "a wait, data and a signal without a `nop` between them");
-    // A `nop` is needed between ops on equal chunks, unless each thread has the elements that it had.
-    let same = |dst: Json| {
-        plan(&json!({"inplace": false}), |_| {
-            vec![vec![
-                data("copy", &[chunk("i", 0)], &[chunk("s", 0)]),
-                data("copy", &[chunk("s", 0)], std::slice::from_ref(&dst)),
-            ]]
-        })
-    };
-    let all = told(&same(chunk("o", 0)));
-    assert!(all.iter().all(|(code, _)| *code == Code::WrongResult), "{all:#?}");
-    let half = plan(&json!({"inplace": false}), |_| {
-        let both = json!({"type": "s", "index": 0, "size": 2});
-        let input = json!({"type": "i", "index": 0, "size": 2});
-        let first = json!({"name": "copy", "src_buff": [input], "dst_buff": [both]});
-        vec![vec![first, data("copy", &[chunk("s", 1)], &[chunk("o", 1)])]]
-    });
-    says(&half, Code::Race, "two ops on the same chunks without a `nop` between them");
+fn notes_tell_of_proxies_and_of_versions() {
+    let again = "collective = \"allgather\"\ninput_chunks = 1\nblock\nsignal 0\nwait 0\nnop\ncopy or > s0\nnop\n\
+                 port pws s0 > 2:r @ 0\ncopy or > s0\nnop\nport wait 0\nnop";
+    let note = verdict(&plan(again)).checked.errors[0].notes.concat();
+    let late = "a proxy carries out a put over a port at any time after the op";
+    assert!(note.contains(late), "{note}");
+    let flush = verdict(&named("port flush"));
+    let notes = flush.warnings[0].all_notes().collect::<Vec<_>>().join("\n");
+    assert!(notes.contains("0.8 and 0.9 take it for `pws`, and then: race on"), "{notes}");
 }
 
 #[test]
-fn packets_and_halves_of_scratch() {
-    assert!(verdict(&made::packets(true)).is_right());
-    // With one scratch for all calls, the next call writes packets that may still be read.
-    assert!(verdict(&made::one_shot(true)).is_right());
-    let one = codes(&made::one_shot(false));
-    assert!(one.contains(&Code::ScratchRace), "{one:?}");
-    let mut simple = made::packets(true);
-    simple["protocol"] = json!("Simple");
-    for gpu in 0..2 {
-        simple["gpus"][gpu]["scratch_chunks"] = json!(2);
-    }
-    says(&simple, Code::OutOfBounds, "packets 1..2 of `s`, of which gpu 1 has 1");
-    let mut unsent = made::packets(true);
-    ops(&mut unsent, 0, 0).remove(0);
-    says(&unsent, Code::UnmatchedWait, "packets of chunk 0 that nobody writes");
-    let mut later = made::packets(true);
-    let first = ops(&mut later, 0, 0).remove(0);
-    ops(&mut later, 0, 0).push(first);
-    assert!(!codes(&later).is_empty());
-    let mut plain = made::packets(true);
-    ops(&mut plain, 0, 0).insert(0, data("copy", &[chunk("i", 0)], &[chunk("s", 1)]));
-    says(&plain, Code::RefusedByRuntime, "packets lie where chunks of the same scratch lie");
-    let mut far_scratch = made::packets(true);
-    ops(&mut far_scratch, 0, 0).push(data("put", &[chunk("i", 0)], &[far(0, 3)]));
-    says(&far_scratch, Code::RefusedByRuntime, "plain data in a peer's scratch");
-}
-
-#[test]
-fn barriers_and_semaphores() {
-    assert!(verdict(&made::barrier()).is_right());
-    let mut fewer = made::barrier();
-    for gpu in 0..2 {
-        for block in 0..2 {
-            ops(&mut fewer, gpu, block)[1]["num_threadblocks"] = json!(3);
-        }
-    }
-    says(&fewer, Code::Deadlock, "is for 3 blocks, and 2 use it");
-    let mut none = made::barrier();
-    for block in 0..2 {
-        ops(&mut none, 0, block).remove(1);
-    }
-    assert!(!codes(&none).is_empty(), "the barrier is needed");
-    assert!(verdict(&made::pipeline()).is_right());
-    assert_eq!(verdict(&made::pipeline()).stretches, [1, 3]);
-    let mut zero = made::pipeline();
-    zero["gpus"][0]["semaphores"][1]["init_value"] = json!(0);
-    assert!(codes(&zero).contains(&Code::Deadlock), "{:?}", told(&zero));
-    let with =
-        |blocks: fn() -> Vec<Vec<Json>>| plan(&json!({"collective": "none"}), move |_| blocks());
-    let gathered = with(|| {
-        let release = || {
-            vec![
-                data("copy", &[chunk("i", 0)], &[chunk("s", 0)]),
-                nop(),
-                semaphore("sem_release", 0),
-            ]
-        };
-        let mut second = release();
-        second[0] = data("copy", &[chunk("i", 1)], &[chunk("s", 1)]);
-        let wait = vec![
-            semaphore("sem_acquire", 0),
-            semaphore("sem_acquire", 0),
-            nop(),
-            data("copy", &[chunk("s", 0)], &[chunk("s", 2)]),
-            data("copy", &[chunk("s", 1)], &[chunk("s", 3)]),
-        ];
-        vec![release(), second, wait]
-    });
-    assert_eq!(codes(&gathered), []);
-    let open = with(|| {
-        let give = || vec![semaphore("sem_release", 0)];
-        let take = || vec![semaphore("sem_acquire", 0)];
-        vec![give(), give(), take(), take()]
-    });
-    says(&open, Code::SharedSignal, "is released by 2 blocks, and acquired by 2");
-    let more = with(|| vec![vec![semaphore("sem_release", 0)], vec![]]);
-    says(&more, Code::LeftOverSignal, "is released 1 times, and acquired 0 times");
-}
-
-/// The k-th channel to a peer belongs to the peer's k-th.
-#[test]
-fn channels_pair_by_their_order() {
-    let crossed = |ids: [usize; 2]| {
-        plan(&json!({"collective": "none"}), |rank| {
-            vec![vec![signal("signal", ids[rank]), signal("wait", ids[rank])]]
-        })
-    };
-    assert_eq!(codes(&crossed([1, 1])), []);
-    assert!(codes(&crossed([0, 1])).contains(&Code::UnmatchedWait), "{:?}", told(&crossed([0, 1])));
-}
-
-/// The executor confuses the numbers of the two sides of a `get`.
-#[test]
-fn a_get_is_mixed_up() {
-    let get = |src: usize, dst: usize| {
-        plan(&json!({"inplace": false, "collective": "allgather"}), |rank| {
-            let peer = 1 - rank;
-            let talk = || [signal("signal", 0), signal("wait", 0), nop()];
-            let own = data("copy", &[chunk("i", 0)], &[chunk("o", rank)]);
-            let pull = data("get", &[far(1, src * peer)], &[chunk("o", dst * peer)]);
-            vec![[&talk()[..], &[own, pull], &talk()].concat()]
-        })
-    };
-    let mut plan = get(0, 1);
-    for gpu in 0..2 {
-        plan["gpus"][gpu]["input_chunks"] = json!(1);
-    }
-    // The op goes beyond the input of a peer.
-    says(&plan, Code::OutOfBounds, "chunks 1..2 of `i`, of which gpu 1 has 1");
-    let text = super::read(&plan.to_string());
-    assert!(text.warnings[0].title.contains("a `get` between chunks of different numbers"));
-}
-
-#[test]
-fn chunks_of_equal_length() {
-    let mut uneven = two();
-    uneven["gpus"][1]["output_chunks"] = json!(4);
-    says(&uneven, Code::RefusedByRuntime, "gpu 1 cuts its data into other chunks than gpu 0");
-    uneven["gpus"][0]["output_chunks"] = json!(4);
-    says(&uneven, Code::RefusedByRuntime, "2 chunks of input and 4 of output");
-    let mut apart = two();
-    apart["inplace"] = json!(false);
-    says(&apart, Code::InputWritten, "the input is written");
+fn a_channel_leads_to_the_peer_of_the_buffer() {
+    let mut plan = named("port sums");
+    let third = json!({"rank": 0, "type": "o", "access_channel_types": ["port"]});
+    plan["gpus"].as_array_mut().expect("a list").push(json!({
+        "id": 2, "input_chunks": 2, "output_chunks": 2, "scratch_chunks": 4, "semaphores": [],
+        "threadblocks": [{"id": 0, "ops": [op("port put o0 > 0:0 @ 0", 0)],
+            "channels": [{"channel_type": "port", "channel_ids": [0]}],
+            "remote_buffer_refs": [{"access_channel_type": "port", "remote_buffer_ids": [0]}]}],
+        "channels": [{"channel_type": "port", "connected_to": [1]}], "remote_buffers": [third],
+    }));
+    assert_eq!(told(&plan)[0].1, "a put to rank 0 over a channel to rank 1");
 }

@@ -4,19 +4,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fastrand::Rng;
 use serde_json::Value as Json;
 
-use super::Dice;
-use super::model::{CALLS, ELEMENTS, Model, Outcome, Place, Sum, THREADS, items, number, word};
+use super::model::{CALLS, ELEMENTS, Model, Place, THREADS, items, number, word};
 use super::proxies::{Proxies, is_of_port};
+use crate::models::{Cell, Clock, Outcome, Sum, add, join};
 
-pub(super) type Clock = Vec<u32>;
-
+/// An element, or that of a packet.
 #[derive(Clone, Default)]
-pub(super) struct Cell {
-    value: Option<Sum>,
-    write: Option<(usize, u32)>,
-    reads: Vec<(usize, u32)>,
+pub(super) struct Element {
+    cell: Cell,
     /// Of a packet: the call in which it was written, and its writer's clock.
     pub(super) flag: Option<(usize, Clock)>,
 }
@@ -41,7 +39,7 @@ pub(super) struct Machine<'m> {
     /// The clocks of threads, of callers and of the connections of ports.
     pub(super) clocks: Vec<Clock>,
     pub(super) proxies: Proxies,
-    pub(super) memory: BTreeMap<(usize, char, usize), Cell>,
+    pub(super) memory: BTreeMap<(usize, char, usize), Element>,
     /// Signals by from, to, type and number: the posters' clocks, and the clocks of the waits that took them.
     signals: BTreeMap<Wire, (Vec<Clock>, Vec<Clock>)>,
     /// Semaphores of ranks.
@@ -54,13 +52,13 @@ pub(super) struct Machine<'m> {
 }
 
 /// Returns the outcome of a plan whose loops go through `stretches` stretches.
-pub(super) fn outcome(plan: &Json, stretches: usize, dice: &mut Dice) -> Outcome {
+pub(super) fn outcome(plan: &Json, stretches: usize, random: &mut Rng) -> Outcome {
     let model = Model::new(plan, stretches);
     if let Some(wrong) = model.refused() {
         return wrong;
     }
     let mut machine = Machine::new(&model);
-    if !machine.run(dice) {
+    if !machine.run(random) {
         return Outcome::Hangs;
     }
     machine.found.last().copied().unwrap_or(Outcome::Right)
@@ -155,12 +153,10 @@ impl<'m> Machine<'m> {
     }
 
     /// Runs all calls; whether they come to their end, and leave nothing behind.
-    fn run(&mut self, dice: &mut Dice) -> bool {
+    fn run(&mut self, random: &mut Rng) -> bool {
         loop {
             let mut order: Vec<usize> = (0..self.threads.len()).collect();
-            for at in (1..order.len()).rev() {
-                order.swap(at, dice.roll(at + 1));
-            }
+            random.shuffle(&mut order);
             let mut moved = false;
             for at in order {
                 moved |= self.advance(at);
@@ -179,7 +175,7 @@ impl<'m> Machine<'m> {
                 }
             }
             let must = !moved;
-            if !self.carry(dice, must) && must {
+            if !self.carry(random, must) && must {
                 break;
             }
         }
@@ -202,7 +198,7 @@ impl<'m> Machine<'m> {
             "barrier" => {
                 let id = 1000 + number(&op["barrier_id"]);
                 let all = number(&op["num_threadblocks"]) * THREADS;
-                return self.barrier(at, (rank, id), all);
+                return self.meet(at, (rank, id), all);
             }
             "signal" | "rlxsignal" => {
                 for (turn, id) in items(&op["channel_ids"]).iter().enumerate() {
@@ -311,10 +307,6 @@ impl<'m> Machine<'m> {
         true
     }
 
-    fn barrier(&mut self, at: usize, place: (usize, usize), all: usize) -> bool {
-        self.meet(at, place, all)
-    }
-
     /// Moves a thread's data for an op; returns whether the data that it reads is there.
     fn data(&mut self, at: usize, op: &Json, stretch: (usize, usize), call: usize) -> bool {
         let Thread { rank, block, lane, .. } = self.threads[at];
@@ -401,12 +393,10 @@ impl<'m> Machine<'m> {
     }
 
     pub(super) fn read(&mut self, by: usize, at: (usize, char, usize)) -> Option<Sum> {
-        let clock = &self.clocks[by];
-        let cell = self.memory.entry(at).or_default();
-        if cell.write.is_some_and(|(writer, when)| writer != by && clock[writer] < when) {
+        let cell = &mut self.memory.entry(at).or_default().cell;
+        if cell.read(by, &self.clocks[by]) {
             self.found.insert(Outcome::Race);
         }
-        cell.reads.push((by, clock[by]));
         let callers = self.threads.len()..self.threads.len() + self.model.ranks;
         if cell.value.is_none() && !callers.contains(&by) {
             self.found.insert(Outcome::Wrong);
@@ -415,30 +405,12 @@ impl<'m> Machine<'m> {
     }
 
     pub(super) fn write(&mut self, by: usize, at: (usize, char, usize), value: Option<Sum>) {
-        let clock = &self.clocks[by];
-        let cell = self.memory.entry(at).or_default();
-        let unordered = |(other, when): &(usize, u32)| *other != by && clock[*other] < *when;
-        if cell.write.iter().chain(&cell.reads).any(unordered) {
+        if self.memory.entry(at).or_default().cell.write(by, &self.clocks[by], value) {
             self.found.insert(Outcome::Race);
         }
-        cell.write = Some((by, clock[by]));
-        cell.reads.clear();
-        cell.value = value;
     }
-}
-
-pub(super) fn join(clock: &mut Clock, other: &Clock) {
-    clock.iter_mut().zip(other).for_each(|(own, other)| *own = (*own).max(*other));
 }
 
 fn knows(clock: &Clock, other: &Clock) -> bool {
     clock.iter().zip(other).all(|(own, other)| own >= other)
-}
-
-fn add(left: Option<Sum>, right: Option<Sum>) -> Option<Sum> {
-    let (mut left, right) = left.zip(right)?;
-    for (leaf, times) in right {
-        *left.entry(leaf).or_insert(0) += times;
-    }
-    Some(left)
 }

@@ -2,37 +2,28 @@
 
 use std::sync::Arc;
 
-use roundelay_core::check::Frontend;
-use roundelay_core::check::dependencies::Dependencies;
-use roundelay_core::compile_with;
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
-use roundelay_core::layout::{Algorithm as _, Configured};
+use roundelay_core::layout::Algorithm as _;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Machine, SignalCost, Timeline, simulate};
 use roundelay_core::syntax::Source;
 
 use roundelay_library::SOURCES as LIBRARY;
 
+use crate::sources::named;
+
 /// An algorithm of the library.
 pub(crate) fn schedule(name: &str, nranks: u32) -> Schedule {
-    configured(name).schedule(nranks).expect("it admits that many ranks")
+    named(name).schedule(nranks).expect("it admits that many ranks")
 }
 
 /// An algorithm of the library on the ring through these ranks, which are all.
 pub(crate) fn ordered(name: &str, ring: &[u32]) -> Schedule {
     let ring = ring.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    let mut algorithm = configured(name);
+    let mut algorithm = named(name);
     algorithm.set_text("ring", &ring).expect("it has a ring");
     algorithm.schedule(ring.split(',').count() as u32).expect("it admits that many ranks")
-}
-
-fn configured(name: &str) -> Configured {
-    let source = source(name);
-    let program = compile_with(&source, Frontend::File, &Dependencies::library(LIBRARY))
-        .expect("it is right");
-    let found = program.algorithms.iter().find(|a| a.name == name).expect("it is there");
-    Configured::new(found.clone(), &source)
 }
 
 /// Returns the source that holds the algorithm.

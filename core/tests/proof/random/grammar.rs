@@ -3,23 +3,18 @@
 
 use std::fmt::Write as _;
 
-/// Small numbers that look random and repeat every time.
-pub(super) struct Dice(u64);
+use fastrand::Rng;
+
+/// Choices by chance.
+pub(super) struct Dice(Rng);
 
 impl Dice {
     pub(super) fn new(seed: u64) -> Self {
-        let mut dice = Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x2545_F491_4F6C_DD1D);
-        for _ in 0..4 {
-            dice.below(2);
-        }
-        dice
+        Self(Rng::with_seed(seed))
     }
 
     pub(super) fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 24) as usize % n.max(1)
+        self.0.usize(..n.max(1))
     }
 
     /// Once in `n` times.
