@@ -1,6 +1,6 @@
 //! Twins against the definition: exchanging them maps the graph to itself.
 
-use crate::dice::Random;
+use fastrand::Rng;
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
 use roundelay_core::topology::bounds::twins::classes;
@@ -32,8 +32,8 @@ fn swapped(topology: &Topology, a: u32, b: u32) -> Vec<(u32, u32, Rat, u64)> {
 /// Two ranks share a class exactly where exchanging them maps the graph to itself.
 #[test]
 fn twins_are_those_that_may_change_places() {
-    let mut random = Random(3);
-    let mut below = |n| random.below(n);
+    let mut random = Rng::with_seed(3);
+    let mut below = |n| random.u64(..n);
     let mut pairs = 0;
     for _ in 0..400 {
         let n = 2 + below(4) as u32;

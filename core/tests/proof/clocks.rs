@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use fastrand::Rng;
 use roundelay_core::ids::{OpId, StreamId};
 use roundelay_core::schedule::{OpKind, Schedule, text};
 use roundelay_core::verify::clocks::{Clocks, ENTRIES, Full};
 use roundelay_core::verify::{Order, ReplayFacts, in_order, replayed, verify};
 
 use super::schedule;
-use crate::dice::Random;
 
 /// Rank 1 posts twice and hears of rank 0 in between: three clocks of two entries live at once.
 const LATE: &str = "
@@ -82,21 +82,21 @@ fn what_a_run_takes_is_known_before_it() {
 
 /// Returns ranks that post to others and wait for others at random, so that all of them end. Ranks of one half
 /// signal among themselves most of the time.
-fn at_random(dice: &mut Random, nranks: u64, signals: u64) -> Schedule {
+fn at_random(dice: &mut Rng, nranks: u64, signals: u64) -> Schedule {
     let mut lines = vec![String::new(); nranks as usize];
     let mut under_way: Vec<(u64, u64)> = Vec::new();
     let mut left = signals;
     while left > 0 || !under_way.is_empty() {
-        if left > 0 && (under_way.is_empty() || dice.below(2) == 0) {
+        if left > 0 && (under_way.is_empty() || dice.u64(..2) == 0) {
             left -= 1;
-            let from = dice.below(nranks);
-            let other = (from + 1 + dice.below(nranks - 1)) % nranks;
+            let from = dice.u64(..nranks);
+            let other = (from + 1 + dice.u64(..nranks - 1)) % nranks;
             let near = if from % 2 == other % 2 { other } else { (from + 2) % nranks };
-            let to = if dice.below(8) == 0 { other } else { near };
+            let to = if dice.u64(..8) == 0 { other } else { near };
             let _ = writeln!(lines[from as usize], "  post ack {from}->{to} @0");
             under_way.push((from, to));
         } else {
-            let (from, to) = under_way.swap_remove(dice.below(under_way.len() as u64) as usize);
+            let (from, to) = under_way.swap_remove(dice.u64(..under_way.len() as u64) as usize);
             let _ = writeln!(lines[to as usize], "  wait ack {from}->{to} @0");
         }
     }
@@ -135,7 +135,7 @@ fn told(schedule: &Schedule, order: &Order, clocks: &mut Clocks<'_>) -> Vec<bool
 
 #[test]
 fn sparse_clocks_say_what_dense_ones_say() {
-    let mut dice = Random(7);
+    let mut dice = Rng::with_seed(7);
     let mut said: BTreeMap<bool, usize> = BTreeMap::new();
     for round in 0..12 {
         let schedule = at_random(&mut dice, 3 + 3 * round, 20 + 8 * round);

@@ -3,9 +3,9 @@
 //! Rates are max-min fair exactly if no link exceeds its capacity and every flow has a full link on which no other
 //! flow is faster (Bertsekas and Gallager, Data Networks, 6.5.2). So no second algorithm is needed.
 
+use fastrand::Rng;
 use part::Sharing;
 
-use crate::dice::Random;
 use paths::RankPaths;
 
 // The part has no face of its own: its source is a module of these tests, too.
@@ -50,15 +50,15 @@ mod paths {
 }
 
 /// Returns a few links, and paths over some of them, of which some split.
-fn network(random: &mut Random) -> (Vec<f64>, Vec<Vec<(u32, f64)>>) {
-    let links = 2 + random.below(6);
-    let capacity = (0..links).map(|_| 1.0 + random.below(4) as f64).collect();
+fn network(random: &mut Rng) -> (Vec<f64>, Vec<Vec<(u32, f64)>>) {
+    let links = 2 + random.u64(..6);
+    let capacity = (0..links).map(|_| 1.0 + random.u64(..4) as f64).collect();
     let mut way = || {
-        let mut links: Vec<u32> = (0..links as u32).filter(|_| random.below(3) == 0).collect();
+        let mut links: Vec<u32> = (0..links as u32).filter(|_| random.u64(..3) == 0).collect();
         if links.is_empty() {
-            links.push(random.below(2) as u32);
+            links.push(random.u64(..2) as u32);
         }
-        let part = if random.below(3) == 0 { 0.5 } else { 1.0 };
+        let part = if random.u64(..3) == 0 { 0.5 } else { 1.0 };
         links.into_iter().map(|link| (link, part)).collect()
     };
     (capacity, (0..12).map(|_| way()).collect())
@@ -95,20 +95,20 @@ fn fair(capacity: &[f64], flows: &[(&[(u32, f64)], f64)]) -> Result<(), String> 
 #[test]
 fn rates_are_max_min_fair_while_flows_come_and_go() {
     for seed in 1..=400 {
-        let mut random = Random(seed);
+        let mut random = Rng::with_seed(seed);
         let (capacity, ways) = network(&mut random);
         let paths = RankPaths::new(&capacity, &ways);
         let mut sharing = Sharing::new(&paths);
         let mut active: Vec<(u32, u32)> = Vec::new();
         let mut free: Vec<u32> = (0..24).collect();
         for step in 0..60 {
-            for _ in 0..=random.below(3) {
-                if free.is_empty() || random.below(5) < 2 && !active.is_empty() {
-                    let (flow, _) = active.swap_remove(random.below(active.len() as u64) as usize);
+            for _ in 0..=random.u64(..3) {
+                if free.is_empty() || random.u64(..5) < 2 && !active.is_empty() {
+                    let (flow, _) = active.swap_remove(random.u64(..active.len() as u64) as usize);
                     sharing.end(flow);
                     free.push(flow);
                 } else if let Some(flow) = free.pop() {
-                    let path = random.below(ways.len() as u64) as u32;
+                    let path = random.u64(..ways.len() as u64) as u32;
                     sharing.start(flow, path, 1e6);
                     active.push((flow, path));
                 }
