@@ -1,8 +1,9 @@
 //! Errors as rustc shows them through the macros: their places, and what the macros alone refuse. The messages themselves
 //! are tested in process (`wrong.rs`), and so is the place of each in an expansion (`macros/src/tests.rs`). All cases are
-//! modules of one program, which one run of rustc compiles.
+//! modules of one program, which one run of rustc compiles. A package that depends on `roundelay` is built by cargo, with
+//! all below it, in a run of all tests alone.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p roundelay-tests ui::` writes the messages anew.
+//! `UPDATE_EXPECT=1 cargo test -p roundelay-tests ui::` writes the messages anew, `TRYBUILD=overwrite` those of packages.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 use expect_test::expect_file;
-use roundelay_tests::{files, name};
+use roundelay_tests::{files, name, takes_all};
 use serde_json::Value;
 
 use crate::command::call::library;
@@ -21,13 +22,39 @@ const RUSTC: &str = "rustc 1.95.";
 /// What rustc says of types of its own choice; its places are in other crates.
 const SAID_OF_TYPES: &str = "\nhelp: the following other types";
 
-#[test]
-fn errors_as_rustc_shows_them() {
-    let rustc = || Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+fn rustc() -> Command {
+    Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+}
+
+/// Whether the messages here are those of the rustc that there is; else the reason is printed.
+fn is_version() -> bool {
     let version = rustc().arg("--version").output().expect("rustc starts").stdout;
     let version = String::from_utf8_lossy(&version);
-    if !version.starts_with(RUSTC) {
-        eprintln!("skipped: the messages of ui/*.rs are those of {RUSTC}x, and this is {version}");
+    let is = version.starts_with(RUSTC);
+    if !is {
+        eprintln!("skipped: the messages of ui/ are those of {RUSTC}x, and this is {version}");
+    }
+    is
+}
+
+#[test]
+fn a_package_runs_and_its_mistake_is_shown() {
+    if !takes_all() {
+        eprintln!(
+            "left out: ui/package, for which cargo builds `roundelay` and all below it once more"
+        );
+        return;
+    }
+    let cases = trybuild::TestCases::new();
+    cases.pass("ui/package/whole_program.rs");
+    if is_version() {
+        cases.compile_fail("ui/package/mistake.rs");
+    }
+}
+
+#[test]
+fn errors_as_rustc_shows_them() {
+    if !is_version() {
         return;
     }
 

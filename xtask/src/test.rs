@@ -83,7 +83,7 @@ fn extension(path: &str) -> Option<&str> {
 /// The pages that tests of the model of costs compare.
 const COSTS: [&str; 2] = ["book/src/reference/costs.md", "book/src/tutorial/costs.md"];
 
-const STEPS: [TestStep; 22] = [
+const STEPS: [TestStep; 21] = [
     always("format", |run| cargo(&run.root, &["fmt", "--all", "--check"])),
     always("generated parser", |_| crate::parser::check()),
     always("CUDA's compiler", |run| crate::nvrtc::install(&run.root)),
@@ -91,10 +91,10 @@ const STEPS: [TestStep; 22] = [
     always("lints", |TestRun { root, .. }| {
         let strict = ["--all-targets", "--", "-D", "warnings"];
         cargo(root, &[&["clippy", "--package", "xtask"], &strict[..]].concat())?;
-        cargo(root, &[&["clippy"], &ALL[..], &PROFILE, &strict].concat())
+        // Without optimization: this compiler builds the macros for itself, and no test runs them.
+        cargo(root, &[&["clippy"], &ALL[..], &strict].concat())
     }),
     always("the tasks themselves", |run| run.tests(&["--package", "xtask"])),
-    always("other systems", elsewhere),
     always("documentation", documentation),
     always("build", TestRun::build),
     changed("the compiler", &["core", "export"], data, |run| run.of(&["core", "export"], &[])),
@@ -107,7 +107,9 @@ const STEPS: [TestStep; 22] = [
     // All tests of engines: what a run shows of threads and processes, one run does not exhaust.
     always("engines", |run| {
         let parts = ["alone", "kernels", "preload", "programs", "ptx"];
-        run.crowded(2, &[&ALL[..], &["--lib", "--bins"], &named(&parts)].concat())
+        // The compiler's libraries have no tests of their own, and are not built for them.
+        let others = ["--exclude", "roundelay-core", "--exclude", "roundelay-export"];
+        run.tests(&[&ALL[..], &others, &["--lib", "--bins"], &named(&parts)].concat())
     }),
     always("ranks as processes", |run| {
         run.crowded(2, &[&ALL[..], &named(&["all"]), &["--"], PROCESSES].concat())
@@ -136,7 +138,8 @@ const STEPS: [TestStep; 22] = [
 ];
 
 /// The steps that a run of all checks has in addition.
-const SELDOM: [TestStep; 3] = [
+const SELDOM: [TestStep; 4] = [
+    always("other systems", elsewhere),
     always("generator of the parser", |_| crate::parser::generate(&["--check"])),
     always("packages", |run| crate::packages::check(&run.root)),
     always("a program of the book in a browser", |run| crate::playground::part(&run.root)),
@@ -336,31 +339,19 @@ fn used_alone(root: &Path) -> Result<(), String> {
 }
 
 /// Checks the crates for other systems, without running them: one without ranks as processes, whose refusals are among
-/// the engine's own tests. A run of all checks has the lints too, and a system with other instructions and weaker memory,
-/// whose orders are checked under loom.
-fn elsewhere(TestRun { root, extent, .. }: &mut TestRun) -> Result<(), String> {
-    match extent {
-        Extent::Usual => built_for(root, WINDOWS, "check"),
-        Extent::All => [WINDOWS, "aarch64-unknown-linux-gnu"]
-            .into_iter()
-            .try_for_each(|system| built_for(root, system, "clippy")),
-    }
-}
-
-/// A system without ranks as processes.
-const WINDOWS: &str = "x86_64-pc-windows-gnu";
-
-/// Checks the parts that a program uses, and a program that uses all of them, for a system.
-fn built_for(root: &Path, system: &str, check: &str) -> Result<(), String> {
-    if !has_target(root, system)? {
-        println!("left out, as Rust's libraries for {system} cannot be had here");
-        return Ok(());
-    }
-    let left_out = ["--exclude", "roundelay-tests", "--exclude", "roundelay-instructions"];
-    let targets = ["--lib", "--bins", "--examples", "--test", "alone"];
-    let parts = [&[check, "--target", system], &ALL[..], &left_out, &PROFILE, &targets].concat();
-    let strict: &[&str] = if check == "clippy" { &["--", "-D", "warnings"] } else { &[] };
-    cargo(root, &[&parts[..], strict].concat())
+/// the engine's own tests, and one with other instructions and weaker memory, whose orders are checked under loom.
+fn elsewhere(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
+    ["x86_64-pc-windows-gnu", "aarch64-unknown-linux-gnu"].into_iter().try_for_each(|system| {
+        if !has_target(root, system)? {
+            println!("left out, as Rust's libraries for {system} cannot be had here");
+            return Ok(());
+        }
+        // The parts that a program uses, and a program that uses all of them.
+        let left_out = ["--exclude", "roundelay-tests", "--exclude", "roundelay-instructions"];
+        let targets = ["--lib", "--bins", "--examples", "--test", "alone", "--", "-D", "warnings"];
+        let clippy = ["clippy", "--target", system];
+        cargo(root, &[&clippy[..], &ALL, &left_out, &targets].concat())
+    })
 }
 
 /// Runs the engine's protocols under loom: every interleaving of a few threads, on modelled atomics. Only the engine's

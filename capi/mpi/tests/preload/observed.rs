@@ -18,7 +18,10 @@ fn hanging(program: &Path) -> ObservedWorld {
             let command = rank.process.as_ref().map(|process| &process.command);
             waits && command.is_some_and(|command| command.contains(&name))
         };
-        let found = all().worlds.into_iter().find(|world| world.ranks.iter().any(missing));
+        // The world of a launch before may still have a rank that its launcher has not ended yet.
+        let whole = |world: &ObservedWorld| world.ranks.iter().all(|rank| rank.process.is_some());
+        let hangs = |world: &ObservedWorld| whole(world) && world.ranks.iter().any(missing);
+        let found = all().worlds.into_iter().find(hangs);
         if let Some(world) = found {
             return world;
         }
