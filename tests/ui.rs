@@ -41,14 +41,14 @@ fn is_version() -> bool {
 fn a_package_runs_and_its_mistake_is_shown() {
     if !takes_all() {
         eprintln!(
-            "left out: ui/package, for which cargo builds `roundelay` and all below it once more"
+            "left out: package, for which cargo builds `roundelay` and all below it once more"
         );
         return;
     }
     let cases = trybuild::TestCases::new();
-    cases.pass("ui/package/whole_program.rs");
+    cases.pass("package/whole_program.rs");
     if is_version() {
-        cases.compile_fail("ui/package/mistake.rs");
+        cases.compile_fail("package/mistake.rs");
     }
 }
 

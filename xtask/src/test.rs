@@ -172,7 +172,7 @@ pub(crate) fn from(first: usize, extent: Extent) -> Result<(), String> {
     let seldom = if extent == Extent::All { &SELDOM[..] } else { &[] };
     let steps: Vec<&TestStep> = STEPS.iter().chain(seldom).collect();
     let begun = Instant::now();
-    let mut times = Vec::new();
+    let (mut times, mut failed) = (Vec::new(), None);
     for (done, step) in steps.iter().enumerate().skip(first.saturating_sub(1)) {
         let name = step.name;
         let so_far = clock(begun.elapsed());
@@ -187,25 +187,29 @@ pub(crate) fn from(first: usize, extent: Extent) -> Result<(), String> {
             );
             continue;
         }
-        (step.run)(&mut run).map_err(|why| format!("{name}: {why}"))?;
+        let ended = (step.run)(&mut run);
+        times.push((name, start.elapsed()));
+        if let Err(why) = ended {
+            failed = Some(format!("{name}: {why}"));
+            break;
+        }
         if let (Some(key), Some(inputs)) = (key, step.inputs)
             // A file that changed while the step ran may have been read before or after.
             && run.key(&green, &inputs)? == key
         {
             green.keep(name, &key)?;
         }
-        times.push((name, start.elapsed()));
     }
-    println!("== all checks passed in {}", clock(begun.elapsed()));
+    if failed.is_none() {
+        println!("== all checks passed in {}", clock(begun.elapsed()));
+    }
     let row = |(name, time): (_, Duration)| format!("{:>8.1} s  {name}\n", time.as_secs_f64());
     let table: String = times.into_iter().map(row).collect();
     print!("{table}the {SLOWEST} slowest tests:\n{}", run.times.slowest(SLOWEST));
-    if first > 1 {
-        return Ok(());
-    }
     let kept = run.root.join(TIMES);
     let table = format!("{table}\n{}", run.times.slowest(usize::MAX));
-    std::fs::write(&kept, table).map_err(|why| format!("{}: {why}", kept.display()))
+    std::fs::write(&kept, table).map_err(|why| format!("{}: {why}", kept.display()))?;
+    failed.map_or(Ok(()), Err)
 }
 
 impl TestRun {
