@@ -65,6 +65,20 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
+/// The arguments of the build that all tests share: with the examples, whose packages for tests have features of their
+/// own, so that no crate is built twice.
+pub(crate) const BUILD: [&str; 9] = [
+    "build",
+    "--profile",
+    "test",
+    "--workspace",
+    "--exclude",
+    "xtask",
+    "--lib",
+    "--bins",
+    "--examples",
+];
+
 pub(crate) fn there(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())

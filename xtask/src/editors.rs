@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::command::{run, there};
+use crate::command::{BUILD, run, there};
 
 /// Tests the parts that need no editor and no packages: the views and lights of the extension, and the words of the
 /// grammar for tree-sitter.
@@ -27,9 +27,7 @@ pub(crate) fn part(root: &Path) -> Result<(), String> {
 
 /// Builds the command as the tests have it, and returns its path.
 fn command(root: &Path) -> Result<PathBuf, String> {
-    let mut build = Command::new(env!("CARGO"));
-    build.current_dir(root).args(["build", "--profile", "test", "--workspace"]);
-    run(build.args(["--exclude", "xtask", "--bins"]))?;
+    run(Command::new(env!("CARGO")).current_dir(root).args(BUILD))?;
     let target = root.join("target").canonicalize().map_err(|why| format!("target: {why}"))?;
     Ok(target.join(format!("debug/roundelay{}", std::env::consts::EXE_SUFFIX)))
 }

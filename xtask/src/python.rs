@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::command::{cargo, run};
+use crate::command::{BUILD, cargo, run};
 use crate::install::Packages;
 
 /// pytest with its dependencies, and the packages that the tests compare with; the last are for Pythons before 3.11.
@@ -33,8 +33,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
         |why| format!("python/Cargo.lock is stale, `cargo update --workspace` there: {why}");
     run(lock.current_dir(root.join("python"))).map_err(stale)?;
     let packages = PYTEST.install(root)?;
-    // Built with the selection that all tests are built for, so that no crate is built twice.
-    run(&mut cargo(&["build", "--profile", "test", "--workspace", "--exclude", "xtask", "--lib"]))?;
+    run(&mut cargo(&BUILD))?;
     let paths = std::env::join_paths([packages, root.join("python")]);
     let paths = paths.map_err(|error| error.to_string())?;
     let mut pytest = Command::new("python3");

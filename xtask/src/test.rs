@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::command::{has_target, root, run};
+use crate::command::{BUILD, has_target, root, run};
 use crate::green::{GreenSteps, Inputs};
 use crate::test_times::TestTimes;
 
@@ -235,20 +235,13 @@ impl TestRun {
 
     /// Builds everything that the steps run, for one selection of packages.
     fn build(&mut self) -> Result<(), String> {
-        let build = |what: &[&str]| {
+        let build = |args: &[&str]| {
             let mut cargo = Command::new(env!("CARGO"));
-            cargo.current_dir(&self.root).args(what).args(ALL);
+            cargo.current_dir(&self.root).args(args);
             executables(cargo.args(["--message-format", "json-render-diagnostics"]))
         };
-        self.programs = build(&["test", "--no-run"])?;
-        self.programs.extend(build(&[
-            "build",
-            "--lib",
-            "--bins",
-            "--examples",
-            PROFILE[0],
-            PROFILE[1],
-        ])?);
+        self.programs = build(&[&["test", "--no-run"], &ALL[..]].concat())?;
+        self.programs.extend(build(&BUILD)?);
         Ok(())
     }
 
@@ -373,7 +366,7 @@ fn loom(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
 /// Runs the programs among the examples, each of which ends in a check of its own; the tests check the `.coll` files.
 /// Every engine is included: the one for GPUs itself reports a missing part.
 fn examples(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
-    cargo(root, &[&["build", "--examples", "--bins"], &ALL[..], &PROFILE].concat())?;
+    cargo(root, &BUILD)?;
     for path in files(root, "examples", "rs")? {
         let name = path.file_stem().unwrap_or_default();
         let program = built(root, "examples").join(name);
