@@ -465,8 +465,9 @@ mod tests {
     fn the_page_of_the_steps_has_each_in_order() {
         let page = root().join("book/src/internals/tests.md");
         let page = std::fs::read_to_string(&page).expect("the page");
-        let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
-        let named: Vec<&str> = rows.filter(|name| *name != "step" && *name != "all").collect();
+        let table = page.split("\n## ").next().expect("a first part");
+        let rows = table.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+        let named: Vec<&str> = rows.filter(|name| *name != "step").collect();
         let steps = STEPS.iter().chain(&SELDOM).map(|step| step.name);
         assert_eq!(named, steps.collect::<Vec<_>>());
     }

@@ -8,8 +8,12 @@ use serde::Serialize;
 use super::buffers::BenchBuffers;
 use super::timing::{Timing, bandwidth};
 
-/// The time that is spent on a limit besides the search for the fastest program.
-const TIME: Duration = Duration::from_millis(300);
+/// The time that is spent on a limit for each iteration of an algorithm, besides the search for the fastest program: few
+/// iterations are a glance, and the limit is one, too.
+const TIME: Duration = Duration::from_millis(15);
+
+/// The iterations beyond which the limit takes no more time.
+const MOST: u32 = 20;
 
 /// The description of the limit, given once for all sizes.
 pub(super) const WHAT: &str =
@@ -46,7 +50,7 @@ impl Limit {
         if other.time < self.time { other } else { self }
     }
 
-    pub(super) fn measure(buffers: &mut BenchBuffers, size: u64, threads: u32) -> Self {
+    pub(super) fn measure(buffers: &mut BenchBuffers, size: u64, threads: u32, iters: u32) -> Self {
         let reference = buffers.reference;
         let collective = reference.collective;
         let traffic = Traffic {
@@ -57,7 +61,7 @@ impl Limit {
         };
         let (inputs, mut outputs) = buffers.apart();
         let inputs: Vec<&[u8]> = inputs.into_iter().map(|input| &*input).collect();
-        let found = measure(&traffic, &inputs, &mut outputs, threads, TIME);
+        let found = measure(&traffic, &inputs, &mut outputs, threads, TIME * iters.clamp(1, MOST));
         let timing = Timing::of(found.samples);
         let time = timing.time();
         let alg_bw = bandwidth(size, time);

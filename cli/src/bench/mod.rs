@@ -373,7 +373,8 @@ fn measure(
         let limit = |buffers: &mut BenchBuffers| {
             bar.message(format!("limit, {} B", case.size));
             let limit = case.counts.is_none();
-            let limit = limit.then(|| Limit::measure(buffers, case.size, config.workers));
+            let (threads, iters) = (config.workers, config.iters);
+            let limit = limit.then(|| Limit::measure(buffers, case.size, threads, iters));
             bar.step();
             limit
         };
