@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::command::{BUILD, run, there};
+use crate::command::{BUILD, cargo, run, there};
 
 /// Tests the parts that need no editor and no packages: the views and lights of the extension, and the words of the
 /// grammar for tree-sitter.
@@ -27,7 +27,7 @@ pub(crate) fn part(root: &Path) -> Result<(), String> {
 
 /// Builds the command as the tests have it, and returns its path.
 fn command(root: &Path) -> Result<PathBuf, String> {
-    run(Command::new(env!("CARGO")).current_dir(root).args(BUILD))?;
+    run(&mut cargo(&BUILD))?;
     let target = root.join("target").canonicalize().map_err(|why| format!("target: {why}"))?;
     Ok(target.join(format!("debug/roundelay{}", std::env::consts::EXE_SUFFIX)))
 }

@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::command::output;
+use crate::command::{at, output, program, write};
 
 /// The folder of the records, a file a step.
 const FOLDER: &str = "target/green";
@@ -46,7 +45,7 @@ impl GreenSteps {
         for path in [own, root.join("Cargo.lock")] {
             common.update(digest(&path)?);
         }
-        common.update(output(Command::new("rustc").current_dir(root).arg("-vV"))?);
+        common.update(output(program("rustc", &["-vV"]).current_dir(root))?);
         let mut variables: Vec<String> = std::env::vars_os()
             .map(|(name, value)| format!("{}={}", name.display(), value.display()))
             .filter(|one| VARIABLES.iter().any(|begin| one.starts_with(begin)))
@@ -54,9 +53,8 @@ impl GreenSteps {
             .collect();
         variables.sort();
         common.update(variables.join("\n"));
-        let mut git = Command::new("git");
-        git.current_dir(root).args(["ls-files", "-z", "--cached", "--others"]);
-        let listed = output(git.arg("--exclude-standard"))?;
+        let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+        let listed = output(program("git", &listed).current_dir(root))?;
         let mut files: Vec<String> =
             listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
         files.sort();
@@ -94,10 +92,7 @@ impl GreenSteps {
 
     /// Keeps the key of a step that ended well.
     pub(crate) fn keep(&self, step: &str, key: &str) -> Result<(), String> {
-        let path = self.path(step);
-        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-        fs::create_dir_all(self.root.join(FOLDER)).map_err(failed)?;
-        fs::write(&path, key).map_err(failed)
+        write(&self.path(step), key)
     }
 
     fn path(&self, step: &str) -> PathBuf {
@@ -107,8 +102,7 @@ impl GreenSteps {
 
 /// Returns the digest of a file's content.
 fn digest(path: &Path) -> Result<[u8; 32], String> {
-    let content = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(Sha256::digest(content).into())
+    Ok(Sha256::digest(fs::read(path).map_err(at(path))?).into())
 }
 
 /// Returns the digest of a file's content in hexadecimal digits.
@@ -137,7 +131,7 @@ mod tests {
         for name in ["Cargo.lock", "page.md", "table.text", "program"] {
             write(name, name);
         }
-        output(Command::new("git").current_dir(&root).args(["init", "--quiet"])).expect("git");
+        output(program("git", &["init", "--quiet"]).current_dir(&root)).expect("git");
         let key = move || {
             let green = GreenSteps::new(&root).expect("a repository");
             green.key(&[root.join("program")], |path| path == "table.text").expect("a key")

@@ -30,8 +30,7 @@ pub(crate) fn sweeps() -> Result<(), String> {
 pub(crate) const FAILURES: Calls = &["ROUNDELAY_WHOLE=1 \
     test --workspace --exclude xtask --test all -- --nocapture processes::failures processes::delays"];
 
-/// The model's constants of this machine, beside the library's. The command measures them, as this crate must build
-/// where the parser's generated files do not.
+/// The model's constants of this machine, beside the library's, as the command measures them.
 pub(crate) const CALIBRATE: Calls = &["run --quiet --release --package roundelay-cli -- calibrate"];
 /// The same, kept with the library.
 pub(crate) const CALIBRATE_WRITE: Calls = &["run --quiet --release --package roundelay-cli -- \

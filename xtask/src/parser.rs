@@ -1,11 +1,9 @@
 //! The parser and the lexer of the language, which the package `xtask/parser` generates. Beside them is a list of digests,
 //! of the generator's inputs and of its outputs: whether the two are fresh costs no build of the generator.
 
-use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use crate::command::{root, run};
+use crate::command::{cargo, read, root, run, write};
 use crate::green::hex;
 
 /// The list, as `sha256sum` has it.
@@ -24,13 +22,11 @@ const FILES: [&str; 6] = [
 /// Generates both files anew, or, for the argument `--check`, compares them with the committed ones.
 pub(crate) fn generate(args: &[&str]) -> Result<(), String> {
     let root = root();
-    let folder = root.join("xtask/parser");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.current_dir(&folder).args(["run", "--quiet", "--locked", "--target-dir"]);
-    run(cargo.arg(root.join("target/parser")).arg("--").args(args))?;
+    let mut generator = cargo(&["run", "--quiet", "--locked", "--target-dir"]);
+    generator.current_dir(root.join("xtask/parser")).arg(root.join("target/parser"));
+    run(generator.arg("--").args(args))?;
     if args.is_empty() {
-        let path = root.join(SUMS);
-        return fs::write(&path, sums(&root)?).map_err(|why| format!("{}: {why}", path.display()));
+        return write(&root.join(SUMS), &sums(&root)?);
     }
     check()
 }
@@ -38,7 +34,7 @@ pub(crate) fn generate(args: &[&str]) -> Result<(), String> {
 /// Fails if a file differs from the one of the last generation.
 pub(crate) fn check() -> Result<(), String> {
     let root = root();
-    let kept = fs::read_to_string(root.join(SUMS)).map_err(|why| format!("{SUMS}: {why}"))?;
+    let kept = read(&root.join(SUMS))?;
     let now = sums(&root)?;
     match now.lines().find(|line| !kept.lines().any(|kept| kept == *line)) {
         None => Ok(()),

@@ -1,13 +1,13 @@
-//! `cargo xtask test`: every check of the project, in the order in which they fail fastest. All is built with one
+//! `cargo xtask test`: every check of the project, in the order in which they fail fastest. All that runs is built with one
 //! profile and for one selection of packages, whose features are then equal, so that a crate is compiled once for the
-//! lints and once to run. This crate is left out of the selection: its generators need other features.
+//! lints and once to run. This crate is left out of the selection: it is the program that runs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::command::{BUILD, has_target, root, run};
+use crate::command::{BUILD, cargo, has_target, read, root, run, write};
 use crate::green::{GreenSteps, Inputs};
 use crate::test_times::TestTimes;
 
@@ -84,15 +84,15 @@ fn extension(path: &str) -> Option<&str> {
 const COSTS: [&str; 2] = ["book/src/reference/costs.md", "book/src/tutorial/costs.md"];
 
 const STEPS: [TestStep; 21] = [
-    always("format", |run| cargo(&run.root, &["fmt", "--all", "--check"])),
+    always("format", |_| run(&mut cargo(&["fmt", "--all", "--check"]))),
     always("generated parser", |_| crate::parser::check()),
     always("CUDA's compiler", |run| crate::nvrtc::install(&run.root)),
     always("two MPIs", |run| crate::mpi::install(&run.root)),
-    always("lints", |TestRun { root, .. }| {
+    always("lints", |_| {
         let strict = ["--all-targets", "--", "-D", "warnings"];
-        cargo(root, &[&["clippy", "--package", "xtask"], &strict[..]].concat())?;
+        run(&mut cargo(&[&["clippy", "--package", "xtask"], &strict[..]].concat()))?;
         // Without optimization: this compiler builds the macros for itself, and no test runs them.
-        cargo(root, &[&["clippy"], &ALL[..], &strict].concat())
+        run(&mut cargo(&[&["clippy"], &ALL[..], &strict].concat()))
     }),
     always("the tasks themselves", |run| run.tests(&["--package", "xtask"])),
     always("documentation", documentation),
@@ -115,13 +115,10 @@ const STEPS: [TestStep; 21] = [
         run.crowded(2, &[&ALL[..], &named(&["all"]), &["--"], PROCESSES].concat())
     }),
     changed("library", &["all"], data, |run| {
-        let others = [PROCESSES, PAGES, COMMAND].concat();
-        let skipped: Vec<&str> = others.iter().flat_map(|name| ["--skip", name]).collect();
-        run.of(&["all"], &skipped)
+        run.of(&["all"], &skipped(&[PROCESSES, PAGES, COMMAND].concat()))
     }),
     changed("command", &["all", "roundelay"], data, |run| {
-        let skipped: Vec<&str> = PROCESSES.iter().flat_map(|name| ["--skip", name]).collect();
-        run.of(&["all"], &[COMMAND, &skipped].concat())
+        run.of(&["all"], &[COMMAND, &skipped(PROCESSES)].concat())
     }),
     changed("pages", &["all", "roundelay"], |_| true, |run| run.of(&["all"], PAGES)),
     always("Python", |run| crate::python::check(&run.root)),
@@ -206,9 +203,8 @@ pub(crate) fn from(first: usize, extent: Extent) -> Result<(), String> {
     let row = |(name, time): (_, Duration)| format!("{:>8.1} s  {name}\n", time.as_secs_f64());
     let table: String = times.into_iter().map(row).collect();
     print!("{table}the {SLOWEST} slowest tests:\n{}", run.times.slowest(SLOWEST));
-    let kept = run.root.join(TIMES);
     let table = format!("{table}\n{}", run.times.slowest(usize::MAX));
-    std::fs::write(&kept, table).map_err(|why| format!("{}: {why}", kept.display()))?;
+    write(&run.root.join(TIMES), &table)?;
     failed.map_or(Ok(()), Err)
 }
 
@@ -220,12 +216,12 @@ impl TestRun {
 
     /// Runs `cargo test` with these arguments, and `per_core` tests at once on each core: others go on while some wait.
     fn crowded(&mut self, per_core: usize, args: &[&str]) -> Result<(), String> {
-        let mut cargo = Command::new(env!("CARGO"));
+        let mut tests = cargo(&["test"]);
         if self.extent == Extent::All {
             // The cases that sweeps leave out of a usual run.
-            cargo.env("ROUNDELAY_TESTS", "all");
+            tests.env("ROUNDELAY_TESTS", "all");
         }
-        self.times.run(cargo.current_dir(&self.root).arg("test").args(args), per_core)
+        self.times.run(tests.args(args), per_core)
     }
 
     /// Runs those tests of these programs whose names have one of the words of `which`, or no word to skip.
@@ -235,11 +231,7 @@ impl TestRun {
 
     /// Builds everything that the steps run, for one selection of packages.
     fn build(&mut self) -> Result<(), String> {
-        let build = |args: &[&str]| {
-            let mut cargo = Command::new(env!("CARGO"));
-            cargo.current_dir(&self.root).args(args);
-            executables(cargo.args(["--message-format", "json-render-diagnostics"]))
-        };
+        let build = |args: &[&str]| executables(cargo(args).args(MESSAGES));
         self.programs = build(&[&["test", "--no-run"], &ALL[..]].concat())?;
         self.programs.extend(build(&BUILD)?);
         Ok(())
@@ -258,10 +250,18 @@ impl TestRun {
     }
 }
 
+/// The arguments that leave out the tests whose names have one of these words.
+fn skipped<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    words.iter().flat_map(|word| ["--skip", word]).collect()
+}
+
 /// The arguments that select these test programs.
 fn named<'a>(programs: &[&'a str]) -> Vec<&'a str> {
     programs.iter().flat_map(|name| ["--test", name]).collect()
 }
+
+/// The arguments by which cargo says what it builds.
+const MESSAGES: [&str; 2] = ["--message-format", "json-render-diagnostics"];
 
 /// Builds by this command of cargo, and returns the programs by their names: sets of tests, and commands.
 fn executables(build: &mut Command) -> Result<BTreeMap<String, PathBuf>, String> {
@@ -289,34 +289,23 @@ fn clock(time: Duration) -> String {
     format!("{} min {:02} s", seconds / 60, seconds % 60)
 }
 
-fn cargo(root: &Path, args: &[&str]) -> Result<(), String> {
-    run(Command::new(env!("CARGO")).current_dir(root).args(args))
-}
-
 /// Builds the public documentation, and checks that the test of the crate `roundelay` alone uses every item that it
 /// shows.
 fn documentation(TestRun { root, extent, .. }: &mut TestRun) -> Result<(), String> {
     let of_users = ["--package", "roundelay", "--package", "roundelay-core"];
     let packages = if *extent == Extent::All { &ALL[..] } else { &of_users };
-    run(Command::new(env!("CARGO"))
-        .current_dir(&*root)
-        .env("RUSTDOCFLAGS", "-D warnings")
-        .args(["doc", "--no-deps"])
-        .args(packages)
-        .args(PROFILE))?;
+    let mut doc = cargo(&["doc", "--no-deps"]);
+    run(doc.env("RUSTDOCFLAGS", "-D warnings").args(packages).args(PROFILE))?;
     used_alone(root)
 }
 
 /// Checks that every item that the documentation of the crate `roundelay` lists, but for the library's algorithms, is
 /// used by the program that depends on that crate alone.
 fn used_alone(root: &Path) -> Result<(), String> {
-    let list = root.join("target/doc/roundelay/all.html");
-    let list =
-        std::fs::read_to_string(&list).map_err(|why| format!("{}: {why}", list.display()))?;
+    let list = read(&root.join("target/doc/roundelay/all.html"))?;
     let mut program = String::new();
     for path in files(root, "tests/alone", "rs")? {
-        program +=
-            &std::fs::read_to_string(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+        program += &read(&path)?;
     }
     let word = |c: char| !(c.is_alphanumeric() || c == '_');
     let used: Vec<&str> = program.split(word).collect();
@@ -347,17 +336,15 @@ fn elsewhere(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
         let left_out = ["--exclude", "roundelay-tests", "--exclude", "roundelay-instructions"];
         let targets = ["--lib", "--bins", "--examples", "--test", "alone", "--", "-D", "warnings"];
         let clippy = ["clippy", "--target", system];
-        cargo(root, &[&clippy[..], &ALL, &left_out, &targets].concat())
+        run(&mut cargo(&[&clippy[..], &ALL, &left_out, &targets].concat()))
     })
 }
 
 /// Runs the engine's protocols under loom: every interleaving of a few threads, on modelled atomics. Only the engine's
 /// own tests are built with loom; the crates below it are the same as in all tests.
 fn loom(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
-    let mut build = Command::new(env!("CARGO"));
-    build.current_dir(&*root).args(["rustc", "--package", "roundelay-kernels", "--lib"]);
-    build.args(PROFILE).args(["--message-format", "json-render-diagnostics"]);
-    build.args(["--features", "cuda", "--", "--cfg", "loom"]);
+    let mut build = cargo(&["rustc", "--package", "roundelay-kernels", "--lib"]);
+    build.args(PROFILE).args(MESSAGES).args(["--features", "cuda", "--", "--cfg", "loom"]);
     let built = executables(&mut build)?;
     let program = built.into_values().next().ok_or("cargo does not say what it has built")?;
     run(Command::new(program).current_dir(root.join("kernels")).arg("loom"))
@@ -366,7 +353,7 @@ fn loom(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
 /// Runs the programs among the examples, each of which ends in a check of its own; the tests check the `.coll` files.
 /// Every engine is included: the one for GPUs itself reports a missing part.
 fn examples(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
-    cargo(root, &BUILD)?;
+    run(&mut cargo(&BUILD))?;
     for path in files(root, "examples", "rs")? {
         let name = path.file_stem().unwrap_or_default();
         let program = built(root, "examples").join(name);
