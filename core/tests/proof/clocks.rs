@@ -107,29 +107,47 @@ fn at_random(dice: &mut Rng, nranks: u64, signals: u64) -> Schedule {
     text::parse(&all).expect("a schedule")
 }
 
-/// Returns the answers of the clocks along two runs: at each op, whether each event of either run is before the
-/// next op of its stream, and whether that stream has heard of the event's stream.
-fn told(schedule: &Schedule, order: &Order, clocks: &mut Clocks<'_>) -> Vec<bool> {
-    let mut told = Vec::new();
-    let mut done = Vec::new();
+/// Plays two runs by the clocks, and calls `then` after each event, with its stream.
+///
+/// # Errors
+/// The clocks are full.
+fn play<'s>(
+    schedule: &Schedule,
+    order: &Order,
+    clocks: &mut Clocks<'s>,
+    mut then: impl FnMut(&Clocks<'s>, OpId, StreamId),
+) -> Result<(), Full> {
     for run in 0..2 {
         if run > 0 {
             clocks.next_run();
         }
         for &at in &order.sequence {
             let stream = order.stream_of[at.index()];
-            let post = order.meets[at.index()];
-            if schedule.op(at).kind == OpKind::Post {
-                clocks.post(at, stream);
-            } else {
-                let from = order.stream_of[post.index()];
-                clocks.wait(post, from, stream).expect("few entries");
+            match schedule.op(at).kind {
+                OpKind::Move => {}
+                OpKind::Post => clocks.post(at, stream),
+                OpKind::Wait => {
+                    let post = order.meets[at.index()];
+                    clocks.wait(post, order.stream_of[post.index()], stream)?;
+                }
             }
-            done.push((clocks.event(at), stream));
-            told.extend(done.iter().map(|(event, of)| clocks.before(*event, *of, stream)));
-            told.extend(done.iter().map(|(_, of)| clocks.heard(*of, stream)));
+            then(clocks, at, stream);
         }
     }
+    Ok(())
+}
+
+/// Returns the answers of the clocks along two runs: at each op, whether each event of either run is before the
+/// next op of its stream, and whether that stream has heard of the event's stream.
+fn told(schedule: &Schedule, order: &Order, clocks: &mut Clocks<'_>) -> Vec<bool> {
+    let mut told = Vec::new();
+    let mut done = Vec::new();
+    let played = play(schedule, order, clocks, |clocks, at, stream| {
+        done.push((clocks.event(at), stream));
+        told.extend(done.iter().map(|(event, of)| clocks.before(*event, *of, stream)));
+        told.extend(done.iter().map(|(_, of)| clocks.heard(*of, stream)));
+    });
+    played.expect("few entries");
     told
 }
 
@@ -155,25 +173,13 @@ fn sparse_clocks_say_what_dense_ones_say() {
 /// rank has a stream for each peer.
 fn suffice(schedule: &Schedule, order: &Order, steps: usize) -> Result<(), Full> {
     let mut clocks = Clocks::sparse(schedule, steps * schedule.ops.len());
-    for run in 0..2 {
-        if run > 0 {
-            clocks.next_run();
-        }
-        for &at in &order.sequence {
-            let stream = order.stream_of[at.index()];
+    play(schedule, order, &mut clocks, |clocks, at, stream| {
+        if schedule.op(at).kind == OpKind::Wait {
             let post = order.meets[at.index()];
             let from = order.stream_of[post.index()];
-            match schedule.op(at).kind {
-                OpKind::Move => {}
-                OpKind::Post => clocks.post(at, stream),
-                OpKind::Wait => {
-                    clocks.wait(post, from, stream)?;
-                    assert!(clocks.before(clocks.event_in(post, 0), from, stream));
-                }
-            }
+            assert!(clocks.before(clocks.event_in(post, 0), from, stream));
         }
-    }
-    Ok(())
+    })
 }
 
 fn steps_for_each_op(nranks: u32) -> usize {
