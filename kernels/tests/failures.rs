@@ -233,7 +233,7 @@ fn a_deadline_does_not_end_a_run_that_goes_on() {
 
 #[test]
 fn waiting_for_another_threads_run_is_told_apart() {
-    const RUN: Duration = Duration::from_millis(300);
+    const RUN: Duration = Duration::from_secs(1);
     let mut b = Builder::new("Slow", roundelay_core::collective::Collective::AllReduce, 1);
     let [input, output] = [Buffer::Input, Buffer::Output].map(|buffer| b.piece(buffer, 1, 0, 1));
     b.stream(0, 0);

@@ -123,9 +123,9 @@ impl Call {
         call
     }
 
-    /// Whether it came as soon as an error does.
+    /// Whether it came as soon as an error does, on a machine with other work: what walks too far takes hours.
     pub(super) fn is_soon(&self) -> bool {
-        self.took < Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 4 })
+        self.took < Duration::from_secs(100)
     }
 }
 

@@ -124,7 +124,7 @@ fn a_used_file_is_compiled_once() {
         std::fs::hard_link(folder.join(&name), folder.join(format!("h{name}"))).expect("a link");
     }
     let call = roundelay(&["check", page.path(), "-n", "1"]).ends(0);
-    assert!(call.took < Duration::from_secs(10), "{:?}", call.took);
+    assert!(call.is_soon(), "{:?}", call.took);
 
     // In a row of many: the last one leads back by another name.
     std::fs::write(folder.join("u30.coll"), format!("use \"c/../hu3.coll\";\n{right}")).unwrap();

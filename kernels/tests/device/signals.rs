@@ -76,7 +76,7 @@ fn a_rank_that_does_not_come_is_named() {
     let program = Executable::new(TEXT, &DEFINES, false);
     for (parts, threads) in [(1, 2), (2, 2)] {
         let (job, _) = ring(3, 12, parts, threads);
-        let limit = Duration::from_millis(300);
+        let limit = Duration::from_secs(1);
         let job = Job { stuck_rank: Some(1), poll_limit: limit, repeats: 2, ..job };
         let outcome = program.run(&job).unwrap();
         let group = outcome.gave_up.expect("nobody posts for rank 1");

@@ -43,13 +43,18 @@ static void counts_of(int shape, int *counts, int n) {
         }
 }
 
+/* Whether blocks lie in the order from behind: in every second turn, and in the next round of all shapes in the others. */
+static int is_turned(void) {
+    return (turn + turn / SHAPES) % 2;
+}
+
 /* The places of blocks: one behind the other, or in the order from behind with gaps. Returns the values of a buffer. */
 static int places_of(const int *counts, int *places, int n) {
     int next = 0;
     for (int k = 0; k < n; k++) {
-        int i = turn % 2 ? n - 1 - k : k;
+        int i = is_turned() ? n - 1 - k : k;
         places[i] = next;
-        next += counts[i] + (turn % 2 ? 2 : 0);
+        next += counts[i] + (is_turned() ? 2 : 0);
     }
     return next + 1;
 }
@@ -229,7 +234,7 @@ int main(int argc, char **argv) {
     MPI_Type_commit(&kinds[1].type);
     MPI_Type_commit(&kinds[2].type);
     int calls = 0;
-    for (turn = 0; turn < 4 * SHAPES; turn++)
+    for (turn = 0; turn < 2 * SHAPES; turn++)
         for (int kind = 0; kind < 3; kind++)
             for (in_place = 0; in_place < 2; in_place++)
                 for (large = 0; large <= LARGE; large++) {

@@ -148,15 +148,15 @@ fn a_rank_that_returned_from_a_void_call_hears_of_it_at_its_end() {
 /// A rank that leaves does not wait for ranks that have left, and not for ever.
 #[test]
 fn a_farewell_ends() {
-    let mut worlds = worlds(3, Duration::from_millis(400));
+    let mut worlds = worlds(3, Duration::from_secs(2));
     let star = star("Broadcast", 3);
     let root = worlds.remove(0);
     plan(&root, &star, COUNT as u64).run_in_place(&mut [1_u32; COUNT]).expect("it waits for none");
     let begun = Instant::now();
     root.farewell().expect("nobody made another call");
-    assert!(begun.elapsed() >= Duration::from_millis(200), "half of the deadline");
+    assert!(begun.elapsed() >= Duration::from_secs(1), "half of the deadline");
     drop(worlds);
     let begun = Instant::now();
     root.farewell().expect("nobody made another call");
-    assert!(begun.elapsed() < Duration::from_millis(150), "all others have left");
+    assert!(begun.elapsed() < Duration::from_secs(1), "all others have left");
 }

