@@ -85,7 +85,7 @@ mod tests {
             ReduceOp::ALL.iter().partition(|op| op.is_for_integers());
         let kinds =
             DType::ALL.iter().zip(others.iter().cycle()).chain(DType::ALL.iter().zip(&bits));
-        // Each takes a second of NVRTC: a usual run takes a type of each width, and all ops of all types once.
+        // Each takes a second of NVRTC: a usual run takes types of each width, some integers and some floats.
         let usual = [DType::F8E4M3, DType::Bf16, DType::I8, DType::U32, DType::F64];
         let whole = std::env::var("ROUNDELAY_TESTS").is_ok_and(|which| which == "all");
         let kinds = kinds.filter(|(dtype, _)| whole || usual.contains(dtype));

@@ -218,9 +218,11 @@ fn check_moves(
 fn every_dtype_and_op_is_that_of_the_host() {
     let (bits, others): (Vec<ReduceOp>, Vec<ReduceOp>) =
         ReduceOp::ALL.iter().partition(|op| op.is_for_integers());
-    // Sums of every dtype, and every second pair of the other ops, so that integers with a sign and without one, wide
-    // floats and floats of two bytes and of one have each op.
-    let is_taken = |at: usize, nth: usize, op| op == ReduceOp::Sum || (at + at / 2 + nth) % 2 == 0;
+    // Sums and averages of every dtype, for each of which the division is another; and of the other ops every second
+    // pair, so that integers with a sign and without one, and wide and narrow floats, have each op.
+    let is_taken = |at: usize, nth: usize, op: ReduceOp| {
+        matches!(op, ReduceOp::Sum | ReduceOp::Avg) || (at + at / 2 + nth) % 2 == 0
+    };
     let pairs = DType::ALL.iter().enumerate().flat_map(|(at, &dtype)| {
         let ops = others.iter().enumerate();
         ops.filter(move |(nth, op)| takes_all() || is_taken(at, *nth, **op))
