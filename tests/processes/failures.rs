@@ -177,8 +177,8 @@ fn check(case: &Case, waits: &Waits) -> bool {
     if case.fault == "stop" {
         return true;
     }
-    // Each rank was told by the rank that recorded the fault first, so load may have delayed any of them.
-    let load = took.iter().map(|(_, load)| *load).max().unwrap_or_default();
+    // Each rank was told by the rank that recorded the fault first, so what delayed that rank delayed the others, too.
+    let load: Duration = took.iter().map(|(_, load)| *load).sum();
     let slowest = took.iter().map(|(after, _)| *after).max().unwrap_or_default();
     let own = slowest.saturating_sub(load);
     waits.lock().expect("no thread panics here").push([slowest, own]);
