@@ -221,7 +221,7 @@ fn every_dtype_and_op_is_that_of_the_host() {
     // Sums and averages of every dtype, for each of which the division is another; and of the other ops every second
     // pair, so that integers with a sign and without one, and wide and narrow floats, have each op.
     let is_taken = |at: usize, nth: usize, op: ReduceOp| {
-        matches!(op, ReduceOp::Sum | ReduceOp::Avg) || (at + at / 2 + nth) % 2 == 0
+        matches!(op, ReduceOp::Sum | ReduceOp::Avg) || (at + at / 2 + nth).is_multiple_of(2)
     };
     let pairs = DType::ALL.iter().enumerate().flat_map(|(at, &dtype)| {
         let ops = others.iter().enumerate();
