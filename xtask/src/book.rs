@@ -70,6 +70,7 @@ fn builder(root: &Path) -> Result<PathBuf, String> {
         let features = ["--no-default-features", "--features", "search"];
         run(Command::new(env!("CARGO"))
             .current_dir(root)
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .args(["install", "mdbook", "--locked", "--debug", "--version", MDBOOK])
             .args(features)
             .arg("--root")
