@@ -106,7 +106,7 @@ const STEPS: [TestStep; 21] = [
     ),
     // All tests of engines: what a run shows of threads and processes, one run does not exhaust.
     always("engines", |run| {
-        let parts = ["alone", "kernels", "programs", "ptx"];
+        let parts = ["alone", "arithmetic", "kernels", "programs", "ptx"];
         // The compiler's libraries have no tests of their own, and are not built for them.
         let others = ["--exclude", "roundelay-core", "--exclude", "roundelay-export"];
         run.tests(&[&ALL[..], &others, &["--lib", "--bins"], &named(&parts)].concat())?;

@@ -102,6 +102,3 @@ pub(super) fn f32_to_e5m2(value: f32) -> u8 {
     let number = if magnitude == 0x7f80_0000 { u32::from(F8E5M2::INFINITY) } else { number };
     if value.is_nan() { NAN } else { (number | ((bits >> 24) & 0x80)) as u8 }
 }
-
-#[cfg(test)]
-mod tests;

@@ -319,9 +319,11 @@ instruction_set!(
 
 /// An instruction set. Multiply and add are never contracted, so all sets give the same bits.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum InstructionSet {
+pub enum InstructionSet {
+    /// AVX-512 with bytes and words.
     #[cfg(target_arch = "x86_64")]
     Avx512,
+    /// AVX2 with conversions of f16.
     #[cfg(target_arch = "x86_64")]
     Avx2,
     /// The instructions that the compiler takes for granted.

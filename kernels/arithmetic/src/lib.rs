@@ -18,15 +18,16 @@ use roundelay_dtype::{DType, NoSuchOp, ReduceOp};
 pub use cache::last_level_cache;
 use copy::{LINE, copy_unfenced, fence};
 pub use copy::{Stores, copy};
+pub use kernels::InstructionSet;
 use kernels::{Loops, WIDTH};
 use wide::WideLoops;
 
 /// Bytes that a fold keeps in the cache while it passes over its sources: a quarter of a small L1 cache.
-const TILE: usize = 8 << 10;
+pub const TILE: usize = 8 << 10;
 
 /// Bytes that a fold keeps in the cache where stores stream: few lines, so that the next are read while these are on
 /// their way.
-const SHORT: usize = 512;
+pub const SHORT: usize = 512;
 
 /// The most sources of a run.
 pub const MAX_SOURCES: usize = 8;
@@ -72,6 +73,14 @@ impl Kernel {
     pub fn new(dtype: DType, op: ReduceOp) -> Result<Self, NoSuchOp> {
         let none = NoSuchOp { op, element: dtype.name() };
         Ok(Self { size: dtype.size(), loops: Loops::new(dtype, op).ok_or(none)? })
+    }
+
+    /// The kernels of `dtype` and `op` for each instruction set of this machine, the widest first; none where the dtype
+    /// does not have the op.
+    pub fn of_each_instruction_set(dtype: DType, op: ReduceOp) -> Vec<(InstructionSet, Self)> {
+        let kernel = |loops| Self { size: dtype.size(), loops };
+        let of = |set: InstructionSet| Some((set, kernel(set.table(dtype, op)?)));
+        InstructionSet::supported().into_iter().filter_map(of).collect()
     }
 
     /// Bytes of an element.
@@ -263,6 +272,3 @@ impl Kernel {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

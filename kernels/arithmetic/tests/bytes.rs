@@ -1,10 +1,9 @@
 //! Both fp8 types against the conversions of the crate `float8` and arithmetic in f64, which is exact for each pair.
 
+use roundelay_arithmetic::{Kernel, MoveForm, Stores};
 use roundelay_dtype::{DType, ReduceOp};
 
-use super::*;
-use crate::kernels::InstructionSet;
-use crate::{Kernel, MoveForm, Stores};
+use crate::byte::{NAN, e4m3_to_f32, e5m2_to_f32, f32_to_e4m3, f32_to_e5m2};
 
 /// A type as the crate `float8` has it.
 #[derive(Clone, Copy)]
@@ -74,12 +73,10 @@ fn computed(kernel: &Kernel, srcs: &[&[u8; 256]], divide: Option<u32>) -> [u8; 2
 #[test]
 fn all_pairs_agree_with_float8() {
     let all: [u8; 256] = std::array::from_fn(|bits| bits as u8);
-    for set in InstructionSet::supported() {
-        for reference in TYPES {
-            let dtype = reference.dtype;
-            for op in [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Min, ReduceOp::Max] {
-                let loops = set.table(dtype, op).expect("the dtype has the op");
-                let kernel = Kernel { size: 1, loops };
+    for reference in TYPES {
+        let dtype = reference.dtype;
+        for op in [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Min, ReduceOp::Max] {
+            for (set, kernel) in Kernel::of_each_instruction_set(dtype, op) {
                 for other in 0..=u8::MAX {
                     let got = computed(&kernel, &[&all, &[other; 256]], None);
                     for (&bits, got) in all.iter().zip(got) {
@@ -98,12 +95,11 @@ fn all_pairs_agree_with_float8() {
 #[test]
 fn averages_of_every_value_agree_with_float8() {
     let all: [u8; 256] = std::array::from_fn(|bits| bits as u8);
-    for set in InstructionSet::supported() {
-        for reference in TYPES {
-            let dtype = reference.dtype;
-            let loops = set.table(dtype, ReduceOp::Avg).expect("the dtype has the op");
+    for reference in TYPES {
+        let dtype = reference.dtype;
+        for (set, kernel) in Kernel::of_each_instruction_set(dtype, ReduceOp::Avg) {
             for n in [1, 2, 3, 5, 7, 8, 10, 64, 1000, 65_537] {
-                let got = computed(&Kernel { size: 1, loops }, &[&all], Some(n));
+                let got = computed(&kernel, &[&all], Some(n));
                 for (&bits, got) in all.iter().zip(got) {
                     let want = reference.result(ReduceOp::Avg, (bits, bits), n);
                     assert_eq!(
