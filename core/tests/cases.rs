@@ -10,9 +10,9 @@ use std::path::Path;
 
 use expect_test::expect_file;
 
-/// Compares what `says` says of each case of a file in the folder `tests` with what the file says.
+/// Compares what `says` says of each case of a file in the folder of its package with what the file says.
 pub(crate) fn check(file: &str, texts: &[(&str, String)], says: impl Fn(&str) -> String) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let cases = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{file}: {error}"));
     let (mut told, mut base) = (String::new(), "");
     let mut open: Option<String> = None;

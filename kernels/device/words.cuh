@@ -1,5 +1,5 @@
 // Written by a test from core/export/src/cuda/words.rs, which is the place to change it: what host and device agree on by
-// number. `UPDATE_EXPECT=1 cargo test -p roundelay-export words::` writes it anew.
+// number. `UPDATE_EXPECT=1 cargo test -p roundelay-export-tests words::` writes it anew.
 #pragma once
 #include "base.cuh"
 

@@ -10,7 +10,7 @@ type Calls = &'static [&'static str];
 
 /// The mutation suites of the proof; an error if the proof and the oracles disagree on any mutant.
 pub(crate) const MUTANTS: Calls = &["ROUNDELAY_WHOLE=1 ROUNDELAY_CASES=100000 \
-    test --release --package roundelay-core --test core -- --include-ignored --nocapture \
+    test --release --package roundelay-core-tests -- --include-ignored --nocapture \
     parametric::mutants parametric::doubling proof::suite::full_suite symmetry::"];
 
 /// Every algorithm in two-sided form at every rank count; and every kernel, compiled for every architecture and run on
@@ -19,7 +19,7 @@ pub(crate) fn sweeps() -> Result<(), String> {
     nvrtc::install(&root())?;
     calls(&[
         "ROUNDELAY_WHOLE=1 ROUNDELAY_CASES=50000 \
-         test --release --package roundelay-core --test core -- --nocapture messages::",
+         test --release --package roundelay-core-tests -- --nocapture messages::",
         "ROUNDELAY_WHOLE=1 test --workspace --exclude xtask --test all -- cuda::",
     ])
 }

@@ -18,7 +18,7 @@ fn on_devices() -> impl Iterator<Item = SignalKind> {
 
 fn header() -> String {
     let mut text = "// Written by a test from core/export/src/cuda/words.rs, which is the place to change it: what host and device agree on by\n\
-         // number. `UPDATE_EXPECT=1 cargo test -p roundelay-export words::` writes it anew.\n\
+         // number. `UPDATE_EXPECT=1 cargo test -p roundelay-export-tests words::` writes it anew.\n\
          #pragma once\n#include \"base.cuh\"\n\nnamespace roundelay {\n"
         .to_owned();
     for (name, about, words) in [Header::SHARED, Kind::SHARED] {

@@ -106,7 +106,7 @@ fn terms_are_written_as_on_paper() {
 /// `UPDATE_EXPECT=1` writes the table anew.
 #[test]
 fn the_table_of_the_book_is_fresh() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../book/src/reference/costs.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/reference/costs.md");
     let page = std::fs::read_to_string(path).expect("the page is there");
     let (begin, end) = ("<!-- forms -->\n", "<!-- end of forms -->");
     let (head, rest) = page.split_once(begin).expect("where the table begins");
@@ -118,7 +118,7 @@ fn the_table_of_the_book_is_fresh() {
             return;
         }
         panic!(
-            "the table of costs.md is stale: UPDATE_EXPECT=1 cargo test -p roundelay-core cost::"
+            "the table of costs.md is stale: UPDATE_EXPECT=1 cargo test -p roundelay-core-tests cost::"
         );
     }
 }

@@ -11,7 +11,7 @@ use roundelay_library::SOURCES as LIBRARY;
 
 /// Every algorithm of the library, its parameters at their defaults.
 fn library() -> Vec<Configured> {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../stdlib/library");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../stdlib/library");
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .expect("the library")
         .map(|entry| entry.expect("a readable folder").path())

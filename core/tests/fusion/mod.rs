@@ -16,7 +16,7 @@ use roundelay_core::verify::{Signals, verify_called};
 use roundelay_library::SOURCES as LIBRARY;
 
 fn sources() -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut all: Vec<(String, String)> =
         LIBRARY.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect();
     let pat = std::fs::read_to_string(root.join("examples/pat.coll")).expect("an example");

@@ -6,8 +6,8 @@ use roundelay_core::schedule::text;
 use roundelay_core::verify::{Callers, Proved};
 
 use super::same_bits;
-use crate::proof::oracle::judge;
 use crate::proof::random::some;
+use roundelay_oracles::judge;
 
 /// Programs tried; `ROUNDELAY_CASES` asks for another number.
 const CASES: u64 = 700;

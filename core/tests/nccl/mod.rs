@@ -31,7 +31,7 @@ const FULL: [&str; 4] = [
 const PARTIAL: [&str; 2] = ["aws-p4d-8a100-vm.xml", "azure-ndv4-8a100-vm.xml"];
 
 fn bytes(name: &str) -> Vec<u8> {
-    let path = format!("{}/../tests/topo/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../tests/topo/{name}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 

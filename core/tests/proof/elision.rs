@@ -9,8 +9,8 @@ use roundelay_core::verify::Callers;
 use roundelay_core::verify::{Signals, verify_called};
 
 use crate::proof::mutation::delete;
-use crate::proof::oracle::judge;
 use crate::proof::random::some;
+use roundelay_oracles::judge;
 
 /// Programs tried; `ROUNDELAY_CASES` asks for another number.
 const CASES: u64 = 1_100;

@@ -5,7 +5,7 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::schedule::{Schedule, text};
 use roundelay_core::verify::verify;
 
-use crate::proof::oracle::{Kind, wrong};
+use roundelay_oracles::{Kind, wrong};
 
 pub(crate) fn read(written: &str) -> Schedule {
     text::parse(written).unwrap_or_else(|error| panic!("{error}\n{written}"))

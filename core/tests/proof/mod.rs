@@ -11,7 +11,6 @@ mod legality;
 mod limits;
 mod mutants;
 mod mutation;
-pub(crate) mod oracle;
 mod oracles;
 mod passes;
 mod programs;

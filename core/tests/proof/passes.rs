@@ -7,9 +7,9 @@ use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
 
 use crate::proof::mutation::CLASSES;
-use crate::proof::oracle::judge;
 use crate::proof::programs::{ONE_MODE, RIGHT};
 use crate::proof::schedule;
+use roundelay_oracles::judge;
 
 const EACH: Goal = Goal { level: Level::O2, callers: Callers::Each, reassociate: false };
 

@@ -18,8 +18,8 @@ use roundelay_core::syntax::Source;
 use roundelay_core::verify::verify;
 
 use crate::proof::mutation::CLASSES;
-use crate::proof::oracle::{Kind, Opinion, judge, unlike};
 use crate::proof::programs::RIGHT;
+use roundelay_oracles::{Kind, Opinion, judge, unlike};
 
 use roundelay_library::SOURCES as LIBRARY;
 
@@ -57,7 +57,7 @@ pub(crate) struct Score {
 
 /// Every algorithm of the library, the examples, and this folder.
 pub(crate) fn sources() -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut all = Vec::new();
     for folder in ["stdlib/library", "examples"] {
         let entries = std::fs::read_dir(root.join(folder)).expect("a folder of sources");

@@ -19,7 +19,7 @@ use crate::models;
 
 /// A published program.
 fn bytes(name: &str) -> Vec<u8> {
-    let path = format!("{}/../../tests/msccl/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../../tests/msccl/{name}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 

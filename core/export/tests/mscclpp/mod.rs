@@ -19,7 +19,7 @@ use crate::foreign;
 /// The plan of two ranks that shows the form.
 fn two_ranks() -> String {
     let path =
-        format!("{}/../../tests/mscclpp/two-rank-allreduce.json", env!("CARGO_MANIFEST_DIR"));
+        format!("{}/../../../tests/mscclpp/two-rank-allreduce.json", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 

@@ -56,7 +56,7 @@ pub(crate) const FILES: [(&str, &str); 6] = [
 ];
 
 pub(crate) fn file(name: &str, assume: &str) -> Topology {
-    let path = format!("{}/../../tests/topo/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../../tests/topo/{name}", env!("CARGO_MANIFEST_DIR"));
     let bytes = std::fs::read(&path).expect(&path);
     let assume = (!assume.is_empty()).then(|| Assumption::parse(assume).expect("it is said"));
     nccl::read(name, &bytes, assume).unwrap_or_else(|e| panic!("{name}: {}", e.title)).topology

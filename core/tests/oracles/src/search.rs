@@ -33,7 +33,7 @@ struct Search<'m> {
 }
 
 /// Looks at `bound` states at most.
-pub(crate) fn search(model: &Model<'_>, reduce: bool, bound: usize) -> Verdict {
+pub fn search(model: &Model<'_>, reduce: bool, bound: usize) -> Verdict {
     let mut waiters = vec![HashSet::new(); model.schedule.channels.len()];
     for (stream, acts) in model.streams.iter().enumerate() {
         for act in acts.clone() {

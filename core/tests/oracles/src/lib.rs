@@ -2,6 +2,8 @@
 //! through all interleavings, and the closure of the order of acts. Where the search is too long it says so; the
 //! closure always decides.
 
+#![allow(missing_docs)]
+
 mod closure;
 mod model;
 mod orders;
@@ -11,9 +13,9 @@ mod values;
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Schedule};
 
-use model::Model;
-pub(crate) use orders::unlike;
-pub(crate) use search::search;
+pub use model::Model;
+pub use orders::unlike;
+pub use search::search;
 
 /// States that a search looks at before it gives up.
 const STATES: usize = 20_000;
@@ -25,7 +27,7 @@ const SMALL: u64 = 24;
 
 /// The kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub enum Kind {
     Deadlock,
     LeftOver,
     SharedSignal,
@@ -37,34 +39,34 @@ pub(crate) enum Kind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Objection {
-    pub(crate) kind: Kind,
-    pub(crate) why: String,
+pub struct Objection {
+    pub kind: Kind,
+    pub why: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     Right,
     Wrong(Objection),
     Undecided,
 }
 
 /// The results of both oracles for one schedule.
-pub(crate) struct Opinion {
+pub struct Opinion {
     /// All objections of the closure; empty if the schedule is right.
-    pub(crate) objections: Vec<Objection>,
+    pub objections: Vec<Objection>,
     /// Whether the search came to an end too. If it did, the oracles agree.
-    pub(crate) searched: bool,
+    pub searched: bool,
     /// Right out of place.
-    pub(crate) in_place_only: bool,
+    pub in_place_only: bool,
     /// The objection where some ranks run in place and others do not, if there is none where all run alike.
-    pub(crate) mixed: Option<Objection>,
+    pub mixed: Option<Objection>,
     /// Slots hold data of several places: the rest of one is meaningless for another.
-    pub(crate) reshaped: bool,
+    pub reshaped: bool,
 }
 
 /// Judges `schedule` in the modes that a proof covers, for all counts; `None` if its cuts are too fine.
-pub(crate) fn judge(schedule: &Schedule) -> Option<Opinion> {
+pub fn judge(schedule: &Schedule) -> Option<Opinion> {
     let in_place = schedule.collective.has_in_place() && !schedule.out_of_place;
     let counts = counts(schedule)?;
     let reshaped = counts.len() > 1;
@@ -111,7 +113,7 @@ fn mixtures(nranks: u32) -> impl Iterator<Item = Vec<bool>> {
 }
 
 /// Returns the fault that prevents the result for `count` elements a unit, in one mode.
-pub(crate) fn wrong(schedule: &Schedule, count: u64, in_place: bool) -> Option<Kind> {
+pub fn wrong(schedule: &Schedule, count: u64, in_place: bool) -> Option<Kind> {
     let model = Model::new(schedule, count, &vec![in_place; schedule.nranks as usize]);
     let found = closure::closure(&model).first().map(|o| o.kind);
     let searched = search(&model, true, STATES);
@@ -150,6 +152,6 @@ fn lcm(a: u64, b: u64) -> Option<u64> {
 }
 
 /// A schedule for one count, for tests of the oracles themselves.
-pub(crate) fn model(schedule: &Schedule, count: u64) -> Model<'_> {
+pub fn model(schedule: &Schedule, count: u64) -> Model<'_> {
     Model::new(schedule, count, &vec![false; schedule.nranks as usize])
 }

@@ -64,7 +64,7 @@ pub(super) enum What {
 }
 
 /// An act is a number: an op of the schedule, or (beyond those) the caller of a rank.
-pub(crate) struct Model<'s> {
+pub struct Model<'s> {
     pub(super) schedule: &'s Schedule,
     pub(super) ops: Vec<What>,
     /// The acts of each stream.

@@ -150,7 +150,7 @@ fn outputs(
 }
 
 /// Returns a claim of a right schedule's proof about orders and averages that does not hold.
-pub(crate) fn unlike(schedule: &Schedule, proof: &Proof) -> Option<String> {
+pub fn unlike(schedule: &Schedule, proof: &Proof) -> Option<String> {
     let reduction = proof.reduction.as_ref()?;
     let count = counts(schedule)?[0] as usize;
     let mut forest = Forest::default();
