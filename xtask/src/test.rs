@@ -17,6 +17,32 @@ const PROFILE: [&str; 2] = ["--profile", "test"];
 /// The packages that are built and tested together.
 const ALL: [&str; 3] = ["--workspace", "--exclude", "xtask"];
 
+/// The sets of tests that are programs of their own.
+const PROGRAMS: [&str; 9] =
+    ["all", "alone", "arithmetic", "core", "export", "kernels", "preload", "programs", "ptx"];
+
+/// The packages whose libraries cargo would build for tests without a need: they have no tests in their sources, or
+/// [`ENGINES`] builds them.
+const WITHOUT: [&str; 5] = [
+    "roundelay-core",
+    "roundelay-export",
+    "roundelay-oracles",
+    "roundelay-arithmetic",
+    "roundelay-kernels",
+];
+
+/// The tests in the sources of the engines. They have the engines built once more, for these tests alone, and wait or
+/// compile more than they compute: without optimization they take 15 s of a processor to build in place of 68.
+const ENGINES: [&str; 7] = [
+    "--package",
+    "roundelay-kernels",
+    "--lib",
+    "--features",
+    "cuda,ptx",
+    "--config",
+    "profile.test.package.roundelay-kernels.opt-level=0",
+];
+
 /// The number of tests whose times are printed.
 const SLOWEST: usize = 20;
 
@@ -106,12 +132,11 @@ const STEPS: [TestStep; 21] = [
     ),
     // All tests of engines: what a run shows of threads and processes, one run does not exhaust.
     always("engines", |run| {
-        let parts = ["alone", "arithmetic", "kernels", "programs", "ptx"];
-        // The compiler's libraries have no tests of their own, and are not built for them.
-        let others = ["--exclude", "roundelay-core", "--exclude", "roundelay-export"];
-        run.tests(&[&ALL[..], &others, &["--lib", "--bins"], &named(&parts)].concat())?;
+        run.of(&["alone", "arithmetic", "kernels", "programs", "ptx"], &[])?;
         // Each launch of MPI waits for a second until its daemons have met.
-        run.crowded(2, &[&ALL[..], &named(&["preload"])].concat())
+        run.crowded(2, &[&ALL[..], &named(&["preload"])].concat())?;
+        run.tests(&in_sources())?;
+        run.tests(&ENGINES)
     }),
     always("ranks as processes", |run| {
         run.crowded(2, &[&ALL[..], &named(&["all"]), &["--"], PROCESSES].concat())
@@ -234,7 +259,9 @@ impl TestRun {
     /// Builds everything that the steps run, for one selection of packages.
     fn build(&mut self) -> Result<(), String> {
         let build = |args: &[&str]| executables(cargo(args).args(MESSAGES));
-        self.programs = build(&[&["test", "--no-run"], &ALL[..]].concat())?;
+        for tests in [[&ALL[..], &named(&PROGRAMS)].concat(), in_sources(), ENGINES.to_vec()] {
+            self.programs.extend(build(&[&["test", "--no-run"], &tests[..]].concat())?);
+        }
         self.programs.extend(build(&BUILD)?);
         Ok(())
     }
@@ -260,6 +287,12 @@ fn skipped<'a>(words: &[&'a str]) -> Vec<&'a str> {
 /// The arguments that select these test programs.
 fn named<'a>(programs: &[&'a str]) -> Vec<&'a str> {
     programs.iter().flat_map(|name| ["--test", name]).collect()
+}
+
+/// The arguments that select the tests in the sources of all packages but [`WITHOUT`].
+fn in_sources() -> Vec<&'static str> {
+    let without = WITHOUT.iter().flat_map(|name| ["--exclude", name]);
+    ALL.into_iter().chain(without).chain(["--lib", "--bins"]).collect()
 }
 
 /// The arguments by which cargo says what it builds.
@@ -343,10 +376,12 @@ fn elsewhere(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
 }
 
 /// Runs the engine's protocols under loom: every interleaving of a few threads, on modelled atomics. Only the engine's
-/// own tests are built with loom; the crates below it are the same as in all tests.
+/// own tests are built with loom; the crates below it are the same as in all tests. With less optimization than 1, threads
+/// of a model have too small a stack.
 fn loom(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
     let mut build = cargo(&["rustc", "--package", "roundelay-kernels", "--lib"]);
-    build.args(PROFILE).args(MESSAGES).args(["--features", "cuda", "--", "--cfg", "loom"]);
+    build.args(PROFILE).args(MESSAGES).args(["--features", "cuda", "--config"]);
+    build.args(["profile.test.package.roundelay-kernels.opt-level=1", "--", "--cfg", "loom"]);
     let built = executables(&mut build)?;
     let program = built.into_values().next().ok_or("cargo does not say what it has built")?;
     run(Command::new(program).current_dir(root.join("kernels")).arg("loom"))
