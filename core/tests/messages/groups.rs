@@ -10,8 +10,8 @@ use roundelay_core::layout::Algorithm as _;
 use roundelay_core::messages::{Group, GroupStep, Groups, MessageId, TwoSided};
 use roundelay_core::schedule::Operand;
 use roundelay_core::verify::{Callers, Proved};
+use roundelay_oracles::engine::{self, Run, World};
 
-use super::engine::{self, Run, World};
 use super::library::counts;
 use super::{admitted, library, of_library};
 use crate::proof::random::some;

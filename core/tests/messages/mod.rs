@@ -1,7 +1,6 @@
 //! The two-sided form: every algorithm comes to sends and receives that give its results, and nothing can go wrong.
 
 mod broken;
-mod engine;
 mod forms;
 mod groups;
 mod library;
@@ -14,9 +13,9 @@ use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::messages::TwoSided;
 use roundelay_core::schedule::text;
 use roundelay_core::verify::Proved;
+use roundelay_oracles::engine::{self, Run, Transport};
 
 use crate::sources::{self, library};
-use engine::{Run, Transport};
 
 /// Returns the proved schedule for `nranks` ranks, unless the count is refused.
 fn admitted(algorithm: &Configured, nranks: u32) -> Option<Proved> {

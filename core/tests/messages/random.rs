@@ -4,10 +4,10 @@ use fastrand::Rng;
 use roundelay_core::messages::TwoSided;
 use roundelay_core::schedule::text;
 use roundelay_core::verify::{Callers, Proved};
+use roundelay_oracles::judge;
 
 use super::same_bits;
 use crate::proof::random::some;
-use roundelay_oracles::judge;
 
 /// Programs tried; `ROUNDELAY_CASES` asks for another number.
 const CASES: u64 = 700;

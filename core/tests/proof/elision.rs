@@ -7,10 +7,10 @@ use roundelay_core::optimize::join;
 use roundelay_core::schedule::{Schedule, legality, text};
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::{Signals, verify_called};
+use roundelay_oracles::judge;
 
 use crate::proof::mutation::delete;
 use crate::proof::random::some;
-use roundelay_oracles::judge;
 
 /// Programs tried; `ROUNDELAY_CASES` asks for another number.
 const CASES: u64 = 1_100;

@@ -4,7 +4,6 @@ use expect_test::{Expect, expect};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::schedule::{Schedule, text};
 use roundelay_core::verify::verify;
-
 use roundelay_oracles::{Kind, wrong};
 
 pub(crate) fn read(written: &str) -> Schedule {

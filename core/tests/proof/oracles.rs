@@ -2,10 +2,10 @@
 
 use roundelay_core::schedule::{legality, text};
 use roundelay_core::verify::verify;
+use roundelay_oracles::{Verdict, judge, model, search};
 
 use crate::proof::mutation::CLASSES;
 use crate::proof::schedule;
-use roundelay_oracles::{Verdict, judge, model, search};
 
 /// States of a search without short cuts.
 const STATES: usize = 60_000;

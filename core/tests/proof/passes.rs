@@ -5,11 +5,11 @@ use roundelay_core::optimize::{Goal, Level, optimize, optimize_with};
 use roundelay_core::schedule::{OpKind, Schedule, legality, text};
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
+use roundelay_oracles::judge;
 
 use crate::proof::mutation::CLASSES;
 use crate::proof::programs::{ONE_MODE, RIGHT};
 use crate::proof::schedule;
-use roundelay_oracles::judge;
 
 const EACH: Goal = Goal { level: Level::O2, callers: Callers::Each, reassociate: false };
 

@@ -5,10 +5,10 @@ use roundelay_core::ids::SpanId;
 use roundelay_core::schedule::text;
 use roundelay_core::values::order_class::OrderClass;
 use roundelay_core::verify::{Sameness, verify};
+use roundelay_oracles::{judge, wrong};
 
 use crate::proof::programs::{ONE_MODE, RIGHT, TAKEN_BACK, TAKEN_FOR_HOME, TURNED, UNEVEN};
 use crate::proof::{lay_out, schedule};
-use roundelay_oracles::{judge, wrong};
 
 #[test]
 fn right_algorithms_are_proved() {

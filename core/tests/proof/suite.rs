@@ -16,10 +16,10 @@ use roundelay_core::schedule::demands::Demands;
 use roundelay_core::schedule::{Schedule, legality, text};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::verify;
+use roundelay_oracles::{Kind, Opinion, judge, unlike};
 
 use crate::proof::mutation::CLASSES;
 use crate::proof::programs::RIGHT;
-use roundelay_oracles::{Kind, Opinion, judge, unlike};
 
 use roundelay_library::SOURCES as LIBRARY;
 

@@ -5,6 +5,7 @@
 #![allow(missing_docs)]
 
 mod closure;
+pub mod engine;
 mod model;
 mod orders;
 mod search;

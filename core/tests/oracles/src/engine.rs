@@ -25,22 +25,22 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Run {
+pub struct Run {
     /// Elements a unit.
-    pub(super) count: u64,
-    pub(super) in_place: bool,
+    pub count: u64,
+    pub in_place: bool,
     /// Whether sums are divided by the number of ranks.
-    pub(super) averages: bool,
+    pub averages: bool,
 }
 
 /// How messages travel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Transport {
+pub struct Transport {
     /// Whether a send ends only when its receive does.
-    pub(super) synchronous: bool,
+    pub synchronous: bool,
     /// Whether lanes keep messages apart; if not, the k-th between two ranks meets the k-th.
-    pub(super) tags: bool,
-    pub(super) seed: u64,
+    pub tags: bool,
+    pub seed: u64,
 }
 
 /// A rank's buffers, one after another.
@@ -118,31 +118,31 @@ impl Memory {
 }
 
 /// The memory of all ranks, and the schedule whose moves run in it.
-pub(super) struct World<'a> {
-    pub(super) schedule: &'a Schedule,
+pub struct World<'a> {
+    pub schedule: &'a Schedule,
     proof: &'a Proof,
     run: Run,
     memory: Vec<Memory>,
 }
 
 impl<'a> World<'a> {
-    pub(super) fn new(schedule: &'a Schedule, proof: &'a Proof, run: Run) -> Self {
+    pub fn new(schedule: &'a Schedule, proof: &'a Proof, run: Run) -> Self {
         let ranks = (0..schedule.nranks).map(RankId);
         let memory = ranks.map(|rank| Memory::new(schedule, rank, run)).collect();
         Self { schedule, proof, run, memory }
     }
 
-    pub(super) fn read(&self, operand: Operand) -> Vec<u32> {
+    pub fn read(&self, operand: Operand) -> Vec<u32> {
         self.memory[operand.rank.index()].read(self.schedule, operand.region, self.run.count)
     }
 
-    pub(super) fn write(&self, operand: Operand, values: &[u32]) {
+    pub fn write(&self, operand: Operand, values: &[u32]) {
         let memory = &self.memory[operand.rank.index()];
         memory.write(self.schedule, operand.region, self.run.count, values);
     }
 
     /// From here on it holds garbage.
-    pub(super) fn spoil(&self, target: Operand) {
+    pub fn spoil(&self, target: Operand) {
         let len = self.read(target).len();
         self.write(target, &vec![GARBAGE; len]);
     }
@@ -151,7 +151,7 @@ impl<'a> World<'a> {
         (f32::from_bits(value) / self.schedule.nranks as f32).to_bits()
     }
 
-    pub(super) fn do_move(&self, at: OpId, op: &Op) {
+    pub fn do_move(&self, at: OpId, op: &Op) {
         let mut operands = self.schedule.srcs(op).iter().map(|src| self.read(*src));
         let mut values = operands.next().expect("a move has a source");
         for operand in operands {
@@ -167,7 +167,7 @@ impl<'a> World<'a> {
         self.schedule.dsts(op).iter().for_each(|dst| self.write(*dst, &values));
     }
 
-    pub(super) fn outputs(&self) -> Vec<Vec<u32>> {
+    pub fn outputs(&self) -> Vec<Vec<u32>> {
         let scales = self.run.averages && self.proof.scale_outputs;
         let output = |(rank, memory): (u32, &Memory)| {
             let mut output = memory.output(self.schedule, RankId(rank), self.run);
@@ -179,7 +179,7 @@ impl<'a> World<'a> {
 }
 
 /// The bits of all outputs after one interleaving of the author's schedule, which stands for all.
-pub(super) fn author(author: &Proved, run: Run) -> Vec<Vec<u32>> {
+pub fn author(author: &Proved, run: Run) -> Vec<Vec<u32>> {
     let schedule = author.schedule();
     let world = World::new(schedule, author.proof(), run);
     let mut next = vec![0; schedule.streams.len()];
@@ -299,7 +299,7 @@ impl Rank<'_> {
 }
 
 /// The bits of all outputs after a run of the two-sided form.
-pub(super) fn two_sided(form: &TwoSided, run: Run, transport: Transport) -> Vec<Vec<u32>> {
+pub fn two_sided(form: &TwoSided, run: Run, transport: Transport) -> Vec<Vec<u32>> {
     let schedule = form.schedule();
     let world = World::new(schedule, form.proof(), run);
     let mut random = Rng::with_seed(transport.seed);
