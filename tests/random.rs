@@ -8,7 +8,7 @@ use roundelay_core::layout::{Configured, Limits};
 use roundelay_core::prove_source;
 use roundelay_core::syntax::Source;
 use roundelay_core::syntax::{parse, printer};
-use roundelay_tests::compile;
+use roundelay_tests::{compile, takes_all};
 
 /// Names that a random program may use where it stands: how many of each kind are declared.
 #[derive(Clone, Copy, Default)]
@@ -192,7 +192,7 @@ fn compiled(text: &str) -> Configured {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: if takes_all() { 200 } else { 50 }, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// A program and its printed form give equal schedules, or equal problems; proofs end.
     #[test]

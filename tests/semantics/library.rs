@@ -2,6 +2,8 @@
 
 #[path = "library/around.rs"]
 mod around;
+#[path = "library/cover.rs"]
+mod cover;
 #[path = "library/engines.rs"]
 mod engines;
 #[path = "library/fifo.rs"]

@@ -1,7 +1,8 @@
 //! Every algorithm on every engine whose ranks call by themselves: threads of one process, ranks that share an arena as
 //! processes do, and ranks of several hosts. There the signals alone order the ranks. The bits are those of one caller,
 //! at every level of the optimizer, out of place, in place, and with ranks that differ in that; every call has data of
-//! its own.
+//! its own. A usual run has, of each algorithm on each engine, each pair of a rank count, a level and a count, or of a place
+//! of ranks and a count in turn; `cargo xtask test --all` has their products.
 
 use std::fmt::Display;
 use std::ops::DerefMut;
@@ -16,8 +17,11 @@ use roundelay_kernels::AnyRankPlan;
 #[cfg(target_os = "linux")]
 use roundelay_kernels::network::{Channels, Hosts, HostsPlan, How};
 use roundelay_kernels::shared_memory::{World, WorldPlan};
+#[cfg(target_os = "linux")]
+use roundelay_tests::takes_all;
 
 use super::super::runs::{self, Kind, Proofs};
+use super::cover::rows;
 use super::subjects::{self, Subject};
 use super::values::{Told, Values};
 
@@ -142,30 +146,29 @@ pub(super) fn team(
     (0..team.nranks()).map(rank).collect()
 }
 
-/// All rank counts, levels and counts; kinds and values of the parameters turn.
+/// The levels of the optimizer.
+const LEVELS: [Level; 3] = [Level::O0, Level::O1, Level::O2];
+
+/// Rank counts, levels, counts and kinds; values of the parameters turn.
 fn threads(subject: Subject) {
-    let mut turn = 0;
-    for nranks in (1..=5).filter(|n| (subject.admits)(*n)) {
-        for (chunk, values) in Values::all(subject.params, nranks).chunks(4).enumerate() {
-            let values = &values[chunk % values.len()];
-            let _told = Told(values);
-            let algorithm = (subject.with)(values);
-            let mut proofs = Proofs::new(&*algorithm);
-            for level in [Level::O0, Level::O1, Level::O2] {
-                for count in [0, 1, 3, 1000] {
-                    for kind in [turn, turn + 19, turn + 37] {
-                        let kinds = Kind::all();
-                        let kind = kinds[kind * 13 % kinds.len()];
-                        let plan = proofs.plan_with(nranks, count, kind, Options::new());
-                        let proved = proofs.proved(nranks);
-                        let calls = calls(&plan, proved, turn as u64);
-                        let ranks = team(proved, (level, count, kind));
-                        assert_same_bits(&ranks, &plan, &calls, |_| None, &level);
-                    }
-                    turn += 1;
-                }
-            }
-        }
+    let admitted: Vec<u32> = (1..=5).filter(|n| (subject.admits)(*n)).collect();
+    // The most ranks have the most values.
+    let chunks = Values::all(subject.params, 5).len().div_ceil(4);
+    let sweep = rows([admitted.len(), chunks, LEVELS.len(), 4, 3]);
+    for (turn, [ranks, chunk, level, count, kind]) in sweep.into_iter().enumerate() {
+        let (nranks, level, count) = (admitted[ranks], LEVELS[level], [0, 1, 3, 1000][count]);
+        let values = Values::all(subject.params, nranks);
+        let values = &values[(chunk * 4 + chunk % 4) % values.len()];
+        let _told = Told(values);
+        let algorithm = (subject.with)(values);
+        let mut proofs = Proofs::new(&*algorithm);
+        let kinds = Kind::all();
+        let kind = kinds[(turn + [0, 19, 37][kind]) * 13 % kinds.len()];
+        let plan = proofs.plan_with(nranks, count, kind, Options::new());
+        let proved = proofs.proved(nranks);
+        let calls = calls(&plan, proved, turn as u64);
+        let ranks = team(proved, (level, count, kind));
+        assert_same_bits(&ranks, &plan, &calls, |_| None, &level);
     }
 }
 
@@ -185,34 +188,28 @@ impl Memory {
 }
 
 fn processes(subject: Subject) {
+    let admitted: Vec<u32> = (1..=5).filter(|n| (subject.admits)(*n)).collect();
     let mut turn = 0;
-    for level in [Level::O0, Level::O1, Level::O2] {
-        for nranks in (1..=5).filter(|n| (subject.admits)(*n)) {
-            let options = Options::new().level(level).deadline(DEADLINE);
-            let worlds = World::together(nranks, options).expect("worlds");
-            let worlds: Vec<Arc<World>> = worlds.into_iter().map(Arc::new).collect();
-            let values = Values::all(subject.params, nranks);
-            let values = &values[turn * 7 % values.len()];
-            let _told = Told(values);
-            let algorithm = (subject.with)(values);
-            let mut proofs = Proofs::new(&*algorithm);
+    let sweep = rows([LEVELS.len(), admitted.len(), 5]);
+    for world in sweep.chunk_by(|a, b| a[..2] == b[..2]) {
+        let (level, nranks) = (LEVELS[world[0][0]], admitted[world[0][1]]);
+        let options = Options::new().level(level).deadline(DEADLINE);
+        let worlds = World::together(nranks, options).expect("worlds");
+        let worlds: Vec<Arc<World>> = worlds.into_iter().map(Arc::new).collect();
+        let values = Values::all(subject.params, nranks);
+        let values = &values[turn * 7 % values.len()];
+        let _told = Told(values);
+        let algorithm = (subject.with)(values);
+        let mut proofs = Proofs::new(&*algorithm);
+        for [_, _, count] in world {
             // One tile, a few elements of several, and several of which the last is short.
-            for count in [0, 1, 3, 1000, 150_001] {
-                if count > 1000 && (level == Level::O0 || nranks == 4) {
-                    continue;
-                }
-                let kinds = Kind::all();
-                let kind = kinds[turn * 13 % kinds.len()];
-                let memory = [Memory::Own, Memory::Arena, Memory::Mixed][turn % 3];
-                over_an_arena(
-                    &worlds,
-                    proofs.proved(nranks),
-                    (level, count, kind),
-                    memory,
-                    turn as u64,
-                );
-                turn += 1;
-            }
+            let count = [0, 1, 3, 1000, 150_001][*count];
+            let kinds = Kind::all();
+            let kind = kinds[turn * 13 % kinds.len()];
+            let memory = [Memory::Own, Memory::Arena, Memory::Mixed][turn % 3];
+            let proved = proofs.proved(nranks);
+            over_an_arena(&worlds, proved, (level, count, kind), memory, turn as u64);
+            turn += 1;
         }
     }
 }
@@ -272,10 +269,13 @@ fn together(places: &[Vec<u32>], how: How) -> Vec<Arc<Hosts>> {
     all
 }
 
+/// Every place; in a usual run the counts take turns, from place to place and from algorithm to algorithm.
 #[cfg(target_os = "linux")]
 fn hosts(subject: Subject) {
-    let mut turn = 0;
-    for places in places() {
+    let nth = subjects::all().iter().position(|other| other.name == subject.name);
+    let nth = nth.expect("it is listed");
+    let mut turn = nth;
+    for (first, places) in (nth..).zip(places()) {
         let nranks = places.iter().map(Vec::len).sum::<usize>() as u32;
         if !(subject.admits)(nranks) {
             continue;
@@ -296,7 +296,10 @@ fn hosts(subject: Subject) {
         // The last count is longer than a ring, and longer inputs are read in place; of messages of 1000 bytes it takes
         // up to 40.
         let long = if how.most > 1000 { 50_001 } else { 5001 };
-        for count in [0, 1, 3, 1000, long] {
+        for (at, count) in [0, 1, 3, 1000, long].into_iter().enumerate() {
+            if !takes_all() && !(first + at).is_multiple_of(3) {
+                continue;
+            }
             let kinds = Kind::all();
             let kind = kinds[turn * 13 % kinds.len()];
             let plan = proofs.plan(nranks, count, kind);

@@ -1,13 +1,16 @@
 //! The matrix: every algorithm x nranks 1..=33 x awkward counts x out of place and in place x values of its
 //! parameters, each point proved and run on data.
 //!
-//! Full is the product of rank counts, roots, orders, trees, groups, flags, counts and places. Dealt out in turn are
-//! slices, and dtypes and ops, whose pairs with each other and with the rest are all there in the end.
+//! `cargo xtask test --all` has the product of rank counts, roots, orders, trees, groups, flags, counts and places. A usual
+//! run deals out the counts and places, each count at each rank count, and above 9 ranks the values, a third of them at a
+//! rank count. Dealt out in turn are slices, and dtypes and ops, whose pairs with each other and with the rest are all
+//! there in the end.
 
 use std::collections::BTreeSet;
 
 use roundelay::Algorithm;
 use roundelay_core::diagnostics::Code;
+use roundelay_tests::takes_all;
 
 use super::super::runs::{Kind, Proofs, assert_right};
 use super::kinds::Pairs;
@@ -30,6 +33,19 @@ fn kinds(algorithm: &dyn Algorithm) -> Vec<Vec<Kind>> {
     places
 }
 
+/// The most ranks of which a usual run has all values.
+const FEW: u32 = 9;
+
+/// Returns the values of an algorithm at that number of ranks: in a usual run a third of them, in turn, where there are
+/// many ranks.
+fn dealt_values(subject: &Subject, nranks: u32) -> Vec<Values> {
+    let all = Values::all(subject.params, nranks);
+    if takes_all() || nranks <= FEW || all.len() < 3 {
+        return all;
+    }
+    all.into_iter().skip(nranks as usize % 3).step_by(3).collect()
+}
+
 /// All of the matrix for one algorithm.
 fn run(subject: Subject) {
     let mut turn = 0;
@@ -39,19 +55,27 @@ fn run(subject: Subject) {
             assert_refused(&subject, nranks);
             continue;
         }
-        for values in Values::all(subject.params, nranks) {
-            let algorithm = (subject.with)(&values);
-            let _told = Told(&values);
+        let counts: Vec<u64> = BTreeSet::from(counts(nranks)).into_iter().collect();
+        let all = dealt_values(&subject, nranks);
+        // Other counts and places for a value at each rank count.
+        let mut dealt = nranks as usize;
+        for values in &all {
+            let algorithm = (subject.with)(values);
+            let _told = Told(values);
             let mut proofs = Proofs::new(&*algorithm);
-            for kinds in kinds(&*algorithm) {
-                for count in BTreeSet::from(counts(nranks)) {
-                    let kind = kinds[turn % kinds.len()];
-                    assert_right(&proofs.plan(nranks, count, kind), kind, turn as u64);
-                    pairs.meet(nranks, count, kind);
-                    // A step without a common divisor with 56 meets all kinds.
-                    turn += 9;
-                }
+            let places = kinds(&*algorithm);
+            let usual = counts.len().div_ceil(all.len());
+            let cases = if takes_all() { counts.len() * places.len() } else { usual };
+            for case in dealt..dealt + cases {
+                let (round, at) = (case / counts.len(), case % counts.len());
+                let kinds = &places[(round + at) % places.len()];
+                let kind = kinds[turn % kinds.len()];
+                assert_right(&proofs.plan(nranks, counts[at], kind), kind, turn as u64);
+                pairs.meet(nranks, counts[at], kind);
+                // A step without a common divisor with 56 meets all kinds.
+                turn += 9;
             }
+            dealt += cases;
         }
     }
     pairs.run_rest();

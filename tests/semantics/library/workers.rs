@@ -5,6 +5,7 @@ use roundelay::library::{HalvingDoublingAllReduce, RingAllReduce};
 use roundelay::{DType, Level, Options, ReduceOp, ToPlan as _};
 
 use super::super::runs::{Kind, Proofs, assert_right};
+use super::cover::rows;
 use super::subjects;
 use super::values::Values;
 
@@ -22,19 +23,20 @@ const NAMES: [&str; 5] = [
 fn any_number_of_workers_gives_the_results() {
     let mut turn = 0;
     for subject in NAMES.map(subjects::named) {
-        for nranks in [1, 2, 3, 5, 8, 16, 33].into_iter().filter(|n| (subject.admits)(*n)) {
+        let mut admitted = vec![1, 2, 3, 5, 8, 16, 33];
+        admitted.retain(|n| (subject.admits)(*n));
+        for [ranks, count, workers, level] in rows([admitted.len(), 6, 3, 2]) {
+            let nranks = admitted[ranks];
             let algorithm = (subject.with)(&Values::plain(nranks));
-            let mut proofs = Proofs::new(&*algorithm);
             let n = u64::from(nranks);
-            for count in [0, 1, n - 1, n, 2 * n + 1, 1000] {
-                for (workers, level) in (1..4).flat_map(|w| [(w, Level::O0), (w, Level::O2)]) {
-                    let kinds = Kind::all();
-                    let kind = kinds[turn * 13 % kinds.len()];
-                    let options = Options::new().workers(workers).level(level);
-                    assert_right(&proofs.plan_with(nranks, count, kind, options), kind, count + 7);
-                    turn += 1;
-                }
-            }
+            let count = [0, 1, n - 1, n, 2 * n + 1, 1000][count];
+            let kinds = Kind::all();
+            let kind = kinds[turn * 13 % kinds.len()];
+            let level = [Level::O0, Level::O2][level];
+            let options = Options::new().workers(workers as u32 + 1).level(level);
+            let plan = Proofs::new(&*algorithm).plan_with(nranks, count, kind, options);
+            assert_right(&plan, kind, count + 7);
+            turn += 1;
         }
     }
 }
@@ -43,14 +45,13 @@ fn any_number_of_workers_gives_the_results() {
 fn large_moves_are_cut_into_segments() {
     let ring = RingAllReduce::new();
     let mut proofs = Proofs::new(&ring);
-    for dtype in [DType::I8, DType::Bf16, DType::F32] {
-        for workers in [1, 2, 5] {
-            for in_place in [false, true] {
-                let kind = Kind { dtype, op: ReduceOp::Avg, in_place };
-                let options = Options::new().workers(workers);
-                assert_right(&proofs.plan_with(3, 1_000_003, kind, options), kind, 3);
-            }
-        }
+    for [dtype, workers, place] in rows([3, 3, 2]) {
+        let dtype = [DType::I8, DType::Bf16, DType::F32][dtype];
+        let kind = Kind { dtype, op: ReduceOp::Avg, in_place: place == 1 };
+        let options = Options::new().workers([1, 2, 5][workers]);
+        // A move has a third of it, which is more than the bytes that are moved at once.
+        let count = 1_000_003 / dtype.size() as u64;
+        assert_right(&proofs.plan_with(3, count, kind, options), kind, 3);
     }
 }
 
