@@ -56,9 +56,13 @@ pub(super) enum Exact {
 /// Returns one element, widened without loss: integers as bits, floats as f64.
 pub(super) fn bits_at(dtype: DType, bytes: &[u8], at: usize) -> u64 {
     let size = dtype.size();
-    let mut wide = [0; 8];
-    wide[..size].copy_from_slice(&bytes[at * size..][..size]);
-    u64::from_le_bytes(if cfg!(target_endian = "big") { reversed(wide, size) } else { wide })
+    match bytes[at * size..][..size] {
+        [a] => a.into(),
+        [a, b] => u16::from_ne_bytes([a, b]).into(),
+        [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]).into(),
+        [a, b, c, d, e, f, g, h] => u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
+        _ => unreachable!("{dtype} has {size} bytes"),
+    }
 }
 
 /// Writes one element, given by its bits.
@@ -185,8 +189,9 @@ impl Exact {
         }
     }
 
-    /// Whether `got` can result from `steps` consecutive roundings.
-    pub(super) fn admits(self, dtype: DType, op: ReduceOp, steps: u32, got: u64) -> bool {
+    /// Whether `got` can result within a tolerance.
+    pub(super) fn admits(self, within: &Tolerance, got: u64) -> bool {
+        let Tolerance { dtype, gamma, absolute, largest } = *within;
         let (high, low, scale) = match self {
             Self::Bits(bits) => {
                 let nan = |bits| dtype.is_float() && float(dtype, bits).is_nan();
@@ -198,11 +203,7 @@ impl Exact {
         if !high.is_finite() {
             return value == high || value.is_nan() && high.is_nan();
         }
-        let (roundoff, tiniest, largest) = limits(dtype);
-        let steps = f64::from(steps + u32::from(op == ReduceOp::Avg));
-        let gamma = (steps * roundoff.ln_1p()).exp_m1();
-        // Each step of a product or division errs on subnormal results by half the smallest subnormal.
-        let bound = gamma * scale + if op == ReduceOp::Sum { 0.0 } else { steps * tiniest };
+        let bound = gamma * scale + absolute;
         // A result that overflows is infinite, or in fp8 the largest number.
         let saturates = matches!(dtype, DType::F8E4M3 | DType::F8E5M2);
         if value.is_infinite() || saturates && value.abs() == largest {
@@ -212,6 +213,29 @@ impl Exact {
                 && overflows;
         }
         ((value - high) - low).abs() <= bound
+    }
+}
+
+/// The largest error of a result of some consecutive roundings.
+#[derive(Clone, Copy)]
+pub(super) struct Tolerance {
+    dtype: DType,
+    /// The relative error.
+    gamma: f64,
+    /// The error of subnormal results.
+    absolute: f64,
+    /// The largest finite number.
+    largest: f64,
+}
+
+impl Tolerance {
+    pub(super) fn new(dtype: DType, op: ReduceOp, steps: u32) -> Self {
+        let (roundoff, tiniest, largest) = limits(dtype);
+        let steps = f64::from(steps + u32::from(op == ReduceOp::Avg));
+        let gamma = (steps * roundoff.ln_1p()).exp_m1();
+        // Each step of a product or division errs on subnormal results by half the smallest subnormal.
+        let absolute = if op == ReduceOp::Sum { 0.0 } else { steps * tiniest };
+        Self { dtype, gamma, absolute, largest }
     }
 }
 
@@ -246,12 +270,16 @@ mod tests {
         let (dtype, op) = (DType::F32, ReduceOp::Sum);
         let inputs = f32s(&[1.0, 2f32.powi(-24), 2f32.powi(-24)]);
         let exact = reduce(dtype, op, &inputs);
-        let admits = |value: f32| exact.admits(dtype, op, 2, value.to_bits().into());
+        let admits =
+            |value: f32| exact.admits(&Tolerance::new(dtype, op, 2), value.to_bits().into());
         // A fold from the left rounds both small values away; the exact sum is the next float.
         assert!(admits(1.0) && admits(1.0 + f32::EPSILON));
         assert!(!admits(1.0 + 4.0 * f32::EPSILON) && !admits(1.0 - 2.0 * f32::EPSILON));
         assert!(!admits(f32::NAN) && !admits(f32::INFINITY) && !admits(0.0));
-        assert!(!exact.admits(dtype, op, 0, 1f32.to_bits().into()), "no step, no rounding");
+        assert!(
+            !exact.admits(&Tolerance::new(dtype, op, 0), 1f32.to_bits().into()),
+            "no step, no rounding"
+        );
     }
 
     #[test]
@@ -281,10 +309,10 @@ mod tests {
     #[test]
     fn overflow_may_give_infinity_only_near_the_limit() {
         let exact = reduce(DType::F16, ReduceOp::Sum, &[0x7bff, 0x7bff]);
-        assert!(exact.admits(DType::F16, ReduceOp::Sum, 1, 0x7c00));
-        assert!(!exact.admits(DType::F16, ReduceOp::Sum, 1, 0xfc00));
+        assert!(exact.admits(&Tolerance::new(DType::F16, ReduceOp::Sum, 1), 0x7c00));
+        assert!(!exact.admits(&Tolerance::new(DType::F16, ReduceOp::Sum, 1), 0xfc00));
         let small = reduce(DType::F16, ReduceOp::Sum, &[0x3c00, 0x3c00]);
-        assert!(!small.admits(DType::F16, ReduceOp::Sum, 1, 0x7c00));
+        assert!(!small.admits(&Tolerance::new(DType::F16, ReduceOp::Sum, 1), 0x7c00));
     }
 
     #[test]
@@ -293,14 +321,17 @@ mod tests {
         for (dtype, largest, beyond) in [(e4m3, 0x7e, 0x7f), (e5m2, 0x7b, 0x7c)] {
             let exact = reduce(dtype, op, &[largest, largest]);
             assert_eq!(exact.bits(dtype), largest);
-            assert!(exact.admits(dtype, op, 1, largest), "{dtype}");
-            assert!(!exact.admits(dtype, op, 1, largest | 0x80), "{dtype}");
-            assert!(!exact.admits(dtype, op, 1, beyond), "{dtype}");
+            assert!(exact.admits(&Tolerance::new(dtype, op, 1), largest), "{dtype}");
+            assert!(!exact.admits(&Tolerance::new(dtype, op, 1), largest | 0x80), "{dtype}");
+            assert!(!exact.admits(&Tolerance::new(dtype, op, 1), beyond), "{dtype}");
             let small = reduce(dtype, op, &[0x38, 0x38]);
-            assert!(!small.admits(dtype, op, 1, largest), "{dtype}");
+            assert!(!small.admits(&Tolerance::new(dtype, op, 1), largest), "{dtype}");
         }
         let infinite = reduce(e5m2, op, &[0xfc, 0x3c]);
         assert_eq!(infinite.bits(e5m2), 0xfc);
-        assert!(infinite.admits(e5m2, op, 1, 0xfc) && !infinite.admits(e5m2, op, 1, 0xfb));
+        assert!(
+            infinite.admits(&Tolerance::new(e5m2, op, 1), 0xfc)
+                && !infinite.admits(&Tolerance::new(e5m2, op, 1), 0xfb)
+        );
     }
 }

@@ -10,7 +10,7 @@ use roundelay_core::counts::Block;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 
-use super::exact::{self, Exact};
+use super::exact::{self, Exact, Tolerance};
 use super::fill::SplitMix64;
 
 /// One rank in a call on known data, with its blocks: the units of its input and output.
@@ -110,6 +110,8 @@ impl KnownRank {
     pub(crate) fn wrong(&self, bytes: &[u8], origin: usize) -> Option<WrongElements> {
         let mut wrong: Option<WrongElements> = None;
         let mut all = Vec::with_capacity(self.nranks as usize);
+        // No step of the reduction rounds, but for the division of an average.
+        let tolerance = Tolerance::new(self.dtype, self.op, 0);
         for (unit, block) in (0..).zip(&self.output) {
             let made_of = self.collective.expected(self.rank, unit, self.root);
             let here = within(origin, block, self.dtype);
@@ -126,8 +128,7 @@ impl KnownRank {
                     }
                 };
                 let found = exact::bits_at(self.dtype, element, 0);
-                // No step of the reduction rounds, but for the division of an average.
-                if !exact.admits(self.dtype, self.op, 0, found) {
+                if !exact.admits(&tolerance, found) {
                     let expected = exact.bits(self.dtype);
                     let first = block.start + at as u64;
                     let new = WrongElements { number: 0, first, expected, found };

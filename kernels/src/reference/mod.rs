@@ -12,7 +12,7 @@ use roundelay_core::counts::Counts;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 
-use exact::Exact;
+use exact::{Exact, Tolerance};
 pub use fill::{SplitMix64, fill};
 pub use known::WrongData;
 pub(crate) use known::{KnownRank, WrongElements};
@@ -132,10 +132,10 @@ impl ReferenceData<'_> {
         // A term of a sum is rounded once on each step to the root; a product collects the relative errors of all its
         // steps, with any tree.
         let steps = if op == ReduceOp::Prod { nranks - 1 } else { depth };
-        let mut wrong = 0;
+        let (mut wrong, within) = (0, Tolerance::new(dtype, op, steps));
         self.each_element(inputs, |rank, at, exact| {
             let got = exact::bits_at(dtype, outputs[rank.index()], at);
-            wrong += u64::from(!exact.admits(dtype, op, steps, got));
+            wrong += u64::from(!exact.admits(&within, got));
         });
         wrong
     }

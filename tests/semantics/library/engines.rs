@@ -202,10 +202,11 @@ fn processes(subject: Subject) {
         let algorithm = (subject.with)(values);
         let mut proofs = Proofs::new(&*algorithm);
         for [_, _, count] in world {
-            // One tile, a few elements of several, and several of which the last is short.
-            let count = [0, 1, 3, 1000, 150_001][*count];
             let kinds = Kind::all();
             let kind = kinds[turn * 13 % kinds.len()];
+            // One tile, a few elements of several, and several of which the last is short.
+            let long = 150_001 / kind.dtype.size() as u64;
+            let count = [0, 1, 3, 1000, long][*count];
             let memory = [Memory::Own, Memory::Arena, Memory::Mixed][turn % 3];
             let proved = proofs.proved(nranks);
             over_an_arena(&worlds, proved, (level, count, kind), memory, turn as u64);
