@@ -48,8 +48,12 @@ impl Topology {
     /// The pairs of the first `nranks` ranks of which the first is not linked to the second, in order.
     pub fn missing(&self, nranks: u32) -> Vec<(RankId, RankId)> {
         let ranks = || (0..nranks.min(self.nranks())).map(RankId);
-        let pairs = ranks().flat_map(|a| ranks().map(move |b| (a, b)));
-        pairs.filter(|(a, b)| a != b && !self.linked(*a, *b)).collect()
+        let of = |a: RankId| {
+            let mut linked = self.neighbors(a).into_iter().peekable();
+            let others = ranks().filter(move |b| *b != a);
+            others.filter(move |b| linked.next_if_eq(b).is_none()).map(move |b| (a, b))
+        };
+        ranks().flat_map(of).collect()
     }
 
     /// Returns those of the first `nranks` ranks that are linked to all the others, both ways, in order.
