@@ -31,7 +31,9 @@ fn little_memory_is_a_clear_error() {
         for args in ["check RingAllReduce -n 64", "launch -n 2 -- true"] {
             let (code, err) = limited(&format!("-v {kib}"), args);
             let is_clear = err.contains("error[E0407]") || err.contains("error[E0429]");
-            assert!(code == Some(0) || code == Some(2) && is_clear, "{kib} KiB, {args}: {err}");
+            // The C library ends a program that it cannot give a thread's variables, which it says itself.
+            let is_known = code == Some(2) && is_clear || err.contains("Fatal glibc error");
+            assert!(code == Some(0) || is_known, "{kib} KiB, {args}: {err}");
             refused += usize::from(is_clear);
         }
     }

@@ -53,6 +53,16 @@ fn alike(told: &[Told], about: &str) -> Vec<String> {
     said
 }
 
+/// Tries one thing with all ranks, with rank 0, and with rank 1, at once: a rank that is left alone waits for its deadline.
+fn with_each(tries: impl Fn(&str) + Sync) {
+    let tries = &tries;
+    std::thread::scope(|threads| {
+        for who in ["all", "0", "1"] {
+            threads.spawn(move || tries(who));
+        }
+    });
+}
+
 #[test]
 fn descriptors_run_out() {
     if let Some(case) = case() {
@@ -64,7 +74,7 @@ fn descriptors_run_out() {
         end();
     }
     let test = "limits::descriptors_run_out";
-    for who in ["all", "0", "1"] {
+    with_each(|who| {
         let mut refused = 0;
         // As few as it takes to meet, and fewer.
         for room in 0.. {
@@ -82,7 +92,7 @@ fn descriptors_run_out() {
             assert!(why.contains("descriptors (`ulimit -n`): raise that limit"), "{about}: {why}");
         }
         assert!(refused > 2, "{who}: {refused}");
-    }
+    });
 }
 
 /// A world that is there needs no more of them; another one does.
@@ -169,7 +179,7 @@ fn a_filter_of_system_calls_is_in_the_way() {
         return eprintln!("skipped: python3, which sets the filter, cannot be run: {error}");
     }
     let test = "limits::a_filter_of_system_calls_is_in_the_way";
-    for call in [
+    let calls = [
         "memfd_create",
         "ftruncate",
         "pidfd_open",
@@ -178,8 +188,9 @@ fn a_filter_of_system_calls_is_in_the_way() {
         "connect",
         "sendmsg",
         "recvmsg",
-    ] {
-        for who in ["all", "0", "1"] {
+    ];
+    with_each(|who| {
+        for call in calls {
             let about = format!("{call}@{who}");
             let under = ["python3", "-c", FILTER, &about];
             let told = run_under(&under, test, 2, "here", |_, _| ());
@@ -203,7 +214,7 @@ fn a_filter_of_system_calls_is_in_the_way() {
                 );
             }
         }
-    }
+    });
 }
 
 /// `/proc` is useful, and no call needs it.
