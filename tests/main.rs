@@ -26,6 +26,7 @@ mod select;
 mod semantics;
 mod tables;
 mod topologies;
+mod twins;
 mod ui;
 mod uneven;
 mod words;

@@ -12,6 +12,7 @@ use roundelay_core::layout::Configured;
 use roundelay_core::layout::roots::{self, WithRoot};
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
+use roundelay_core::units::count;
 use roundelay_core::values::resource::Resource;
 use roundelay_core::verify::Signals;
 use roundelay_core::{AnyProof, prove_many};
@@ -346,8 +347,7 @@ fn prove_each(
                     AnyProof::Symmetric(_) => ", one rank for all by symmetry",
                 };
                 let (ops, spent) = (checked.ops - before, took(begun.elapsed().as_secs_f64()));
-                let plural = if n == 1 { "" } else { "s" };
-                checked.each.push(format!("{n} rank{plural}: {ops} ops in {spent}{how}"));
+                checked.each.push(format!("{}: {ops} ops in {spent}{how}", count(n, "rank")));
                 checked.certificates.push(Certificate::new(&proved, flags.signals));
                 if let AnyProof::Direct(proved, _) = &proved {
                     let optimum = algorithm.topology().and_then(|t| Optimum::new(proved, t));
@@ -436,10 +436,11 @@ fn print_human(checked: &Checked) {
         }
     } else {
         let n = checked.errors.len();
-        let plural = if n == 1 { "" } else { "s" };
         print(&format!(
-            "   \x1b[1;91mfailed\x1b[0m {} ({}): {n} error{plural}",
-            checked.name, checked.collective
+            "   \x1b[1;91mfailed\x1b[0m {} ({}): {}",
+            checked.name,
+            checked.collective,
+            count(n, "error")
         ));
     }
 }

@@ -12,6 +12,7 @@ use roundelay_core::layout::{Configured, Limits};
 use roundelay_core::source::{Location, Span};
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Problem;
+use roundelay_core::units::count;
 use serde::Serialize;
 
 use crate::streams::{note, print_json, say};
@@ -249,13 +250,9 @@ pub(crate) fn refuse<J: Serialize>(
         Format::Human => {
             print_all(diagnostics, source);
             let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error).count();
-            let counted = |n: usize, what: &str| {
-                let plural = if n == 1 { "" } else { "s" };
-                format!("{n} {what}{plural}")
-            };
             let found = match diagnostics.len() - errors {
-                0 => counted(errors, "error"),
-                n => format!("{} and {}", counted(errors, "error"), counted(n, "warning")),
+                0 => count(errors, "error"),
+                n => format!("{} and {}", count(errors, "error"), count(n, "warning")),
             };
             note(format!("\x1b[1;91merror\x1b[0m\x1b[1m: {found} in {}\x1b[0m", source.name()));
         }

@@ -2,6 +2,7 @@
 
 use crate::report::took;
 use crate::streams::remark;
+use roundelay_core::units::count;
 
 /// The numbers of results so far.
 #[derive(Default)]
@@ -49,9 +50,9 @@ impl Tally {
             _ => format!(", {number} {words}"),
         };
         let color = if failed + unproved == 0 { "92" } else { "91" };
-        let plural = if sources == 1 { "" } else { "s" };
+        let files = count(sources, "file");
         format!(
-            "  \x1b[1;{color}mchecked\x1b[0m {sources} file{plural}{}: {proved} proved{}{} in {}",
+            "  \x1b[1;{color}mchecked\x1b[0m {files}{}: {proved} proved{}{} in {}",
             some(unproved, "of them wrong or missing"),
             some(partial, "of them not for all rank counts asked for"),
             some(failed, "failed"),

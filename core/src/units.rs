@@ -1,5 +1,6 @@
 //! Amounts of data, times and bandwidths as the language writes them.
 
+use std::fmt::Display;
 use std::fmt::Write as _;
 
 /// Units of data that stand apart from their number.
@@ -77,10 +78,15 @@ pub fn counted(counts: &[u32]) -> String {
     runs.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a number of things: `1 rank`, `3 switches`.
-pub fn count(n: usize, what: &str) -> String {
-    let plural = if n == 1 { "" } else { "s" };
+/// Returns a number of things: `1 rank`, `3 ranks`.
+pub fn count<N: Display + From<u8> + PartialEq>(n: N, what: &str) -> String {
+    let plural = plural(&n);
     format!("{n} {what}{plural}")
+}
+
+/// Returns the ending of the word for `n` things: none, or `s`.
+pub fn plural<N: From<u8> + PartialEq>(n: &N) -> &'static str {
+    if *n == N::from(1) { "" } else { "s" }
 }
 
 /// Returns a number with at most three decimals, and no zeros at their end.

@@ -184,7 +184,7 @@ const PROCESSES: &[&str] = &[
 ];
 
 /// Those that read the pages of the book, the README, and the sources.
-const PAGES: &[&str] = &["book::", "modules::", "words::"];
+const PAGES: &[&str] = &["book::", "modules::", "twins::", "words::"];
 
 /// Those that call the command.
 const COMMAND: &[&str] = &["command::"];

@@ -4,6 +4,7 @@
 mod axis;
 mod letters;
 
+use roundelay_export::picture::{escaped, px};
 use std::fmt::Write as _;
 
 pub(crate) use axis::Axis;
@@ -236,17 +237,4 @@ fn line(body: &mut String, class: &str, from: (f64, f64), to: (f64, f64)) {
 fn text(body: &mut String, class: &str, x: f64, y: f64, words: &str) {
     let (x, y, words) = (px(x), px(y), escaped(words));
     let _ = writeln!(body, r#"<text class="{class}" x="{x}" y="{y}">{words}</text>"#);
-}
-
-/// Formats a number with one digit behind the point, where it has one.
-fn px(value: f64) -> String {
-    let text = format!("{value:.1}");
-    text.strip_suffix(".0").unwrap_or(&text).to_owned()
-}
-
-/// Escapes text inside of an element.
-fn escaped(text: &str) -> String {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let text: String = text.chars().map(plain).collect();
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

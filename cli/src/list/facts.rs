@@ -8,6 +8,7 @@ use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::verify::{self, Sameness, Signals};
+use roundelay_export::picture;
 use serde::Serialize;
 
 use crate::topo::{count, short};
@@ -327,18 +328,9 @@ fn written(counts: &[u32]) -> String {
 }
 
 /// Breaks a text into indented lines that fit the terminal.
-fn wrapped(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= WIDTH => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(format!("    {word}")),
-        }
-    }
-    lines
+fn wrapped(text: &str) -> impl Iterator<Item = String> {
+    let lines = picture::wrapped(text, WIDTH - 4).into_iter().filter(|line| !line.is_empty());
+    lines.map(|line| format!("    {line}"))
 }
 
 /// Returns the first sentence of a doc comment, on one line.

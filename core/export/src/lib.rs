@@ -24,7 +24,8 @@ pub mod exchange;
 pub mod goal;
 pub mod loops;
 pub mod mpi;
-mod picture;
+#[doc(hidden)]
+pub mod picture;
 pub mod spacetime;
 pub mod steps;
 pub mod topology_svg;

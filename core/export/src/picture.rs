@@ -1,23 +1,18 @@
-//! The common parts of all pictures: the look of the page and its text (`picture.css`), numbers, counted words, and
-//! escaped and wrapped text.
+//! The common parts of all pictures, also of the command's: the look of the page and its text (`picture.css`), numbers,
+//! and escaped and wrapped text.
 
 /// Pixels of a letter, somewhat more than the average.
 pub(super) const LETTER: f64 = 6.7;
 
 /// Returns a number with at most one decimal.
-pub(super) fn px(value: f64) -> String {
+pub fn px(value: f64) -> String {
     let text = format!("{value:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// Returns a counted word: `1 rank`, `2 ranks`.
-pub(super) fn plural(count: u64, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
-}
-
 /// Returns text for the inside of an element.
-pub(super) fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     // XML forbids control characters and these two noncharacters.
     let odd = |c: char| c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
     let plain = |c: char| if odd(c) { ' ' } else { c };
@@ -26,7 +21,7 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// Wraps text between words, and within words that are longer than a line.
-pub(super) fn wrapped(text: &str, letters: usize) -> Vec<String> {
+pub fn wrapped(text: &str, letters: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let letters_of: Vec<_> = word.chars().collect();

@@ -8,6 +8,7 @@ use crate::diagnostics::{Code, Diagnostic, INPUT_KEPT};
 use crate::source::Span;
 use crate::syntax::{ast, printer, suggestions};
 use crate::topology::shape::ShapeKind;
+use crate::units::count;
 use crate::values::arith::IntFn;
 
 /// The functions that are not from integers to integers.
@@ -95,12 +96,12 @@ impl Checker<'_> {
         span: Span,
         form: &str,
     ) {
-        let plural = if takes == 1 { "" } else { "s" };
+        let takes = count(takes, "argument");
         self.error(
             Diagnostic::new(
                 Code::WrongArity,
                 span,
-                format!("`{}` takes {takes} argument{plural}, and got {got}", name.text),
+                format!("`{}` takes {takes}, and got {got}", name.text),
             )
             .label(format!("{got} given"))
             .help(format!("the form is `{form}`")),

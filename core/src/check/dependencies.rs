@@ -10,6 +10,7 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Home;
 use crate::syntax::Source;
 use crate::syntax::{self, ast};
+use crate::units::count;
 
 /// The most sources that may use one another in a row; the check of each is a call within that of the one before.
 const DEEPEST: usize = 64;
@@ -201,8 +202,7 @@ impl<'a> Known<'a> {
             }
         };
         used.map_err(|(errors, first)| {
-            let plural = if errors == 1 { "" } else { "s" };
-            (format!("`{path}` is wrong itself: {errors} error{plural}"), first)
+            (format!("`{path}` is wrong itself: {}", count(errors, "error")), first)
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::collective::Collective;
 use crate::source::Span;
 use crate::topology::Topology;
-use crate::units::size_text;
+use crate::units::{count, size_text};
 
 /// An executor: `executor NAME for COLLECTIVE { … }`. Its algorithms have the form `A`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,12 +107,11 @@ impl Asset {
 
     /// Returns the words for `n` of the asset, such as `3 slave streams`.
     pub fn counted(self, n: u64) -> String {
-        let plural = if n == 1 { "" } else { "s" };
         match self {
             Self::Scratch => format!("{} of scratch", size_text(n)),
-            Self::SlaveStreams => format!("{n} slave stream{plural}"),
+            Self::SlaveStreams => count(n, "slave stream"),
             Self::Notifies => format!("{n} notif{}", if n == 1 { "y" } else { "ies" }),
-            Self::Links => format!("{n} link{plural}"),
+            Self::Links => count(n, "link"),
         }
     }
 }

@@ -5,6 +5,7 @@ use super::{Link, LinkKind, Node, NodeId, NodeKind, Problem, Topology, Vendor};
 use crate::diagnostics::Code;
 use crate::ids::RankId;
 use crate::rational::Rat;
+use crate::units::plural;
 
 /// A bandwidth that no link exceeds: 10^15 bytes a second.
 pub(super) const FASTEST: u64 = 1_000_000_000_000_000;
@@ -235,6 +236,6 @@ fn part_text(ranks: &[RankId]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let plural = if ranks.len() == 1 { "" } else { "s" };
+    let plural = plural(&ranks.len());
     format!("a part: rank{plural} {}{more}", shown.join(", "))
 }

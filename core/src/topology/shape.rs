@@ -11,7 +11,7 @@ use super::nccl::{NamedMachine, System};
 use super::{GpuModel, LinkKind, NodeId, NodeKind, Problem, Topology};
 use crate::diagnostics::Code;
 use crate::rational::Rat;
-use crate::units::{rate_text, time_text};
+use crate::units::{count, plural, rate_text, time_text};
 
 /// A topology in its text form: a constructor with its arguments, and the links that are cut. [`Self::build`] makes a
 /// [`Topology`] of it.
@@ -198,8 +198,7 @@ impl Shape {
         if !(least..=most).contains(&sizes.len()) {
             let takes =
                 if least == most { least.to_string() } else { format!("{least} or {most}") };
-            let plural = if most == 1 { "" } else { "s" };
-            let got = sizes.len();
+            let (plural, got) = (plural(&most), sizes.len());
             let what = format!("`{}` takes {takes} size{plural}, and got {got}", kind.name());
             return Err(match sizes.get(most) {
                 Some(extra) if matches!(sizes[0], Size::List(_)) == kind.takes_list() => {
@@ -216,8 +215,7 @@ impl Shape {
             return Err(bad(format!("`{}`: a latency stands before its bandwidth", kind.name())));
         }
         if tiers.len() > kind.tiers() {
-            let plural = if kind.tiers() == 1 { "" } else { "s" };
-            let takes = format!("`{}` takes {} bandwidth{plural}", kind.name(), kind.tiers());
+            let takes = format!("`{}` takes {}", kind.name(), count(kind.tiers(), "bandwidth"));
             return Err(bad(format!("{takes}, and got {}", tiers.len())));
         }
         Ok(Self { kind, sizes, tiers, gpus, cuts: Vec::new(), machine: None })

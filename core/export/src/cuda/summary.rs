@@ -6,6 +6,7 @@ use super::{Form, Spec};
 use crate::loops::Loops;
 use crate::loops::ir::NodeId;
 use roundelay_core::schedule::{OpKind, Schedule};
+use roundelay_core::units::count;
 use roundelay_core::verify::{Callers, Proof};
 
 /// Returns the lines of the comment above a kernel.
@@ -40,7 +41,6 @@ pub(super) fn about(
         (0..*nranks).map(of_rank).max().unwrap_or(0)
     };
     let streams = schedule.streams.iter().map(|s| s.index + 1).max().unwrap_or(1);
-    let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let callers = match spec.callers {
         Callers::Each => "Each rank begins and ends by itself.",
         Callers::Announced => "No rank begins before all are called; each ends by itself.",
@@ -49,12 +49,12 @@ pub(super) fn about(
     about.push(callers.to_owned());
     about.push(format!(
         "Proved for {}: {}; at the busiest rank {}, {}, {}, {}.",
-        plural(*nranks as usize, "rank"),
-        plural(proof.steps as usize, "step"),
-        plural(streams as usize, "stream"),
-        plural(most(OpKind::Move), "move"),
-        plural(most(OpKind::Post), "post"),
-        plural(most(OpKind::Wait), "wait"),
+        count(*nranks, "rank"),
+        count(proof.steps, "step"),
+        count(streams, "stream"),
+        count(most(OpKind::Move), "move"),
+        count(most(OpKind::Post), "post"),
+        count(most(OpKind::Wait), "wait"),
     ));
     about.push(format!(
         "The busiest port carries {:.4} units of the count.",

@@ -9,6 +9,7 @@ use roundelay_core::collective::{Alias, Collective};
 use roundelay_core::ids::RankId;
 use roundelay_core::messages::FormPart;
 use roundelay_core::schedule::Schedule;
+use roundelay_core::units::count;
 use roundelay_core::verify::Proof;
 
 const WIDTH: usize = 97;
@@ -48,14 +49,10 @@ pub(super) fn comment(export: &Export<'_>, name: &str) -> String {
     text + " */\n"
 }
 
-fn plural(n: u64, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
 fn head(schedule: &Schedule) -> String {
     let Schedule { collective, nranks, root, algorithm, .. } = schedule;
     let blocks = if schedule.elements.is_some() { " with a count for each block" } else { "" };
-    let of = plural(u64::from(*nranks), "rank");
+    let of = count(*nranks, "rank");
     let root = if collective.is_rooted() { format!(" with root {root}") } else { String::new() };
     format!("{algorithm}, {collective} of {of}{root}{blocks}")
 }
@@ -78,7 +75,7 @@ fn costs(form: &FormPart<'_>, proof: &Proof) -> Option<String> {
     if form.schedule.nranks < 2 {
         return None;
     }
-    let peers = |peers: usize| plural(peers as u64, "peer");
+    let peers = |peers: usize| count(peers, "peer");
     let units = form.busiest_port;
     Some(format!(
         "The longest chain of messages has {}; in one step a rank sends to at most {} and receives from {}. The busiest \
@@ -149,7 +146,7 @@ fn call(schedule: &Schedule, proof: &Proof, name: &str) -> String {
 fn results(schedule: &Schedule, proof: &Proof, only: Option<RankId>) -> String {
     let in_order = proof.reduction.as_ref().is_none_or(|r| r.in_every_mode().in_rank_order);
     let op = if in_order { "there is none" } else { "there is none, or it does not commute" };
-    let ranks = format!("there are not {}", plural(schedule.nranks.into(), "rank"));
+    let ranks = format!("there are not {}", count(schedule.nranks, "rank"));
     let mut all = vec![
         ("MPI_ERR_COMM", &*ranks),
         ("MPI_ERR_COUNT", "it is below zero, or a message would have more than INT_MAX elements"),

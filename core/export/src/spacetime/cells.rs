@@ -7,7 +7,8 @@ use super::matrix::{Flow, Matrix, Moment};
 use super::scale::{LEFT, Scale, time_text};
 use super::shares::{LEVELS, level};
 use super::{Diagram, MARGIN};
-use crate::picture::{plural, px};
+use crate::picture::px;
+use roundelay_core::units::count;
 
 /// The distance from the last moment to the square.
 pub(super) const GAP: f64 = 84.0;
@@ -210,7 +211,7 @@ fn flow(
     }
     let words = format!(
         "{}, the strongest color is {}",
-        plural(flow.len() as u64, "pair"),
+        count(flow.len(), "pair"),
         diagram.drawing.units.text(most)
     );
     let y = px(matrix.side() + super::AXIS);

@@ -9,8 +9,9 @@ use super::matrix::{Matrix, Moment};
 use super::scale::{short, time_text};
 use super::shares::LEVELS;
 use super::{AXIS, Diagram, MARGIN, STYLE, bar_class, gaps};
-use crate::picture::{LETTER, escaped, plural, px, wrapped};
+use crate::picture::{LETTER, escaped, px, wrapped};
 use roundelay_core::simulate::TimelineState;
+use roundelay_core::units::count;
 
 /// The distance from a line of text to the next.
 const LINE: f64 = 19.0;
@@ -105,16 +106,16 @@ pub(super) fn counted(diagram: &Diagram<'_>) -> String {
     let rounds = diagram.rounds.all.len() as u64;
     let parts = [
         if ranks == all {
-            plural(all, "rank")
+            count(all, "rank")
         } else {
-            format!("{ranks} of {}", plural(all, "rank"))
+            format!("{ranks} of {}", count(all, "rank"))
         },
         match shown.rounds.len() {
-            _ if shown.whole(&diagram.rounds) => plural(rounds, "round"),
+            _ if shown.whole(&diagram.rounds) => count(rounds, "round"),
             1 => format!("round {} of {rounds}", shown.rounds.end),
             _ => format!("rounds {} to {} of {rounds}", shown.rounds.start + 1, shown.rounds.end),
         },
-        plural(messages(diagram), "message"),
+        count(messages(diagram), "message"),
         time_text(diagram.timeline.seconds),
     ];
     parts.join(", ")
@@ -131,7 +132,7 @@ pub(super) fn messages(diagram: &Diagram<'_>) -> u64 {
 fn instead(diagram: &Diagram<'_>) -> Option<String> {
     let by_itself = diagram.matrix.is_some() && diagram.drawing.view.is_none();
     by_itself.then(|| {
-        let messages = plural(messages(diagram), "message");
+        let messages = count(messages(diagram), "message");
         let ranks = FEW.min(diagram.schedule.nranks);
         format!(
             "{messages} are too many for arrows: colors say how much. Arrows: --ranks 0..{ranks}, --rounds 1, or \
@@ -245,7 +246,7 @@ pub(super) fn missing(diagram: &Diagram<'_>) -> Vec<String> {
     if outside > 0 {
         all.push(format!(
             "{} from or to ranks that are not shown {} not drawn.",
-            plural(outside, "message"),
+            count(outside, "message"),
             if outside == 1 { "is" } else { "are" }
         ));
     }
@@ -271,7 +272,7 @@ pub(super) fn missing(diagram: &Diagram<'_>) -> Vec<String> {
         all.push(format!(
             "Up to {} streams of a rank share {}.",
             bands.streams,
-            plural(u64::from(bands.rows), "row")
+            count(bands.rows, "row")
         ));
     }
     let spans = diagram.spans();

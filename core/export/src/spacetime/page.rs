@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 use super::legend::counted;
 use super::scale::{stretch_text, time_text};
 use super::{Diagram, Drawing};
-use crate::picture::{escaped, plural};
+use crate::picture::escaped;
 use roundelay_core::ids::{OpId, SpanId};
 use roundelay_core::schedule::{Schedule, text};
 use roundelay_core::simulate::{Timeline, TimelineState};
+use roundelay_core::units::count;
 
 /// The most rows of all tables together; a shortened table says the number of its missing rows.
 const ROWS: usize = 10_000;
@@ -115,7 +116,7 @@ fn section(out: &mut String, diagram: &Diagram<'_>, number: usize, rows: &[PageR
             format!("Round {} of {}", round + 1, diagram.rounds.all.len()),
             format!(
                 "{}, {}, {}",
-                plural(of.messages, "message"),
+                count(of.messages, "message"),
                 units.text(of.bytes),
                 stretch_text(of.start, of.end)
             ),

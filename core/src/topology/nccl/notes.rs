@@ -1,5 +1,6 @@
 //! Oddities of a machine: GPUs that have fewer or more links than most of the others.
 
+use crate::units::plural;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -42,6 +43,6 @@ fn named(odd: &[usize], ranks: &[u32]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let plural = if odd.len() == 1 { "" } else { "s" };
+    let plural = plural(&odd.len());
     format!("rank{plural} {}{more}", names.join(", "))
 }

@@ -5,6 +5,7 @@ use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
 use crate::rational::Rat;
 use crate::schedule::demands::Budget;
+use crate::units::count;
 use crate::values::order_class::OrderClass;
 use crate::verify::{Busiest, Ports, Witness};
 
@@ -149,8 +150,7 @@ impl Reporter<'_> {
     }
 
     pub(in crate::verify) fn fifo_over(&self, budget: Budget, needed: u32) -> Finding {
-        let plural = if needed == 1 { "" } else { "s" };
-        self.over(budget, &format!("{needed} credit{plural} a link"))
+        self.over(budget, &format!("{} a link", count(needed, "credit")))
             .note("with fewer, ranks wait for each other's slots in a cycle")
             .help("send fewer slices before you receive, so that fewer slots hold data at once")
     }
@@ -160,12 +160,10 @@ impl Reporter<'_> {
         let Busiest { rank, peers, .. } = if sends { &ports.send } else { &ports.receive };
         let (does, to) = if sends { ("sends to", "to") } else { ("receives from", "from") };
         let n = peers.len();
-        let plural = if budget.most == 1 { "" } else { "s" };
-        let most = budget.most;
+        let most = count(budget.most, "port");
         let place = if ports.in_place { "in place, " } else { "" };
-        let title = format!(
-            "{place}rank {rank} {does} {n} peers at once, and the budget is {most} port{plural}"
-        );
+        let title =
+            format!("{place}rank {rank} {does} {n} peers at once, and the budget is {most}");
         let lines: Vec<_> = peers
             .iter()
             .map(|(peer, op)| format!("{to} rank {peer}: {}", self.place(*op)))

@@ -17,6 +17,7 @@ use super::signals::Signals;
 use crate::diagnostics::{self, Finding, NamedOp};
 use crate::ids::{OpId, RankId, SpanId};
 use crate::schedule::{OpKind, Operand, Region, Schedule, SignalKind};
+use crate::units::plural;
 
 /// The most ranks listed before `…`.
 const LISTED: usize = 8;
@@ -190,7 +191,7 @@ impl<'s> Reporter<'s> {
 /// Returns the text after the word "rank": `s 0, 1, 2 and 5 more`, or ` 3`.
 fn ranks(ranks: &[RankId]) -> String {
     let shown: Vec<_> = ranks.iter().take(LISTED).map(ToString::to_string).collect();
-    let plural = if ranks.len() == 1 { "" } else { "s" };
+    let plural = plural(&ranks.len());
     let more = match ranks.len().saturating_sub(LISTED) {
         0 => String::new(),
         more => format!(" and {more} more"),

@@ -7,6 +7,7 @@ use crate::diagnostics::{Code, Finding, NamedOp};
 use crate::ids::{OpId, SpanId};
 use crate::schedule::legality::Illegal;
 use crate::schedule::{Channel, OpKind, SignalKind};
+use crate::units::{count, plural};
 use crate::verify::Depth;
 
 impl Reporter<'_> {
@@ -47,11 +48,11 @@ impl Reporter<'_> {
         let (sender, receiver) = (channel.to, channel.from);
         let title =
             format!("the fifo is too shallow: {} wait for each other", self.ranks_of(cycle));
-        let plural = if credits == 1 { "" } else { "s" };
+        let credits = count(credits, "credit");
         let mut finding = Finding::new(Code::FifoTooShallow, self.at(wait), title)
             .label(format!("rank {sender} never gets a free slot here"))
             .note(format!(
-                "the link from rank {sender} to rank {receiver} has {credits} credit{plural}, and what was \
+                "the link from rank {sender} to rank {receiver} has {credits}, and what was \
                  sent with them has not been received"
             ))
             .note(self.who_waits(cycle, behind))
@@ -65,7 +66,7 @@ impl Reporter<'_> {
         let mut same =
             ops.filter(|op| op.kind == OpKind::Wait && op.arg == self.schedule.op(wait).arg);
         if let Some(at) = same.next().map(|op| op.at).filter(|at| *at != self.at(wait)) {
-            finding.others.push((at, format!("{credits} credit{plural} a link")));
+            finding.others.push((at, format!("{credits} a link")));
         }
         finding
     }
@@ -170,12 +171,11 @@ impl Reporter<'_> {
                 lines => lines.concat(),
             };
             let n = all.len();
-            let plural = |n: usize| if n == 1 { "" } else { "s" };
             let at = match lines.len() {
                 0 => String::new(),
-                m => format!(" at line{} {listed}", plural(m)),
+                m => format!(" at line{} {listed}", plural(&m)),
             };
-            format!("{n} {name}{}{at}", plural(n))
+            format!("{}{at}", count(n, name))
         });
         format!("between these two ranks: {}", ends.join(", "))
     }

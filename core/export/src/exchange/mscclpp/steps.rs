@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::program::{Act, Chunk, Operation, PortPut, Program, Wire};
 use crate::exchange::terms::Memory;
 use roundelay_core::ids::SpanId;
+use roundelay_core::rational::gcd;
 use roundelay_core::schedule::{OpKind, SignalKind};
 
 /// The cells of a chunk, and the stretches of a loop.
@@ -127,7 +128,9 @@ impl Program {
         for act in self.acts() {
             let Some([srcs, _]) = act.data() else { continue };
             let (_, parts) = srcs.first()?.part;
-            cells = cells.checked_mul(parts / gcd(cells, parts)).filter(|cells| *cells <= CELLS)?;
+            cells = cells
+                .checked_mul(parts / gcd(cells.into(), parts.into()) as u32)
+                .filter(|cells| *cells <= CELLS)?;
         }
         Some(Grid { cells: cells * stretches, stretches })
     }
@@ -265,10 +268,6 @@ pub(super) fn streams(blocks: &[Vec<MscclppStep>]) -> Vec<u32> {
         next
     };
     blocks.iter().map(number).collect()
-}
-
-fn gcd(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// The most cells of a chunk, before loops multiply them.

@@ -11,7 +11,7 @@ use roundelay_core::collective::Alias;
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::ids::{RankId, RegionId};
 use roundelay_core::messages::TwoSided;
-use roundelay_core::rational::Rat;
+use roundelay_core::rational::{Rat, lcm};
 use roundelay_core::schedule::{Buffer, Region, Schedule};
 
 /// The most chunks of a call.
@@ -207,9 +207,4 @@ fn used(form: &TwoSided) -> impl Iterator<Item = &Region> {
     let messages = form.messages().iter().flat_map(|message| [message.source, message.target]);
     let operands = schedule.operands.iter().map(|operand| operand.region);
     messages.chain(operands).map(|region| &schedule.regions[region.index()])
-}
-
-fn lcm(a: u64, b: u64) -> Option<u64> {
-    let common = Rat::new(1, a)?.common(Rat::new(1, b)?);
-    u64::try_from(common).ok()
 }
