@@ -79,14 +79,14 @@ pub fn counted(counts: &[u32]) -> String {
 }
 
 /// Returns a number of things: `1 rank`, `3 ranks`.
-pub fn count<N: Display + From<u8> + PartialEq>(n: N, what: &str) -> String {
-    let plural = plural(&n);
+pub fn count<N: Copy + Display + From<u8> + PartialEq>(n: N, what: &str) -> String {
+    let plural = plural(n);
     format!("{n} {what}{plural}")
 }
 
 /// Returns the ending of the word for `n` things: none, or `s`.
-pub fn plural<N: From<u8> + PartialEq>(n: &N) -> &'static str {
-    if *n == N::from(1) { "" } else { "s" }
+pub fn plural<N: Copy + From<u8> + PartialEq>(n: N) -> &'static str {
+    if n == N::from(1) { "" } else { "s" }
 }
 
 /// Returns a number with at most three decimals, and no zeros at their end.

@@ -236,6 +236,6 @@ fn part_text(ranks: &[RankId]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let plural = plural(&ranks.len());
+    let plural = plural(ranks.len());
     format!("a part: rank{plural} {}{more}", shown.join(", "))
 }

@@ -198,7 +198,7 @@ impl Shape {
         if !(least..=most).contains(&sizes.len()) {
             let takes =
                 if least == most { least.to_string() } else { format!("{least} or {most}") };
-            let (plural, got) = (plural(&most), sizes.len());
+            let (plural, got) = (plural(most), sizes.len());
             let what = format!("`{}` takes {takes} size{plural}, and got {got}", kind.name());
             return Err(match sizes.get(most) {
                 Some(extra) if matches!(sizes[0], Size::List(_)) == kind.takes_list() => {

@@ -43,6 +43,6 @@ fn named(odd: &[usize], ranks: &[u32]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let plural = plural(&odd.len());
+    let plural = plural(odd.len());
     format!("rank{plural} {}{more}", names.join(", "))
 }

@@ -191,7 +191,7 @@ impl<'s> Reporter<'s> {
 /// Returns the text after the word "rank": `s 0, 1, 2 and 5 more`, or ` 3`.
 fn ranks(ranks: &[RankId]) -> String {
     let shown: Vec<_> = ranks.iter().take(LISTED).map(ToString::to_string).collect();
-    let plural = plural(&ranks.len());
+    let plural = plural(ranks.len());
     let more = match ranks.len().saturating_sub(LISTED) {
         0 => String::new(),
         more => format!(" and {more} more"),

@@ -173,7 +173,7 @@ impl Reporter<'_> {
             let n = all.len();
             let at = match lines.len() {
                 0 => String::new(),
-                m => format!(" at line{} {listed}", plural(&m)),
+                m => format!(" at line{} {listed}", plural(m)),
             };
             format!("{}{at}", count(n, name))
         });
