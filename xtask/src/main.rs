@@ -30,7 +30,7 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask test --all        the same, and what seldom finds more: before a release, and by hand
        cargo xtask book              the book into target/book, with its playground, and whether its links lead anywhere
        cargo xtask book --whole      the same, and every program of its pages in a browser
-       cargo xtask test --from N     the same, from check N on
+       cargo xtask test --from N     the same, from check N on; --all --from N too
        cargo xtask editors           the extension for VS Code: bundled, tested and packaged
        cargo xtask book --command    the same as without a flag, and an optimized command that has the book in it
        cargo xtask mutants           every mutant of every algorithm, against the exact oracles
@@ -66,10 +66,11 @@ fn main() -> ExitCode {
     let done = match args.as_slice() {
         ["test"] => test::from(1, Extent::Usual),
         ["test", "--all"] => test::from(1, Extent::All),
-        ["test", "--from", step] => step
-            .parse()
-            .map_err(|_| format!("{step} is no number of a step"))
-            .and_then(|step| test::from(step, Extent::Usual)),
+        ["test", all @ .., "--from", step] if matches!(all, [] | ["--all"]) => {
+            step.parse().map_err(|_| format!("{step} is no number of a step")).and_then(|step| {
+                test::from(step, if all.is_empty() { Extent::Usual } else { Extent::All })
+            })
+        }
         ["editors"] => editors::package(&command::root()),
         ["book"] => book::whole(&command::root(), Wanted::Pages),
         ["book", "--whole"] => book::whole(&command::root(), Wanted::Tests),
