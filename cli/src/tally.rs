@@ -1,8 +1,9 @@
 //! The results of several sources in one line.
 
+use roundelay_core::units::count;
+
 use crate::report::took;
 use crate::streams::remark;
-use roundelay_core::units::count;
 
 /// The numbers of results so far.
 #[derive(Default)]

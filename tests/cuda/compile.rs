@@ -115,8 +115,8 @@ fn every_dtype_and_op_compiles_and_nothing_spills() {
     for (element, op) in kinds() {
         let dtype = DType::ALL.iter().position(|other| *other == element).expect("a dtype");
         let nth = ReduceOp::ALL.iter().position(|other| *other == op).expect("an op");
-        // Each row and each column of the pairs has one in three.
-        if !(whole() || taken(dtype + nth, 3)) {
+        // Each row and each column of the pairs has one in three; an op of integers is in one pair alone.
+        if !(whole() || op.is_for_integers() || taken(dtype + nth, 3)) {
             continue;
         }
         turn += 1;

@@ -4,8 +4,9 @@
 mod axis;
 mod letters;
 
-use roundelay_export::picture::{escaped, px};
 use std::fmt::Write as _;
+
+use roundelay_export::picture::{escaped, px};
 
 pub(crate) use axis::Axis;
 
