@@ -15,7 +15,7 @@ const FOLDERS: [&str; 7] = ["core", "macros", "stdlib", "kernels", "cli", "capi"
 const MOST: usize = 6;
 
 /// Pairs of files that share more, with the reason.
-const KNOWN: [(&str, &str, &str); 11] = [
+const KNOWN: [(&str, &str, &str); 8] = [
     ("kernels/src/shared_memory/unsupported.rs", "kernels/src/shared_memory/world.rs", FOREIGN),
     ("kernels/src/shared_memory/unsupported.rs", "stdlib/world/mod.rs", FOREIGN),
     (
@@ -28,9 +28,6 @@ const KNOWN: [(&str, &str, &str); 11] = [
         "kernels/src/cuda/nccl/plan.rs",
         "plans of two roads to GPUs have one interface",
     ),
-    ("core/src/symmetry/replay.rs", "core/src/verify/replay.rs", SYMMETRY),
-    ("core/src/symmetry/values.rs", "core/src/verify/values.rs", SYMMETRY),
-    ("core/src/symmetry/told.rs", "core/src/verify/report/memory.rs", SYMMETRY),
     ("core/src/verify/parametric/doubling/eval.rs", "core/src/verify/parametric/eval.rs", CLASSES),
     (
         "core/src/verify/parametric/doubling/lower.rs",
@@ -50,7 +47,6 @@ const KNOWN: [(&str, &str, &str); 11] = [
 ];
 
 const FOREIGN: &str = "the same interface on systems without ranks as processes, which refuses";
-const SYMMETRY: &str = "the replay of one rank that stands for all: one replay for both is wanted";
 const CLASSES: &str = "two classes of claims for all rank counts: one walk for both is wanted";
 
 /// The names of a file's functions, but for those of traits and of tests.

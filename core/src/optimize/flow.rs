@@ -9,7 +9,7 @@ use crate::ids::RankId;
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 use crate::verify::Order;
 use crate::verify::layout::{BufferMode, Cells, MemoryLayout, entered};
-use crate::verify::values::{Leaf, ValueId, Values};
+use crate::verify::values::{CellValue, Expressions, Leaf, ValueId, Values};
 
 use super::Unfit;
 use super::statements::{StatementSet, StatementSets};

@@ -13,17 +13,15 @@
 
 mod blocks;
 mod compared;
-mod ends;
 mod followed;
 mod moves;
+mod one_rank;
 mod order;
 mod parts;
 mod proof;
 mod reduction;
-mod replay;
+mod report;
 pub(crate) mod space;
-mod steps;
-mod told;
 mod turned;
 mod values;
 

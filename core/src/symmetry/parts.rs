@@ -17,9 +17,14 @@ impl Space {
         let image = |to| {
             let part = CellRange { first: piece.first + from, len: to - from, ..piece };
             from = to;
-            CellRange { first: self.block(part, by), ..part }
+            self.image(part, by)
         };
         cuts.into_iter().map(image).collect()
+    }
+
+    /// Returns the one piece to which a turn takes a piece that it does not cut.
+    pub(crate) fn image(&self, piece: CellRange, by: u32) -> CellRange {
+        CellRange { first: self.block(piece, by), ..piece }
     }
 
     /// Whether wheels turn cells inside a piece.

@@ -3,20 +3,26 @@
 use std::sync::Arc;
 
 use super::blocks::blocks;
+use super::one_rank::OneRank;
 use super::order::folded;
 use super::reduction::{TooMany, reduction};
-use super::replay::{Player, Stuck};
-use super::{Asymmetric, Representative, Way, representative, steps, told};
+use super::report::{of_all_ranks, signals};
+use super::values::Shapes;
+use super::{Asymmetric, Representative, Way, representative};
 use crate::diagnostics::Finding;
 use crate::ids::RankId;
 use crate::layout::{Algorithm, Leaves};
 use crate::rational::Rat;
-use crate::schedule::OpKind;
+use crate::schedule::{OpKind, Operand};
 use crate::stages::stage;
 use crate::verify::completions::Completions;
 use crate::verify::layout::BufferMode;
+use crate::verify::ports::ports_in;
 use crate::verify::ranking::fold;
-use crate::verify::{self, Depth, Proof};
+use crate::verify::ranks::FollowedRanks;
+use crate::verify::replay::{ModeState, Player, Replayed, Stop};
+use crate::verify::report::Reporter;
+use crate::verify::{self, Callers, Depth, Proof};
 
 /// The proof of a schedule of which one rank stands for all.
 #[derive(Clone, Debug)]
@@ -62,7 +68,11 @@ impl SymmetricProof {
 
     /// Returns the depth of fifos, where there are fifos.
     pub fn depth(&self) -> Option<Depth> {
-        steps::depth(&self.of)
+        if verify::has_fifo(&self.of.own) {
+            verify::depth(&folded(&self.of.own, &self.of.turns))
+        } else {
+            None
+        }
     }
 
     /// Returns the data that passes through the port of a rank, in units of the count.
@@ -98,25 +108,38 @@ pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Symmet
 
 /// Proves a schedule by the replay of its representative.
 pub(crate) fn proved(of: Representative) -> Result<SymmetricProof, NoProof> {
-    let own = &of.own;
+    let (own, turns) = (&of.own, &of.turns);
     let outside = |why: &str| NoProof::Asymmetric(Asymmetric::Other(why.to_owned()));
     let order = stage("order", || verify::in_order(&folded(own, &of.turns)))
-        .map_err(|found| NoProof::Wrong(told::signals(own, found)))?;
+        .map_err(|found| NoProof::Wrong(signals(own, found)))?;
     let in_place = own.collective.has_in_place() && !own.out_of_place;
     let modes = &BufferMode::BOTH[..=usize::from(in_place)];
-    let mut player = Player::new(&of, &order, modes);
-    stage("replay", || player.play()).map_err(|Stuck { at, why }| {
+    let reporter = Reporter::new(own);
+    let again = order.shares_scratch(own);
+    let replayed = Replayed {
+        schedule: own,
+        order: &order,
+        reporter: &reporter,
+        modes,
+        again,
+        callers: Callers::Each,
+    };
+    let layouts = modes.iter().map(|mode| OneRank::layout(&of, *mode));
+    let ranks = OneRank::new(&of, &order);
+    let mut player = Player::new(&replayed, ranks, Shapes::new(&of.turns), layouts);
+    stage("replay", || player.play()).map_err(|Stop { at, why }| {
         let leaves = Leaves { at: own.op(at).at, exact: None, why: why.to_owned() };
         NoProof::Asymmetric(Asymmetric::Leaves(leaves))
     })?;
     let mut states = player.states.iter_mut().map(|state| std::mem::take(&mut state.findings));
     let apart = states.next().unwrap_or_default();
     if !apart.is_empty() {
-        return Err(NoProof::Wrong(fold(apart)));
+        return Err(NoProof::Wrong(of_all_ranks(fold(apart))));
     }
     let found = states.next().unwrap_or_default();
     if !found.is_empty() {
-        return Err(NoProof::Wrong(fold(found).into_iter().map(verify::only_in_place).collect()));
+        let found = fold(found).into_iter().map(verify::only_in_place).collect();
+        return Err(NoProof::Wrong(of_all_ranks(found)));
     }
     let reduces = own.collective.reduces();
     let told = if player.one_mode.is_some() { modes.len() } else { 1 };
@@ -124,15 +147,24 @@ pub(crate) fn proved(of: Representative) -> Result<SymmetricProof, NoProof> {
         .then(|| stage("order of reduction", || reduction(&of, &player, told)))
         .transpose()
         .map_err(|TooMany| outside("its results have too many different orders"))?;
-    let (steps, ports) = stage("steps", || steps::ports(&of, &order, modes));
+    let ranks = &player.ranks;
+    let memories = player.states.iter().enumerate().map(|(mode, ModeState { layout, .. })| {
+        let place = move |operand: &Operand| {
+            let images = ranks.images(ranks.place(layout, mode, *operand));
+            images.map(|cells| cells.start as usize..cells.end as usize)
+        };
+        (layout.size as usize, place)
+    });
+    let link = |of: RankId, peer: RankId| (RankId(0), RankId(turns.between(of.0, peer.0)));
+    let (steps, ports) = ports_in(own, &order, memories, 1, link);
     let completions = player.states.iter_mut().map(|state| std::mem::take(&mut state.completions));
     let at_end = reduces && Completions::uniform(completions).is_none();
     let proof = Proof {
         finish: Vec::new(),
         scale_outputs: false,
         in_place,
-        one_mode: player.one_mode.map(|at| Box::new(told::one_mode(own, at))),
-        reduce_depth: player.depth,
+        one_mode: player.one_mode.map(|at| Box::new(reporter.one_mode(at))),
+        reduce_depth: player.reduce_depth,
         steps,
         ports,
         reduction,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::Representative;
-use super::replay::Player;
+use super::one_rank::OneRank;
 use super::space::Space;
 use super::values::{Shapes, Value};
 use crate::collective::Expected;
@@ -14,6 +14,7 @@ use crate::ids::{OpId, RankId};
 use crate::schedule::{Buffer, Region, Schedule};
 use crate::turns::Turns;
 use crate::values::order_class::OrderClass;
+use crate::verify::replay::{ModeState, Player};
 use crate::verify::values::{ValueId, Values};
 use crate::verify::{Reduction, ReductionOrder, Sameness, Witness, piece_text};
 
@@ -115,13 +116,19 @@ impl Outputs<'_> {
     }
 }
 
+/// Returns the values of the output of rank 0.
+fn outputs_of<'a>(of: &Representative, state: &'a ModeState<Value>) -> &'a [Value] {
+    let first = state.layout.buffer(RankId(0), Buffer::Output);
+    &state.values[first as usize..][..of.space.sizes[1] as usize]
+}
+
 /// Returns the order of reduction of a replay without findings.
 pub(super) fn reduction(
     of: &Representative,
-    player: &Player<'_>,
+    player: &Player<'_, OneRank<'_>>,
     modes: usize,
 ) -> Result<Reduction, TooMany> {
-    let shapes = &player.shapes;
+    let shapes = &player.values;
     let mut orders = Orders {
         shapes,
         turns: &of.turns,
@@ -130,13 +137,13 @@ pub(super) fn reduction(
         round: FxHashMap::default(),
         swapped: FxHashMap::default(),
     };
-    let apart = player.states[0].buffer(&of.space, 1);
+    let apart = outputs_of(of, &player.states[0]);
     let mut found: Vec<ReductionOrder> = Vec::new();
     let mut broken: Vec<Broken> = Vec::new();
     let mut sameness = Sameness::Exact;
     let mut most: Option<Value> = None;
     for (mode, state) in player.states[..modes].iter().enumerate() {
-        let held = state.buffer(&of.space, 1);
+        let held = outputs_of(of, state);
         let outputs = Outputs { of, held };
         found.push(in_mode(&outputs, &mut orders, mode > 0, &mut broken)?);
         for (value, apart) in held.iter().zip(apart) {

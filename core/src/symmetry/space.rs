@@ -271,7 +271,12 @@ impl Space {
 
     /// Returns the cell of a unit where the data of an operand's slot begins, at the rank to which a turn takes rank 0.
     pub(crate) fn base(&self, own: &Schedule, operand: Operand, by: u32) -> u64 {
-        let cell = self.cells(own.region(operand).base);
+        self.moved_base(own, operand, self.cells(own.region(operand).base), by)
+    }
+
+    /// Returns the cell where data in an operand's slot begins at the rank to which a turn takes a rank, where the data
+    /// begins at `cell`.
+    pub(crate) fn moved_base(&self, own: &Schedule, operand: Operand, cell: u64, by: u32) -> u64 {
         if !self.bases[operand.region.index()] {
             return cell;
         }

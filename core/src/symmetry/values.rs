@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ids::OpId;
 use crate::turns::Turns;
-use crate::verify::values::{Leaf, ValueId, Values};
+use crate::verify::values::{CellValue, Expressions, Leaf, ValueId, Values};
 
 /// A value: a node of [`Shapes`], turned, over one cell of inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,19 +16,20 @@ pub(super) struct Value {
     pub(super) cell: u32,
 }
 
-impl Value {
-    /// The value of a cell before any write.
-    pub(super) const NONE: Self = Self { node: u32::MAX, by: 0, cell: 0 };
-    /// A value that was computed from an error that was reported already.
-    pub(super) const POISON: Self = Self { node: u32::MAX - 1, by: 0, cell: 0 };
+impl CellValue for Value {
+    const NONE: Self = Self { node: u32::MAX, by: 0, cell: 0 };
+    const POISON: Self = Self { node: u32::MAX - 1, by: 0, cell: 0 };
 
-    /// The contribution of a rank.
-    pub(super) fn leaf(rank: u32, cell: u64) -> Self {
-        Self { node: 0, by: rank, cell: cell as u32 }
+    fn is_value(self) -> bool {
+        self.node < Self::POISON.node
     }
 
-    pub(super) fn is_value(self) -> bool {
-        self.node < Self::POISON.node
+    fn leaf(leaf: Leaf) -> Self {
+        Self { node: 0, by: leaf.rank.0, cell: leaf.cell }
+    }
+
+    fn cell(self) -> u32 {
+        self.cell
     }
 }
 
@@ -60,23 +61,10 @@ pub(super) struct Shapes {
     recent: Option<(Fold, u32)>,
 }
 
-impl Shapes {
-    pub(super) fn new(turns: &Turns) -> Self {
-        Self { turns: turns.clone(), nodes: Vec::new(), known: FxHashMap::default(), recent: None }
-    }
+impl Expressions for Shapes {
+    type Value = Value;
 
-    fn get(&self, node: u32) -> Option<&Node> {
-        self.nodes.get(node.checked_sub(1)? as usize)
-    }
-
-    /// Folds two values of one cell to `left op right`; `None` where they are of different cells.
-    pub(super) fn fold(
-        &mut self,
-        left: Value,
-        right: Value,
-        rounds: bool,
-        op: OpId,
-    ) -> Option<Value> {
+    fn fold(&mut self, left: Value, right: Value, rounds: bool, op: OpId) -> Option<Value> {
         if left.cell != right.cell {
             return None;
         }
@@ -88,6 +76,52 @@ impl Shapes {
         };
         self.recent = Some((fold, node));
         Some(Value { node, ..left })
+    }
+
+    fn rounded(&mut self, value: Value, op: OpId) -> Value {
+        if !self.is_unrounded(value) {
+            return value;
+        }
+        let Some(fold) = self.get(value.node).map(|node| Fold { rounds: true, ..node.fold }) else {
+            return value;
+        };
+        let node = self.known.get(&fold).copied().unwrap_or_else(|| self.add(fold, op));
+        Value { node, ..value }
+    }
+
+    fn is_complete(&mut self, Value { node, .. }: Value) -> bool {
+        if self.total(node) != self.turns.nranks() {
+            return false;
+        }
+        let Some(known) = self.get(node).map(|node| node.complete) else { return true };
+        let once = known.unwrap_or_else(|| self.each_once(node));
+        if let Some(node) = self.nodes.get_mut(node as usize - 1) {
+            node.complete = Some(once);
+        }
+        once
+    }
+
+    fn depth(&self, value: Value) -> u32 {
+        self.depth(value.node)
+    }
+
+    fn write_out<T>(&self, value: Value, tell: impl FnOnce(ValueId, &Values) -> T) -> T {
+        let mut all = Values::new(self.turns.nranks(), 0);
+        if !value.is_value() {
+            return tell(ValueId::NONE, &all);
+        }
+        let written = self.written(value, &mut all, &mut FxHashMap::default());
+        tell(ValueId { cell: value.cell, ..written }, &all)
+    }
+}
+
+impl Shapes {
+    pub(super) fn new(turns: &Turns) -> Self {
+        Self { turns: turns.clone(), nodes: Vec::new(), known: FxHashMap::default(), recent: None }
+    }
+
+    fn get(&self, node: u32) -> Option<&Node> {
+        self.nodes.get(node.checked_sub(1)? as usize)
     }
 
     fn add(&mut self, fold: Fold, op: OpId) -> u32 {
@@ -123,31 +157,6 @@ impl Shapes {
         value.is_value() && self.get(value.node).is_some_and(|node| !node.fold.rounds)
     }
 
-    /// Rounds a value to the element type.
-    pub(super) fn rounded(&mut self, value: Value, op: OpId) -> Value {
-        if !self.is_unrounded(value) {
-            return value;
-        }
-        let Some(fold) = self.get(value.node).map(|node| Fold { rounds: true, ..node.fold }) else {
-            return value;
-        };
-        let node = self.known.get(&fold).copied().unwrap_or_else(|| self.add(fold, op));
-        Value { node, ..value }
-    }
-
-    /// Whether a value is the contributions of all ranks, each once.
-    pub(super) fn is_complete(&mut self, node: u32) -> bool {
-        if self.total(node) != self.turns.nranks() {
-            return false;
-        }
-        let Some(known) = self.get(node).map(|node| node.complete) else { return true };
-        let once = known.unwrap_or_else(|| self.each_once(node));
-        if let Some(node) = self.nodes.get_mut(node as usize - 1) {
-            node.complete = Some(once);
-        }
-        once
-    }
-
     fn each_once(&self, node: u32) -> bool {
         let mut met = vec![false; self.turns.nranks() as usize];
         let mut open = vec![(node, 0)];
@@ -162,26 +171,6 @@ impl Shapes {
             }
         }
         true
-    }
-
-    /// Returns the number of contributions of each rank to a value, of those ranks whose number is not 1: at most
-    /// `most` of them.
-    pub(super) fn odd(&self, value: Value, most: usize) -> Vec<(u32, u64)> {
-        let mut counts = vec![0_u64; self.turns.nranks() as usize];
-        // A node's operands are older than the node, so each node is met after all its uses.
-        let mut open = std::collections::BTreeMap::from([((value.node, value.by), 1_u64)]);
-        while let Some(((node, by), times)) = open.pop_last() {
-            let Some(Node { fold, .. }) = self.get(node) else {
-                counts[by as usize] = counts[by as usize].saturating_add(times);
-                continue;
-            };
-            for (node, by) in [(fold.left, by), (fold.right, self.turns.turned(by, fold.turn))] {
-                let count = open.entry((node, by)).or_insert(0);
-                *count = count.saturating_add(times);
-            }
-        }
-        let odd = (0..).zip(counts).filter(|(_, count)| *count != 1);
-        odd.take(most).collect()
     }
 
     /// Writes a value out in the expressions of all ranks; `known` has those that were written already.

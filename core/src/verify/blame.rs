@@ -9,7 +9,7 @@ use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 
 /// The end of the path of a contribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BlamePath {
+pub(crate) enum BlamePath {
     /// This op is the last that brings the contribution to a new place.
     Ends(OpId),
     /// This op overwrites the contribution's last copy in outputs and scratch.
@@ -18,7 +18,7 @@ pub(super) enum BlamePath {
 
 /// The fate of a contribution, and the origin of the result that lacks it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Trace {
+pub(crate) struct Trace {
     /// The path of the contribution; `None` where no op reads it.
     pub(super) way: Option<BlamePath>,
     /// The op that made the last sum with the contribution.

@@ -2,7 +2,7 @@
 
 use super::layout::{Cells, MemoryLayout, entered};
 use super::order::Order;
-use super::values::{ValueId, Values};
+use super::values::{CellValue, ValueId, Values};
 use crate::ids::OpId;
 use crate::schedule::{OpKind, Operand, Schedule};
 

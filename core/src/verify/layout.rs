@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::values::{Leaf, ValueId, Values};
+use super::values::{CellValue, Leaf, ValueId, Values};
 use crate::collective::Alias;
 use crate::ids::{RankId, ScratchId};
 use crate::rational::Rat;
@@ -19,6 +19,30 @@ const NUMBERED: u64 = 1 << 31;
 /// The position in its buffer of the data that a slot of a rank's scratch holds, for slots that hold data of several
 /// places.
 pub(crate) type SlotOrigins = FxHashMap<(RankId, Buffer, u32), Rat>;
+
+/// A slot of scratch, as an operand takes it.
+pub(crate) struct Slot {
+    pub(crate) key: (RankId, Buffer, u32),
+    /// The position in its buffer at which the data of the operand begins.
+    pub(crate) base: Rat,
+    /// The cells of the slot in memory.
+    pub(crate) cells: Range<u32>,
+}
+
+impl Slot {
+    /// Returns the whole slot as the cells of an access where the slot holds data of another place than the operand's:
+    /// data of different places lies at different cells of a slot.
+    pub(crate) fn at_stake(self, origins: &mut SlotOrigins, writes: bool) -> Option<Range<u32>> {
+        let held = origins.entry(self.key).or_insert(self.base);
+        if *held == self.base {
+            return None;
+        }
+        if writes {
+            *held = self.base;
+        }
+        Some(self.cells)
+    }
+}
 
 /// Whether input and output share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,28 +146,16 @@ impl Cells {
         (region.slot * self.slot[id.index()], self.slot[id.index()])
     }
 
-    /// Returns the whole slot as the cells of an access where the slot holds data of another place than the region:
-    /// data of different places lies at different cells of a slot. `first` is the first cell of the buffer.
-    pub(crate) fn reshapes(
-        &self,
-        origins: &mut SlotOrigins,
-        (rank, region): (RankId, &Region),
-        first: u32,
-        writes: bool,
-    ) -> Option<Range<u32>> {
+    /// Returns the slot of a region of a rank, where slots of its buffer hold data of several places; `first` is the first
+    /// cell of the buffer.
+    pub(crate) fn reshaped_slot(&self, rank: RankId, region: &Region, first: u32) -> Option<Slot> {
         let Buffer::Scratch(id) = region.buffer else { return None };
         if !self.reshaped[id.index()] {
             return None;
         }
-        let base = origins.entry((rank, region.buffer, region.slot)).or_insert(region.base);
-        if *base == region.base {
-            return None;
-        }
-        if writes {
-            *base = region.base;
-        }
         let (slot, len) = self.slot(region, id);
-        Some(first + slot..first + slot + len)
+        let cells = first + slot..first + slot + len;
+        Some(Slot { key: (rank, region.buffer, region.slot), base: region.base, cells })
     }
 
     /// Returns the first cell of an operand within its buffer, and the number of cells.
@@ -195,6 +207,12 @@ impl MemoryLayout {
         // A cell takes 12 bytes; a larger proof would not fit this machine's memory.
         let size = u32::try_from(size).ok().filter(|size| *size < 1 << 28)?;
         Some(Self { first, buffers, size })
+    }
+
+    /// Lays out the memory of one rank, from the first cell of each buffer and the number of all cells.
+    pub(crate) fn one(first: &[u64], size: u64) -> Self {
+        let first: Vec<u32> = first.iter().map(|first| *first as u32).collect();
+        Self { buffers: first.len(), first, size: size as u32 }
     }
 
     /// Returns the first cell of `buffer` of `rank`.

@@ -1,4 +1,4 @@
-//! The value of each cell, its last write, and the reads since.
+//! The last write of each cell, and the reads since.
 //!
 //! Cells with one last access form a run: a run is cut where an access begins or ends, and a write joins the runs
 //! within it to one run. So the race check takes as many steps as there are moves, however many cells they have.
@@ -6,7 +6,6 @@
 use std::ops::Range;
 
 use super::clocks::Clocks;
-use super::values::ValueId;
 use crate::ids::StreamId;
 
 /// The event of a run that no op wrote, or no op read.
@@ -25,7 +24,6 @@ type CellRun = [u32; 3];
 
 /// The memory of all ranks, in one mode.
 pub(crate) struct CellMemory {
-    pub(super) values: Vec<ValueId>,
     /// The run that begins at a cell, where one begins.
     runs: Vec<CellRun>,
     /// The cells where a run begins.
@@ -83,7 +81,7 @@ impl CellMemory {
         }
         let mut heads = vec![0; size as usize / 64 + 1];
         heads[0] = 1;
-        Self { values: vec![ValueId::NONE; size as usize], runs, heads, lists: Vec::new() }
+        Self { runs, heads, lists: Vec::new() }
     }
 
     /// Returns the cell where the run of `cell` begins.

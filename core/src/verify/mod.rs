@@ -5,6 +5,7 @@
 //! the order: `enter` and `exit` count as writes of a rank's whole input and output, so any sequence of plans is safe
 //! without a barrier between them.
 
+mod all_ranks;
 mod blame;
 mod cache;
 mod callers;
@@ -28,9 +29,10 @@ pub mod parametric;
 mod piece;
 pub(crate) mod ports;
 pub(crate) mod ranking;
+pub(crate) mod ranks;
 mod reduction;
-mod replay;
-mod report;
+pub(crate) mod replay;
+pub(crate) mod report;
 mod result;
 mod signals;
 mod transfers;
@@ -55,7 +57,7 @@ pub use links::links;
 pub use order::Order;
 pub use orders::Orders;
 pub use owners::owners;
-pub(crate) use piece::{named_op, piece_text};
+pub(crate) use piece::piece_text;
 pub use ports::{Busiest, Ports};
 pub use reduction::{Reduction, ReductionOrder, Sameness, Witness, unit_roundoff};
 use replay::Replayed;
@@ -196,13 +198,13 @@ fn prove(
     let of = Replayed {
         schedule,
         order: &order,
-        cells: &cells,
         reporter: &reporter,
         modes,
-        signals,
+        again: signals.one_shot || order.shares_scratch(schedule),
         callers,
     };
-    let replay = stage("replay", || replay::replay(&of)).map_err(|finding| vec![*finding])?;
+    let replay = stage("replay", || all_ranks::replay(&of, &cells, signals.one_shot))
+        .map_err(|finding| vec![*finding])?;
 
     if !replay.findings.is_empty() {
         return Err(ranking::fold(replay.findings));
@@ -259,13 +261,13 @@ pub fn replayed(
     let of = Replayed {
         schedule,
         order: &order,
-        cells: &cells,
         reporter: &report::Reporter::new(schedule),
         modes: &BufferMode::BOTH,
-        signals: Signals::default(),
+        again: order.shares_scratch(schedule),
         callers: Callers::Each,
     };
-    let replay = replay::replay_with(clocks, &of).map_err(|finding| vec![*finding])?.ok();
+    let replay =
+        all_ranks::replay_with(clocks, &of, &cells, false).map_err(|finding| vec![*finding])?.ok();
     Ok(replay.map(|of| ([of.findings, of.in_place_findings], of.finish, of.reduce_depth)))
 }
 

@@ -1,36 +1,28 @@
 //! The end of a run, and the next run: callers take their buffers back, and scratch is used again.
 
-use super::memory::Accessor;
-use super::replay::{Player, Stop};
+use super::ranks::FollowedRanks;
+use super::replay::{Player, Replayed, Stop};
 use super::report::Access;
-use super::values::ValueId;
+use super::values::CellValue;
 use crate::ids::RankId;
 use crate::schedule::{Buffer, OpKind};
 use crate::stages;
 
-impl Player<'_> {
+impl<R: FollowedRanks> Player<'_, R> {
     /// Checks the exit: the callers take their buffers back, so every access to them must have come before.
     pub(super) fn exit(&mut self, mode: usize) {
-        let schedule = self.schedule;
-        for rank in (0..schedule.nranks).map(RankId) {
-            let stream = self.main[rank.index()];
+        for rank in (0..self.ranks.followed()).map(RankId) {
             for buffer in [Buffer::Input, Buffer::Output] {
-                let first = self.states[mode].layout.buffer(rank, buffer);
-                let len = schedule.units(buffer, rank).floor() as u32 * self.cells.per_unit;
-                let who = Accessor {
-                    stream,
-                    clocks: &self.clocks,
-                    stream_of: &self.order.stream_of,
-                    owner: None,
-                };
+                let cells = self.buffer(mode, rank, buffer);
                 let memory = &mut self.states[mode].memory;
-                for (cells, (event, was_read)) in memory.unordered(first..first + len, &who) {
+                let late = memory.unordered(cells, &self.ranks.exit(rank));
+                for (cells, (event, was_read)) in late {
                     let access = if was_read { Access::Read } else { Access::Write };
-                    let (op, _) = self.clocks.op(event);
-                    let finding = self.reporter.after_exit(op, access, rank, buffer);
+                    let (op, owner) = self.ranks.touched(event, rank);
+                    let finding = self.of.reporter.after_exit(op, access, owner, buffer);
                     self.found_in(mode, cells.len() as u32, &finding);
                     let cells = cells.start as usize..cells.end as usize;
-                    self.states[mode].memory.values[cells].fill(ValueId::POISON);
+                    self.states[mode].values[cells].fill(CellValue::POISON);
                 }
             }
         }
@@ -41,35 +33,29 @@ impl Player<'_> {
         if !self.states[0].findings.is_empty() {
             return Ok(());
         }
-        self.clocks.next_run();
-        let (schedule, order) = (self.schedule, self.order);
+        self.ranks.next_run();
+        let Replayed { schedule, order, .. } = *self.of;
         let ops = order.sequence.len();
         for (done, &at) in order.sequence.iter().enumerate() {
-            stages::done(ops + done, self.runs * ops);
+            stages::done(ops + done, self.runs() * ops);
             let stream = order.stream_of[at.index()];
             let op = schedule.op(at);
             match op.kind {
                 OpKind::Post => {
                     self.raise(at, stream);
-                    self.clocks.post(at, stream);
+                    self.ranks.post(at, stream);
                 }
-                OpKind::Wait => {
-                    let post = order.meets[at.index()];
-                    self.clocks.wait(post, order.stream_of[post.index()], stream)?;
-                }
+                OpKind::Wait => self.ranks.wait(at, stream).map_err(|why| Stop { at, why })?,
                 OpKind::Move => {
                     for (i, operand) in schedule.operands_of(op).iter().enumerate() {
-                        let buffer = schedule.region(*operand).buffer;
-                        if !matches!(buffer, Buffer::Scratch(_)) {
-                            continue;
+                        if matches!(schedule.region(*operand).buffer, Buffer::Scratch(_)) {
+                            let read = i < op.srcs as usize;
+                            let access = if read { Access::Read } else { Access::Write };
+                            let place = self.place(0, *operand);
+                            self.access(0, at, (*operand, place), access);
                         }
-                        let (from, len) = self.cells.of(*operand);
-                        let from = from + self.states[0].layout.buffer(operand.rank, buffer);
-                        let read = i < op.srcs as usize;
-                        let access = if read { Access::Read } else { Access::Write };
-                        self.access(0, at, *operand, from..from + len, access);
                     }
-                    self.sure()?;
+                    self.sure(at)?;
                 }
             }
         }

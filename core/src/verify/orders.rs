@@ -4,7 +4,6 @@
 use rustc_hash::FxHashMap;
 
 use super::layout::{Cells, MemoryLayout};
-use super::memory::CellMemory;
 use super::values::{Commuted, CommutedFold, ValueId};
 use crate::ids::RankId;
 use crate::rational::Rat;
@@ -15,7 +14,8 @@ pub(super) struct Results<'a> {
     pub(super) schedule: &'a Schedule,
     pub(super) cells: &'a Cells,
     pub(super) layout: &'a MemoryLayout,
-    pub(super) memory: &'a CellMemory,
+    /// The value of each cell.
+    pub(super) memory: &'a [ValueId],
 }
 
 impl Results<'_> {
@@ -23,7 +23,7 @@ impl Results<'_> {
     pub(super) fn of(&self, rank: RankId) -> &[ValueId] {
         let units = self.schedule.units(Buffer::Output, rank).floor() as u32;
         let len = (units * self.cells.per_unit) as usize;
-        &self.memory.values[self.layout.buffer(rank, Buffer::Output) as usize..][..len]
+        &self.memory[self.layout.buffer(rank, Buffer::Output) as usize..][..len]
     }
 }
 

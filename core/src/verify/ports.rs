@@ -51,33 +51,64 @@ pub(super) fn ports(
     cells: &Cells,
     modes: &[BufferMode],
 ) -> Result<(u32, Ports), u32> {
-    let (mut count, mut most) = (0, Ports::default());
-    for mode in modes {
-        let steps = stage("steps", || steps_of(schedule, order, cells, *mode))?;
-        let ports = stage("ports", || ports_in(schedule, &steps));
-        count = count.max(steps.count);
-        if ports.most() > most.most() {
-            most = Ports { in_place: *mode == BufferMode::InPlace, ..ports };
-        }
-    }
-    Ok((count, most))
+    let layout = |mode: &BufferMode| MemoryLayout::new(schedule, cells, *mode);
+    let layouts: Option<Vec<_>> = modes.iter().map(layout).collect();
+    let layouts = layouts.ok_or(cells.per_unit)?;
+    let memories = layouts.iter().map(|layout| {
+        (layout.size as usize, |operand: &Operand| place(schedule, cells, layout, *operand))
+    });
+    let lists = schedule.nranks as usize;
+    Ok(ports_in(schedule, order, memories, lists, |of, peer| (of, peer)))
 }
 
-fn ports_in(schedule: &Schedule, steps: &Steps) -> Ports {
-    let mut sends = vec![Vec::new(); schedule.nranks as usize];
-    let mut receives = sends.clone();
-    // The moves of one stream with its peers are adjacent in each list.
-    for stream in &schedule.streams {
-        let ops = (stream.first.0..stream.first.0 + stream.len).map(OpId);
-        for at in ops.filter(|at| schedule.op(*at).kind == OpKind::Move) {
-            let step = steps.of[at.index()];
-            for (from, to, _) in schedule.crossing(stream.rank, schedule.op(at)) {
-                sends[from.index()].push((step, to, at));
-                receives[to.index()].push((step, from, at));
+/// Returns the ports as [`ports`] does, in memories of a number of cells, of which a function gives the cells of an
+/// operand; the first is that of a run out of place. `link` gives the number of the list of a rank, of `lists`, and the
+/// peer as it is named there.
+pub(crate) fn ports_in<P: Iterator<Item = Range<usize>>>(
+    schedule: &Schedule,
+    order: &Order,
+    memories: impl Iterator<Item = (usize, impl Fn(&Operand) -> P)>,
+    lists: usize,
+    link: impl Fn(RankId, RankId) -> (RankId, RankId),
+) -> (u32, Ports) {
+    let (mut count, mut most) = (0, Ports::default());
+    for (mode, (size, place)) in memories.enumerate() {
+        let steps = stage("steps", || steps_at(schedule, order, size, place));
+        let ports = stage("ports", || {
+            let mut sends = vec![Vec::new(); lists];
+            let mut receives = sends.clone();
+            // The moves of one stream with its peers are adjacent in each list.
+            for stream in &schedule.streams {
+                let ops = (stream.first.0..stream.first.0 + stream.len).map(OpId);
+                for at in ops.filter(|at| schedule.op(*at).kind == OpKind::Move) {
+                    let step = steps.of[at.index()];
+                    for (from, to, _) in schedule.crossing(stream.rank, schedule.op(at)) {
+                        let ((sender, to), (receiver, from)) = (link(from, to), link(to, from));
+                        sends[sender.index()].push((step, to, at));
+                        receives[receiver.index()].push((step, from, at));
+                    }
+                }
             }
+            Ports { send: busiest(sends), receive: busiest(receives), in_place: mode > 0 }
+        });
+        count = count.max(steps.count);
+        if ports.most() > most.most() {
+            most = ports;
         }
     }
-    Ports { send: busiest(sends), receive: busiest(receives), in_place: false }
+    (count, most)
+}
+
+/// Returns the cells of an operand in the memory of all ranks.
+fn place(
+    schedule: &Schedule,
+    cells: &Cells,
+    layout: &MemoryLayout,
+    operand: Operand,
+) -> std::iter::Once<Range<usize>> {
+    let (first, len) = cells.of(operand);
+    let buffer = layout.buffer(operand.rank, schedule.region(operand).buffer);
+    std::iter::once((buffer + first) as usize..(buffer + first + len) as usize)
 }
 
 /// The steps of a schedule.
@@ -99,18 +130,9 @@ struct Behind {
 /// Finds the step of each op, in the memory of a run out of place; the error is the number of cells that a unit would
 /// have, where there are too many.
 pub(super) fn steps(schedule: &Schedule, order: &Order) -> Result<Steps, u32> {
-    steps_of(schedule, order, &Cells::new(schedule)?, BufferMode::OutOfPlace)
-}
-
-/// Finds the steps as [`steps`] does, in the memory of a run in `mode`.
-fn steps_of(
-    schedule: &Schedule,
-    order: &Order,
-    cells: &Cells,
-    mode: BufferMode,
-) -> Result<Steps, u32> {
-    let layout = MemoryLayout::new(schedule, cells, mode).ok_or(cells.per_unit)?;
-    Ok(steps_in(schedule, order, cells, &layout))
+    let cells = Cells::new(schedule)?;
+    let layout = MemoryLayout::new(schedule, &cells, BufferMode::OutOfPlace);
+    Ok(steps_in(schedule, order, &cells, &layout.ok_or(cells.per_unit)?))
 }
 
 /// Finds the steps as [`steps`] does, in the memory of `layout`.
@@ -120,16 +142,12 @@ pub(super) fn steps_in(
     cells: &Cells,
     layout: &MemoryLayout,
 ) -> Steps {
-    let place = |operand: &Operand| {
-        let (first, len) = cells.of(*operand);
-        let buffer = layout.buffer(operand.rank, schedule.region(*operand).buffer);
-        std::iter::once((buffer + first) as usize..(buffer + first + len) as usize)
-    };
+    let place = |operand: &Operand| place(schedule, cells, layout, *operand);
     steps_at(schedule, order, layout.size as usize, place)
 }
 
 /// Finds the steps as [`steps`] does, in a memory of `size` cells, of which `place` gives the cells of an operand.
-pub(crate) fn steps_at<P: Iterator<Item = Range<usize>>>(
+fn steps_at<P: Iterator<Item = Range<usize>>>(
     schedule: &Schedule,
     order: &Order,
     size: usize,
@@ -187,7 +205,7 @@ pub(crate) fn steps_at<P: Iterator<Item = Range<usize>>>(
 }
 
 /// Returns the first of the busiest ranks, from each rank's peers by step.
-pub(crate) fn busiest(all: Vec<Vec<(u32, RankId, OpId)>>) -> Busiest {
+fn busiest(all: Vec<Vec<(u32, RankId, OpId)>>) -> Busiest {
     let mut most = Busiest::default();
     for (rank, mut peers) in (0..).map(RankId).zip(all) {
         peers.sort_unstable();

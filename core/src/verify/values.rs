@@ -16,22 +16,53 @@ use std::collections::BTreeMap;
 
 use crate::ids::{OpId, RankId};
 
+/// The value of a cell.
+pub(crate) trait CellValue: Copy + PartialEq {
+    /// The value of a cell before any write.
+    const NONE: Self;
+    /// A value that was computed from an error that was reported already.
+    const POISON: Self;
+
+    fn is_value(self) -> bool;
+
+    /// The contribution of a rank.
+    fn leaf(leaf: Leaf) -> Self;
+
+    /// The cell of the inputs that the value is of.
+    fn cell(self) -> u32;
+}
+
+/// The expressions over inputs that values are.
+pub(crate) trait Expressions {
+    type Value: CellValue;
+
+    /// Folds two values to `left op right`, and rounds the result if `rounds`; `None` where the two have no fold here.
+    fn fold(
+        &mut self,
+        left: Self::Value,
+        right: Self::Value,
+        rounds: bool,
+        op: OpId,
+    ) -> Option<Self::Value>;
+
+    /// Rounds a value to the element type.
+    fn rounded(&mut self, value: Self::Value, op: OpId) -> Self::Value;
+
+    /// Whether a value is the contributions of all ranks to one cell, each once.
+    fn is_complete(&mut self, value: Self::Value) -> bool;
+
+    /// Returns the length of the longest chain of reduces in a value.
+    fn depth(&self, value: Self::Value) -> u32;
+
+    /// Calls `tell` with the value in the expressions of all ranks.
+    fn write_out<T>(&self, value: Self::Value, tell: impl FnOnce(ValueId, &Values) -> T) -> T;
+}
+
 /// An expression of [`Values`] over one cell of inputs; over several cells where they are mixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ValueId {
     pub(crate) expr: u32,
     pub(crate) cell: u32,
-}
-
-impl ValueId {
-    /// The value of a cell before any write.
-    pub(crate) const NONE: Self = Self { expr: u32::MAX, cell: 0 };
-    /// A value that was computed from an error that was reported already.
-    pub(crate) const POISON: Self = Self { expr: u32::MAX - 1, cell: 0 };
-
-    pub(crate) fn is_value(self) -> bool {
-        self.expr < Self::POISON.expr
-    }
 }
 
 /// `left op right`, and the op that computed it first.
@@ -120,6 +151,64 @@ pub(crate) struct Commuted {
     pub(crate) folds: Vec<CommutedFold>,
     /// The class of each expression.
     pub(crate) class: Vec<u32>,
+}
+
+impl CellValue for ValueId {
+    const NONE: Self = Self { expr: u32::MAX, cell: 0 };
+    const POISON: Self = Self { expr: u32::MAX - 1, cell: 0 };
+
+    fn is_value(self) -> bool {
+        self.expr < Self::POISON.expr
+    }
+
+    fn leaf(leaf: Leaf) -> Self {
+        Values::leaf(leaf)
+    }
+
+    fn cell(self) -> u32 {
+        self.cell
+    }
+}
+
+impl Expressions for Values {
+    type Value = ValueId;
+
+    fn fold(&mut self, left: ValueId, right: ValueId, rounds: bool, op: OpId) -> Option<ValueId> {
+        Some(self.fold(left, right, rounds, op))
+    }
+
+    fn rounded(&mut self, value: ValueId, op: OpId) -> ValueId {
+        if !self.is_unrounded(value) {
+            return value;
+        }
+        let [left, right] = self.operands(value);
+        Self::fold(self, left, right, true, op)
+    }
+
+    fn is_complete(&mut self, ValueId { expr, .. }: ValueId) -> bool {
+        // There are fewer than 2^31 ranks, so a saturated total is not equal to their number.
+        if self.total(expr) != self.leaves {
+            return false;
+        }
+        let at = expr as usize;
+        if self.counted.len() <= at {
+            self.counted.resize(self.leaves as usize + self.nodes.len(), None);
+        }
+        if let Some(known) = self.counted[at] {
+            return known;
+        }
+        let once = self.each_once(expr);
+        self.counted[at] = Some(once);
+        once
+    }
+
+    fn depth(&self, value: ValueId) -> u32 {
+        self.depth(value)
+    }
+
+    fn write_out<T>(&self, value: ValueId, tell: impl FnOnce(ValueId, &Values) -> T) -> T {
+        tell(value, self)
+    }
 }
 
 impl Values {
@@ -213,15 +302,6 @@ impl Values {
         value.is_value() && !self.rounds(value.expr)
     }
 
-    /// Rounds a value to the element type.
-    pub(crate) fn rounded(&mut self, value: ValueId, op: OpId) -> ValueId {
-        if !self.is_unrounded(value) {
-            return value;
-        }
-        let [left, right] = self.operands(value);
-        self.fold(left, right, true, op)
-    }
-
     /// Returns the position in `known` of the node of these operands, or of the entry for it.
     fn place(&self, key: ExprKey) -> usize {
         let mask = self.known.len() - 1;
@@ -243,24 +323,6 @@ impl Values {
     /// Returns the number of contributions to an expression over one cell.
     fn total(&self, expr: u32) -> u32 {
         if expr < self.leaves { 1 } else { self.node(expr).total }
-    }
-
-    /// Whether an expression is the contributions of all ranks to one cell, each once.
-    pub(crate) fn is_complete(&mut self, expr: u32) -> bool {
-        // There are fewer than 2^31 ranks, so a saturated total is not equal to their number.
-        if self.total(expr) != self.leaves {
-            return false;
-        }
-        let at = expr as usize;
-        if self.counted.len() <= at {
-            self.counted.resize(self.leaves as usize + self.nodes.len(), None);
-        }
-        if let Some(known) = self.counted[at] {
-            return known;
-        }
-        let once = self.each_once(expr);
-        self.counted[at] = Some(once);
-        once
     }
 
     /// Whether no rank's contribution is in an expression twice.

@@ -15,13 +15,14 @@ use roundelay_core::ids::{OpId, SpanId};
 use roundelay_core::layout::{Algorithm, Configured};
 use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
+use roundelay_core::schedule::demands::Demands;
 use roundelay_core::symmetry::{self, NoProof, SymmetricProof};
 use roundelay_core::syntax::Source;
 use roundelay_core::uneven;
 use roundelay_core::verify::{self, Reduction, verify};
 
 use crate::proof::random;
-use crate::proof::suite::sources;
+use crate::proof::suite::{Score, sources};
 
 /// Returns the algorithms of a source.
 fn read(name: &str, text: &str) -> Vec<Configured> {
@@ -134,7 +135,11 @@ fn is_told(found: &[Finding], at: SpanId) -> bool {
         .any(|of| of == at)
 }
 
-/// Compares both proofs of an algorithm; returns whether one rank stood for all.
+/// The most ops of a schedule that the oracles judge, and the most ranks.
+const JUDGED: (usize, u32) = (64, 4);
+
+/// Compares both proofs of an algorithm; returns whether one rank stood for all. The two have one replay, so the oracles
+/// judge a small schedule of which one rank stands for all too.
 fn agrees(algorithm: &Configured, nranks: u32) -> Result<bool, String> {
     let name = algorithm.name();
     let by_one = match symmetry::prove(algorithm, nranks) {
@@ -148,6 +153,15 @@ fn agrees(algorithm: &Configured, nranks: u32) -> Result<bool, String> {
         }
         (Err(found), _) => return Err(format!("{name} at {nranks}: laid out, but {found:?}")),
     };
+    if schedule.ops.len() <= JUDGED.0 && nranks <= JUDGED.1 {
+        // The oracles do not check an attribute's demands beyond being right.
+        let plain = Schedule { demands: Demands::default(), ..schedule.clone() };
+        let mut score = Score::default();
+        score.add("symmetric", &plain);
+        if let Some(why) = score.disagreements().first() {
+            return Err(format!("{name} at {nranks}: {why}"));
+        }
+    }
     match (direct(&schedule), by_one) {
         (Ok(theirs), Ok(ours)) => {
             let ours = symmetric(&ours);

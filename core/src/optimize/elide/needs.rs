@@ -222,10 +222,11 @@ impl Gather<'_> {
             return;
         }
         let buffer = state.layout.buffer(operand.rank, region.buffer);
-        let owned = (operand.rank, region);
         let writes = access == Access::Write;
         let cells = buffer + first..buffer + first + len;
-        let cells = self.cells.reshapes(&mut state.origins, owned, buffer, writes).unwrap_or(cells);
+        let slot = self.cells.reshaped_slot(operand.rank, region, buffer);
+        let slot = slot.and_then(|slot| slot.at_stake(&mut state.origins, writes));
+        let cells = slot.unwrap_or(cells);
         let ops = schedule.ops.len() as u32;
         let event = if next { at.0 + ops } else { at.0 };
         let stream = self.order.stream_of[at.index()];

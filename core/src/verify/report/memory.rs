@@ -7,10 +7,11 @@ use crate::ids::{OpId, RankId, SpanId};
 use crate::layout::builder::fifo;
 use crate::rational::Rat;
 use crate::schedule::{Buffer, Operand};
+use crate::verify::ranks::RankOp;
 
 impl Reporter<'_> {
     /// Returns the finding of an input that is read, in place, after its rank's output was written over it.
-    pub(in crate::verify) fn one_mode(&self, at: OpId) -> Finding {
+    pub(crate) fn one_mode(&self, at: OpId) -> Finding {
         let name = &self.schedule.algorithm;
         let finding = Finding::new(
             Code::OneMode,
@@ -92,16 +93,17 @@ impl Reporter<'_> {
 
     pub(in crate::verify) fn race(
         &self,
-        first: (OpId, Access),
-        second: (OpId, Access),
+        first: (RankOp, Access),
+        (second, later): (OpId, Access),
         operand: Operand,
         across: bool,
     ) -> Finding {
         // The replay met the accesses in some order; the author expects the order of a rank's program.
-        let swap = !across && self.step(first.0).1 > self.step(second.0).1;
+        let second = (self.op_of(second), later);
+        let swap = !across && self.step_of(first.0).1 > self.step_of(second.0).1;
         let (first, second) = if swap { (second, first) } else { (first, second) };
         let ((first, earlier), (second, later)) = (first, second);
-        let (a, b) = (self.rank(first), self.rank(second));
+        let (a, b) = (first.rank, second.rank);
         let (does, did) = (later.verb(), earlier.verb());
         let region = self.operand(operand);
         let (code, when) =
@@ -115,24 +117,24 @@ impl Reporter<'_> {
             }
             false => format!("race on {region}: rank {b} {does} it while rank {a}{when} {did} it"),
         };
-        let mut finding = Finding::new(code, self.at(second), title).note(format!(
+        let mut finding = Finding::new(code, self.at(second.op), title).note(format!(
             "{} and {} are not ordered",
-            self.place(first),
-            self.place(second)
+            self.place_of(first),
+            self.place_of(second)
         ));
-        finding = self.as_written(finding, second, operand);
-        finding = self.as_written(finding, first, operand);
-        finding = self.naming(finding, [first, second]);
+        finding = self.as_written(finding, second.op, operand);
+        finding = self.as_written(finding, first.op, operand);
+        finding.ops.extend([first, second].map(|act| self.named_op_of(act)));
         // Both ends refer to the region of the title, even where they touch only a part of it.
         finding.operands.iter_mut().for_each(|told| told.region.clone_from(&region));
-        let steps = (self.step(first).1, self.step(second).1);
-        let one_line = self.line(first) == self.line(second);
+        let steps = (self.step_of(first).1, self.step_of(second).1);
+        let one_line = self.line(first.op) == self.line(second.op);
         let (from, to) = if one_line {
             (format!("its step {}", steps.0), format!("its step {}", steps.1))
         } else {
-            (format!("line {}", self.line(first)), format!("line {}", self.line(second)))
+            (format!("line {}", self.line(first.op)), format!("line {}", self.line(second.op)))
         };
-        if self.at(first) == self.at(second) {
+        if self.at(first.op) == self.at(second.op) {
             finding.label = if a == b {
                 "both here".to_owned()
             } else {
@@ -140,7 +142,7 @@ impl Reporter<'_> {
             };
         } else {
             finding.label = format!("rank {b} {does} here");
-            finding.others.push((self.at(first), format!("rank {a}{when} {did} here")));
+            finding.others.push((self.at(first.op), format!("rank {a}{when} {did} here")));
         }
         if a == b && !across {
             return finding.help("streams of one rank run at once: give them disjoint regions");
@@ -154,7 +156,7 @@ impl Reporter<'_> {
                     "let rank {a} post to rank {b} after {from}, and rank {b} wait for it before it ends"
                 ));
         }
-        if self.at(first) == self.at(second) && steps.0 == steps.1 {
+        if self.at(first.op) == self.at(second.op) && steps.0 == steps.1 {
             return finding
                 .note("each of them changes what the other is still reading")
                 .help("pull into scratch first, signal that it has been read, and only then change what the peer reads");

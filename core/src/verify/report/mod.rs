@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 use index::Index;
 
 use super::piece::{named_op, piece_text};
+use super::ranks::RankOp;
 use super::signals::Signals;
 use crate::diagnostics::{self, Finding, NamedOp};
 use crate::ids::{OpId, RankId, SpanId};
@@ -41,14 +42,15 @@ impl Access {
     }
 }
 
-pub(in crate::verify) struct Reporter<'s> {
+/// The report of findings of a schedule.
+pub(crate) struct Reporter<'s> {
     schedule: &'s Schedule,
     signals: Signals,
     index: OnceCell<Index>,
 }
 
 impl<'s> Reporter<'s> {
-    pub(in crate::verify) fn new(schedule: &'s Schedule) -> Self {
+    pub(crate) fn new(schedule: &'s Schedule) -> Self {
         Self { schedule, signals: Signals::default(), index: OnceCell::new() }
     }
 
@@ -72,8 +74,17 @@ impl<'s> Reporter<'s> {
     /// Returns the place of an op, such as `rank 2 (stream 1), step 3, line 12`: a step is counted in moves of the
     /// stream.
     pub(in crate::verify) fn place(&self, op: OpId) -> String {
-        let (lane, step) = self.step(op);
-        format!("{lane}, step {step}, line {}", self.line(op))
+        self.place_of(self.op_of(op))
+    }
+
+    /// Returns an op of the rank of its stream.
+    fn op_of(&self, op: OpId) -> RankOp {
+        RankOp { op, rank: self.rank(op) }
+    }
+
+    fn place_of(&self, op: RankOp) -> String {
+        let (lane, step) = self.step_of(op);
+        format!("{lane}, step {step}, line {}", self.line(op.op))
     }
 
     /// Adds the ops that the notes name by their places, in the order of the notes.
@@ -84,6 +95,11 @@ impl<'s> Reporter<'s> {
     ) -> Finding {
         finding.ops.extend(ops.into_iter().map(|op| self.named(op, self.place(op))));
         finding
+    }
+
+    /// Returns an op of a rank, by its place.
+    fn named_op_of(&self, op: RankOp) -> NamedOp {
+        NamedOp { rank: op.rank, ..self.named(op.op, self.place_of(op)) }
     }
 
     /// Returns an op that notes name in these words.
@@ -97,11 +113,15 @@ impl<'s> Reporter<'s> {
 
     /// Returns the rank and stream of an op, and its step.
     pub(in crate::verify) fn step(&self, op: OpId) -> (String, usize) {
+        self.step_of(self.op_of(op))
+    }
+
+    fn step_of(&self, RankOp { op, rank }: RankOp) -> (String, usize) {
         let stream = self.schedule.streams[self.schedule.stream_of(op).index()];
         let step = (self.index().moves(op) - self.index().moves(stream.first)) as usize;
         let lane =
             if stream.index == 0 { String::new() } else { format!(" (stream {})", stream.index) };
-        (format!("rank {}{lane}", stream.rank), step)
+        (format!("rank {rank}{lane}"), step)
     }
 
     /// Returns the signal of an op, such as `RxAck from rank 3`.

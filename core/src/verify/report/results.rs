@@ -7,7 +7,7 @@ use crate::diagnostics::{Code, Finding};
 use crate::ids::{OpId, RankId, SpanId};
 use crate::schedule::{Operand, Region};
 use crate::verify::blame::{BlamePath, Trace};
-use crate::verify::values::{Double, Leaf, ValueId, Values};
+use crate::verify::values::{CellValue, Double, Leaf, ValueId, Values};
 
 /// The traces of contributions, and of the piece that is wrong.
 type Traces<'t> = &'t dyn Fn(Leaf) -> Trace;
