@@ -294,3 +294,47 @@ fn a_loop_over_all_blocks() {
     let hostile = &read("kept.coll", &program(own, ""))[0];
     assert_eq!(agrees(hostile, 5), Ok(false), "some ranks read a block before they keep it");
 }
+
+/// The findings of one rank, of a ring with one mistake each: the words are those of the direct proof, with the note
+/// that all ranks have the mistake.
+#[test]
+fn findings_of_one_rank() {
+    let ring = include_str!("../../../stdlib/library/ring.coll");
+    let first = ring.find("pub algorithm RingAllReduce").expect("the ring");
+    let ring = &ring[first..][..ring[first..].find("\n}\n").expect("its end") + 3];
+    let from_input = ("reduce(left.block[b]", "reduce(left.input.split(nranks)[b]");
+    let [ready, heard] = ["right.TxAck(); //", "left.RxAck(); //"].map(|word| (word, "//"));
+    let last = [
+        ("left.TxDataSignal();", "if round + 2 < nranks { left.TxDataSignal(); }"),
+        ("right.RxDataSignal();", "if round + 2 < nranks { right.RxDataSignal(); }"),
+    ];
+    let again = "reduce(left.block[b], local.block[b]); reduce(left.block[b], local.block[b]);";
+    let wrong: [(&str, &[(&str, &str)]); 7] = [
+        ("a wait is left out", &[heard]),
+        ("a round too few", &[("0..nranks - 1 { // reduce", "0..nranks - 2 { // reduce")]),
+        ("no copy at first", &[("copy(local.input, local.output);", "")]),
+        ("a contribution comes twice", &[("reduce(left.block[b], local.block[b]);", again)]),
+        ("blocks are pulled too early", &[ready, heard]),
+        ("inputs are pulled too early", &[ready, heard, from_input]),
+        ("the last pull is not waited for", &last),
+    ];
+    let mut table = String::new();
+    for (name, changes) in wrong {
+        let change = |text: String, (word, other): &(&str, &str)| {
+            assert!(text.contains(word), "{name}: {word}");
+            text.replace(word, other)
+        };
+        let text = changes.iter().fold(ring.to_owned(), change);
+        let source = Source::from_text("ring.coll", &text);
+        let algorithm = &read("ring.coll", &text)[0];
+        writeln!(table, "== {name}").expect("a string takes text");
+        let Err(NoProof::Wrong(found)) = symmetry::prove(algorithm, 4) else {
+            panic!("{name}: no finding");
+        };
+        for finding in found {
+            table.push_str(&algorithm.diagnostic(finding, 4).report(&source));
+            table.push('\n');
+        }
+    }
+    expect_file!["../data/one_rank_wrong.txt"].assert_eq(&table);
+}
