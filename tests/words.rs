@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use roundelay_tests::root;
 
@@ -108,4 +108,54 @@ fn definitions_and_comments_are_seen() {
     }
     assert_eq!(comment("    /// Who waits."), Some("Who waits."));
     assert_eq!(comment("let a = 1; // no"), None);
+}
+
+/// The paths that a page names between backquotes: words with a slash of which the first is a folder of the project, or
+/// the folder above. Names of a form, such as `stdlib/library/FAMILY.coll`, are no paths.
+fn paths(page: &str) -> Vec<&str> {
+    let mut all = Vec::new();
+    // Every third backquote in a row begins or ends a block, which names files of its own.
+    for part in page.split("```").step_by(2) {
+        all.extend(part.split('`').skip(1).step_by(2));
+    }
+    all.retain(|word| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+        let own = ["FAMILY", "E0123"].iter().all(|form| !word.contains(form));
+        word.contains('/') && own && word.chars().all(plain)
+    });
+    all
+}
+
+/// A page that names a file or a folder of the project names one that is there. In the pages about the inside, a path of a
+/// source may begin within its crate.
+#[test]
+fn a_path_that_a_page_names_is_there() {
+    let root = root().canonicalize().expect("the root");
+    let mut pages = roundelay_tests::files(&root.join("book/src"), "md");
+    let readme = ["", "core", "kernels", "stdlib", "tests", "python", "capi", "editors"];
+    pages.extend(readme.map(|folder| root.join(folder).join("README.md")));
+    pages.push(root.join("CONTRIBUTING.md"));
+    let folders = ["core", "kernels", "cli"].map(|folder| root.join(folder));
+    let sources: Vec<PathBuf> =
+        folders.iter().flat_map(|folder| roundelay_tests::files(folder, "rs")).collect();
+    let (mut seen, mut wrong) = (0, Vec::new());
+    for page in pages.iter().filter(|page| page.exists()) {
+        let text = fs::read_to_string(page).expect("a page");
+        for path in paths(&text) {
+            let first = path.split('/').next().unwrap_or_default();
+            let own = first == ".." || !first.is_empty() && root.join(first).is_dir();
+            let source = Path::new(path).extension().is_some_and(|e| e == "rs");
+            if first == "target" || !own && !source {
+                continue;
+            }
+            seen += 1;
+            let beside = page.parent().expect("a folder").join(path);
+            let there = root.join(path).exists() || beside.exists();
+            if !there && (own || !sources.iter().any(|file| file.ends_with(path))) {
+                wrong.push(format!("{}: {path}", page.display()));
+            }
+        }
+    }
+    assert!(seen > 150, "{seen} paths");
+    assert!(wrong.is_empty(), "no such files:\n{}", wrong.join("\n"));
 }

@@ -72,7 +72,7 @@ fn folder() -> PathBuf {
 }
 
 fn contest() -> PathBuf {
-    root().join("kernels/contest")
+    root().join("tests/contest/runtime")
 }
 
 /// Of everything that a program is compiled from, besides its own text.
