@@ -36,7 +36,7 @@ fn told(algorithm: &Configured, nranks: u32, in_place: bool) -> String {
     // The plan that is read back is a schedule of as many ranks with an equal promise, and is proved.
     let verdict = program.verdict(&read.source);
     assert!(verdict.is_right() && verdict.warnings.is_empty());
-    let again = verdict.checked.proved.expect("it is proved");
+    let again = verdict.modes[0].proved.clone().expect("it is proved");
     let (was, is) = (proved.schedule(), again.schedule());
     assert_eq!((was.nranks, was.collective), (is.nranks, is.collective));
     let (ops, blocks) = program.size();

@@ -1,9 +1,11 @@
-//! `roundelay emit msccl`: an algorithm as a program for MSCCL's runtime.
+//! `roundelay emit msccl` and `emit mscclpp`: an algorithm as a program for MSCCL's runtime, or for MSCCL++'s executor.
 
 use clap::{Args, ValueEnum};
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::layout::Configured;
+use roundelay_core::prove_source;
 use roundelay_export::exchange::msccl::{self, Exported, Options};
+use roundelay_export::exchange::{self, mscclpp};
 
 use crate::messages;
 use crate::msccl::Runtime;
@@ -39,9 +41,9 @@ impl MscclFlags {
     pub(crate) fn options(&self) -> Options {
         Options {
             protocol: match self.protocol {
-                Protocol::Simple => msccl::Protocol::Simple,
-                Protocol::Ll => msccl::Protocol::Ll,
-                Protocol::Ll128 => msccl::Protocol::Ll128,
+                Protocol::Simple => exchange::Protocol::Simple,
+                Protocol::Ll => exchange::Protocol::Ll,
+                Protocol::Ll128 => exchange::Protocol::Ll128,
             },
             instances: self.instances.unwrap_or(1),
             runtime: self.runtime.map_or_else(msccl::Runtime::default, Into::into),
@@ -59,4 +61,15 @@ pub(crate) fn program(
     msccl::fits(algorithm, nranks, options).map_err(place)?;
     let (_, form) = messages::form(algorithm, nranks)?;
     msccl::export(&form, options).map_err(place)
+}
+
+/// Makes, for `roundelay emit mscclpp`, the plan of an algorithm at one number of ranks.
+pub(crate) fn plan(
+    algorithm: &Configured,
+    nranks: u32,
+    in_place: bool,
+) -> Result<String, Vec<Diagnostic>> {
+    let place = |all| messages::place(algorithm, nranks, all);
+    mscclpp::fits(algorithm, nranks).map_err(place)?;
+    mscclpp::export(&prove_source(algorithm, nranks)?, in_place).map_err(place)
 }

@@ -54,7 +54,6 @@ mod messages;
 #[cfg_attr(not(target_os = "linux"), path = "mpirun/unsupported.rs")]
 mod mpirun;
 mod msccl;
-mod mscclpp;
 mod optimum;
 mod output;
 mod parallel;

@@ -12,12 +12,11 @@ use roundelay_core::source::Span;
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify;
-use roundelay_export::exchange::msccl::{self, Connections, Header, MscclVerdict, Program, Safe};
-use roundelay_export::exchange::{Checked, Mode};
+use roundelay_export::exchange::msccl::{self, Connections};
+use roundelay_export::exchange::{Checked, Header, Mode, Program, Safe, Text, Verdict, mscclpp};
 use serde::Serialize;
 
 use crate::lints::LintFlags;
-use crate::mscclpp::{self, Proved, claims};
 use crate::progress;
 use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse, took, within_a_page};
 use crate::stats::Stats;
@@ -87,20 +86,13 @@ struct MscclReport {
     ok: bool,
     file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    program: Option<Either>,
+    program: Option<Described>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<Stats>,
     diagnostics: Vec<JsonDiagnostic>,
 }
 
-/// A program of either kind.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Either {
-    Program(Described),
-    Plan(mscclpp::Described),
-}
-
+/// A program of either format, for other programs.
 #[derive(Serialize)]
 struct Described {
     name: String,
@@ -111,21 +103,36 @@ struct Described {
     collective: Option<&'static str>,
     nranks: u32,
     protocol: &'static str,
-    channels: u32,
-    chunks: u32,
+    /// Channels and chunks, for a program for MSCCL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channels: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chunks: Option<u32>,
     operations: usize,
     /// The most blocks of a rank.
     blocks: usize,
     seconds: f64,
-    modes: Vec<Proved>,
+    modes: Vec<ProvedMode>,
     /// The most orders in which ranks reduce one piece.
     #[serde(skip_serializing_if = "Option::is_none")]
     orders: Option<usize>,
+    /// Stretches of each loop that were looked at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stretches: Vec<u32>,
     min_bytes: u64,
     /// Absent for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     max_bytes: Option<u64>,
-    connections: Connected,
+    /// For a program for MSCCL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connections: Option<Connected>,
+}
+
+/// Whether a program is right in a mode.
+#[derive(Serialize)]
+struct ProvedMode {
+    mode: &'static str,
+    right: bool,
 }
 
 #[derive(Serialize)]
@@ -188,83 +195,88 @@ fn load(path: &str) -> Result<Vec<u8>, Failure> {
     read.ok_or_else(|| refused(format!("it has more than {} MiB", LARGEST >> 20)))
 }
 
-/// The result of reading and proving a program of either kind.
+/// The result of reading and proving a program of either format.
 struct Examined {
     source: Arc<Source>,
     warnings: Vec<Diagnostic>,
     errors: Vec<Diagnostic>,
     modes: Vec<Checked>,
     orders: Option<usize>,
-    /// The program, where it makes sense.
-    shown: Option<Shown>,
-}
-
-/// A program in words.
-struct Shown {
-    name: String,
-    operations: usize,
-    /// Blocks of the rank that has most.
-    blocks: usize,
-    promised: bool,
-    lines: Vec<String>,
-    described: Either,
+    /// The program, where it makes sense: in a few words, in claims, and for other programs.
+    shown: Option<(String, Vec<String>, Described)>,
 }
 
 /// Reads and proves a program or a plan.
 fn examine(path: &str, bytes: &[u8], flags: &MscclFlags) -> Examined {
     if is_plan(path) {
-        let text = mscclpp::read(path, bytes);
-        let verdict = text.program.as_ref().map(|program| program.verdict(&text.source));
-        let shown = text.program.as_ref().zip(verdict.as_ref()).map(|(program, verdict)| {
-            let (operations, blocks) = program.size();
-            Shown {
-                name: mscclpp::title(program),
-                operations,
-                blocks,
-                promised: program.header.collective.is_some(),
-                lines: mscclpp::lines(program, verdict),
-                described: Either::Plan(mscclpp::describe(program, verdict)),
-            }
+        let verdict = |program: &mscclpp::Program, source: &Source| program.verdict(source);
+        return Examined::new(mscclpp::read(path, bytes), verdict, |program, verdict, shown| {
+            shown.1.extend(plan_lines(program, verdict));
         });
-        let (mut warnings, mut errors, mut modes, mut orders) =
-            (text.warnings, text.errors, Vec::new(), None);
-        if let Some(verdict) = verdict {
-            warnings.extend(verdict.warnings);
-            errors.extend(verdict.checked.errors.iter().cloned());
-            orders = verdict.orders;
-            modes.push(verdict.checked);
-        }
-        return Examined { source: text.source, warnings, errors, modes, orders, shown };
     }
-    let text = msccl::read(path, bytes, flags.runtime.map(Into::into));
     let connections = flags.connections();
-    let verdict = text.program.as_ref().map(|program| program.verdict(&text.source, &connections));
-    let shown = text.program.as_ref().zip(verdict.as_ref()).map(|(program, verdict)| {
+    let verdict = |program: &msccl::Program, source: &Source| program.verdict(source, &connections);
+    let text = msccl::read(path, bytes, flags.runtime.map(Into::into));
+    Examined::new(text, verdict, |program, verdict, (_, lines, described)| {
         let header = &program.header;
-        let what = header.collective.map_or(&*header.coll, |collective| collective.name());
-        let (operations, blocks) = program.size();
-        Shown {
-            name: format!(
-                "{} ({what}, {}, {})",
-                header.name,
-                count(header.nranks as usize, "rank"),
-                header.protocol.name()
-            ),
-            operations,
-            blocks,
-            promised: header.collective.is_some(),
-            lines: lines(program, verdict, connections),
-            described: Either::Program(describe(program, verdict, connections)),
-        }
-    });
-    let mut errors = text.errors;
-    errors.extend(verdict.iter().flat_map(MscclVerdict::errors).cloned());
-    let orders = verdict.as_ref().and_then(|verdict| verdict.orders);
-    let modes = verdict.map(|verdict| verdict.modes).unwrap_or_default();
-    Examined { source: text.source, warnings: text.warnings, errors, modes, orders, shown }
+        (described.channels, described.chunks) =
+            (Some(header.own.channels), Some(header.own.chunks));
+        described.connections = Some(Connected {
+            runtime: connections.runtime.name(),
+            slots: header.protocol.slots(),
+            message_bytes: connections.message(header),
+            ends: verdict.safe.is_some(),
+            safe_bytes: verdict.safe.and_then(|safe| safe.bytes),
+            least_chunks: verdict.safe.map(|safe| safe.chunks),
+        });
+        lines.extend(verdict.safe.map(|safe| line_of_sizes(header, safe, connections)));
+    })
 }
 
 impl Examined {
+    /// Proves the program of a text, and adds what only its format has to what is shown of it.
+    fn new<H, B>(
+        text: Text<Program<H, B>>,
+        verdict: impl Fn(&Program<H, B>, &Source) -> Verdict,
+        more: impl Fn(&Program<H, B>, &Verdict, &mut (String, Vec<String>, Described)),
+    ) -> Self {
+        let Text { source, program, mut errors, mut warnings } = text;
+        let Some(program) = program else {
+            return Self { source, warnings, errors, modes: vec![], orders: None, shown: None };
+        };
+        let verdict = verdict(&program, &source);
+        let Header { name, coll, collective, protocol, nranks, min_bytes, max_bytes, .. } =
+            &program.header;
+        let (operations, blocks) = program.size();
+        let described = Described {
+            name: name.clone(),
+            coll: coll.clone(),
+            collective: collective.map(Collective::name),
+            nranks: *nranks,
+            protocol: protocol.name(),
+            channels: None,
+            chunks: None,
+            operations,
+            blocks,
+            seconds: 0.0,
+            modes: verdict.modes.iter().map(ProvedMode::new).collect(),
+            orders: verdict.orders,
+            stretches: verdict.stretches.clone(),
+            min_bytes: *min_bytes,
+            max_bytes: *max_bytes,
+            connections: None,
+        };
+        let what = described.collective.unwrap_or(coll);
+        let ranks = count(*nranks as usize, "rank");
+        let title = format!("{name} ({what}, {ranks}, {})", protocol.name());
+        let mut shown = (title, claims(*collective, &verdict), described);
+        more(&program, &verdict, &mut shown);
+        errors.extend(verdict.errors().cloned());
+        warnings.extend(verdict.warnings);
+        let (modes, orders) = (verdict.modes, verdict.orders);
+        Self { source, warnings, errors, modes, orders, shown: Some(shown) }
+    }
+
     /// Returns all diagnostics.
     fn said(&self, lints: &LintFlags) -> Result<Vec<Diagnostic>, Failure> {
         let mut all = lints.warnings(self.warnings.clone())?;
@@ -300,7 +312,7 @@ pub(crate) fn check(asked: &MscclCheck<'_>) -> Result<bool, Failure> {
     }
     let errors = all.iter().filter(|d| d.severity == Severity::Error).count();
     let ok = errors == 0;
-    let operations = found.shown.as_ref().map_or(0, |shown| shown.operations);
+    let operations = found.shown.as_ref().map_or(0, |(.., described)| described.operations);
     let stats = spent.map(|spent| Stats::new(spent, operations));
     match asked.format {
         Format::Human => {
@@ -321,23 +333,12 @@ pub(crate) fn check(asked: &MscclCheck<'_>) -> Result<bool, Failure> {
         Format::Json => print_json(&MscclReport {
             ok,
             file: path.to_owned(),
-            program: found.shown.map(|shown| shown.described.after(seconds)),
+            program: found.shown.map(|(.., described)| Described { seconds, ..described }),
             stats,
             diagnostics: all.iter().map(|d| JsonDiagnostic::new(d, &found.source)).collect(),
         }),
     }
     Ok(ok)
-}
-
-impl Either {
-    /// Adds the time that the check took.
-    fn after(mut self, seconds: f64) -> Self {
-        match &mut self {
-            Self::Program(described) => described.seconds = seconds,
-            Self::Plan(described) => described.seconds = seconds,
-        }
-        self
-    }
 }
 
 /// Returns why no device takes a program: kernels are made of algorithms.
@@ -379,60 +380,56 @@ pub(crate) fn proved(
     }
 }
 
-fn describe(program: &Program, verdict: &MscclVerdict, connections: Connections) -> Described {
-    let Header { name, coll, collective, protocol, nranks, channels, chunks, .. } =
-        program.header.clone();
-    let (operations, blocks) = program.size();
-    Described {
-        name,
-        coll,
-        collective: collective.map(Collective::name),
-        nranks,
-        protocol: protocol.name(),
-        channels,
-        chunks,
-        operations,
-        blocks,
-        seconds: 0.0,
-        modes: verdict.modes.iter().map(Proved::new).collect(),
-        orders: verdict.orders,
-        min_bytes: program.header.min_bytes,
-        max_bytes: program.header.max_bytes,
-        connections: Connected {
-            runtime: connections.runtime.name(),
-            slots: protocol.slots(),
-            message_bytes: connections.message(&program.header),
-            ends: verdict.safe.is_some(),
-            safe_bytes: verdict.safe.and_then(|safe| safe.bytes),
-            least_chunks: verdict.safe.map(|safe| safe.chunks),
-        },
-    }
-}
-
-fn print_human(shown: &Shown, (errors, seconds): (usize, f64)) {
-    let name = &shown.name;
+fn print_human(
+    (name, lines, described): &(String, Vec<String>, Described),
+    (errors, seconds): (usize, f64),
+) {
     if errors > 0 {
         print(&format!("   \x1b[1;91mfailed\x1b[0m {name}: {}", count(errors, "error")));
         return;
     }
     let size = format!(
         "{} in up to {} a rank, in {}",
-        count(shown.operations, "operation"),
-        count(shown.blocks, "block"),
+        count(described.operations, "operation"),
+        count(described.blocks, "block"),
         took(seconds)
     );
-    let word = if shown.promised { "proved" } else { "looked at" };
+    let word = if described.collective.is_some() { "proved" } else { "looked at" };
     print(&format!("   \x1b[1;92m{word}\x1b[0m {name}: {size}"));
-    for line in &shown.lines {
+    for line in lines {
         print(&within_a_page(&format!("          {line}"), 14));
     }
 }
 
-/// Returns the claims about a right program.
-fn lines(program: &Program, verdict: &MscclVerdict, connections: Connections) -> Vec<String> {
-    let header = &program.header;
-    let modes: Vec<_> = verdict.modes.iter().map(|checked| checked.mode).collect();
-    let mut lines = claims(header.collective, &modes, verdict.orders);
+impl ProvedMode {
+    fn new(checked: &Checked) -> Self {
+        let mode = match checked.mode {
+            Mode::OutOfPlace => "out_of_place",
+            Mode::InPlace => "in_place",
+            Mode::Both => "both",
+        };
+        Self { mode, right: checked.errors.is_empty() }
+    }
+}
+
+/// Returns the claims about every right program.
+fn claims(collective: Option<Collective>, verdict: &Verdict) -> Vec<String> {
+    let contribution = match collective {
+        Some(_) => "every contribution exactly once",
+        None => "what it must have at its end is not known",
+    };
+    let modes: Vec<_> = verdict.modes.iter().map(|checked| checked.mode.name()).collect();
+    let mut lines =
+        vec![format!("no deadlock, no data race, {contribution}; {}", modes.join(", and "))];
+    lines.extend(verdict.orders.map(|orders| match orders {
+        1 => "all ranks reduce in one order".to_owned(),
+        _ => format!("ranks reduce in {orders} orders: floats may differ from rank to rank"),
+    }));
+    lines
+}
+
+/// Returns the claim about the sizes of calls of a right program for MSCCL.
+fn line_of_sizes(header: &msccl::Header, safe: Safe, connections: Connections) -> String {
     let of = format!(
         "connections of {} with {} of up to {} bytes",
         connections.runtime.name(),
@@ -443,11 +440,33 @@ fn lines(program: &Program, verdict: &MscclVerdict, connections: Connections) ->
         (least, None) => format!("{least} bytes and more are declared"),
         (least, Some(most)) => format!("{least} to {most} bytes are declared"),
     };
-    lines.extend(verdict.safe.map(|safe| match safe {
+    match safe {
         Safe { bytes: None, .. } => format!("calls of any size end; {declared}; {of}"),
         Safe { bytes: Some(bytes), chunks } => format!(
             "calls of up to {bytes} bytes end, as {chunks} chunks fit a message; {declared}; {of}"
         ),
-    }));
+    }
+}
+
+/// Returns the claims that only a right plan has.
+fn plan_lines(program: &mscclpp::Program, verdict: &Verdict) -> Vec<String> {
+    let header = &program.header;
+    let [input, output, _] = program.gpus.first().map_or([0; 3], |gpu| gpu.chunks);
+    let declared = match (header.min_bytes, header.max_bytes) {
+        (0, None) => "calls of any size are declared".to_owned(),
+        (least, None) => format!("calls of {least} bytes and more are declared"),
+        (least, Some(most)) => format!("calls of {least} to {most} bytes are declared"),
+    };
+    let mut lines = vec![format!(
+        "{declared}; the executor takes multiples of {} bytes for each of {input} chunks of input and {output} of \
+         output",
+        header.own.alignment
+    )];
+    if let [one, several] = verdict.stretches[..] {
+        lines.push(format!("loops were laid out with {one} and with {several} stretches"));
+    }
+    if header.own.doubled {
+        lines.push("two calls were laid out, one for each half of the scratch".to_owned());
+    }
     lines
 }

@@ -5,6 +5,7 @@ use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::layout::Configured;
 use roundelay_core::program::CompiledSource;
 use roundelay_core::syntax::Source;
+use roundelay_core::verify::Proved;
 
 use crate::flags::SourceFlags;
 use crate::report::{Failure, print_all};
@@ -25,6 +26,13 @@ pub(crate) fn read(source: &str) -> Result<Source, Failure> {
         };
     }
     Ok(tools::find(source, streams::source)?)
+}
+
+/// The meaning of a name on the command line.
+pub(crate) enum AlgorithmOrProgram {
+    Algorithm(Box<Configured>),
+    /// A program for MSCCL, which was proved when it was read.
+    Program(Proved),
 }
 
 /// The algorithms that the flags ask for.

@@ -19,9 +19,8 @@ use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::messages::TwoSided;
 use roundelay_core::prove_source;
-use roundelay_export::exchange::msccl::{
-    Connections, Exported, Options, Protocol, Runtime, export, read,
-};
+use roundelay_export::exchange::Protocol;
+use roundelay_export::exchange::msccl::{Connections, Exported, Options, Runtime, export, read};
 use roundelay_tests::{named, root};
 
 const PLAIN: Options = Options { protocol: Protocol::Simple, instances: 1, runtime: Runtime::Rccl };
@@ -90,8 +89,8 @@ fn every_way_to_write_the_library() {
             assert!(verdict.modes.iter().all(|mode| mode.proved.is_some()), "{what}");
             let header = &program.header;
             assert_eq!((header.nranks, header.protocol), (nranks, options.protocol), "{what}");
-            assert_eq!(header.min_bytes, u64::from(header.chunks), "{what}");
-            assert!(header.says_bytes && header.out_of_place, "{what}");
+            assert_eq!(header.min_bytes, u64::from(header.own.chunks), "{what}");
+            assert!(header.own.says_bytes && header.out_of_place, "{what}");
             // The model has no rule for where a reduce-scatter leaves its result.
             if header.collective != Some(Collective::ReduceScatter) && turn % 2 == 0 {
                 modelled += 1;

@@ -15,7 +15,7 @@ use crate::device::Device;
 use crate::flags::{SourceFlags, TopologyFlags};
 use crate::memory::TooMuch;
 use crate::msccl;
-use crate::program::{self, Loaded, load_with, read};
+use crate::program::{self, AlgorithmOrProgram, Loaded, load_with, read};
 use crate::ranks;
 use crate::report::{Failure, JsonDiagnostic, name_counts, print_all, refuse};
 use crate::topology;
@@ -72,13 +72,6 @@ struct Named {
     source: Source,
     /// Whether it was asked for by name: then a refusal is an error.
     wanted: bool,
-}
-
-/// The meaning of a name on the command line.
-enum AlgorithmOrProgram {
-    Algorithm(Box<Configured>),
-    /// A program for MSCCL, which was proved when it was read.
-    Program(Proved),
 }
 
 /// Finds the subjects that are timed, and the refused ones.

@@ -19,12 +19,12 @@ use crate::flags::SourceFlags;
 use crate::kernel::{HostFlags, KernelFlags, TargetFlags};
 use crate::lints::LintFlags;
 use crate::messages::{self, GoalFlags};
+use crate::msccl;
 use crate::program::{Loaded, load, one, read};
 use crate::report::{Failure, Format, name_counts, print_all, refuse};
 use crate::texts::Texts;
 use crate::values::{RankCounts, rank_count, rank_counts};
 use crate::vector::BlocksFlags;
-use crate::{msccl, mscclpp};
 
 #[derive(Args)]
 pub(crate) struct EmitFlags {
@@ -293,7 +293,7 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
         EmitForm::Mscclpp(MscclppOf { of, in_place }) => {
             of.blocks.refuse("mscclpp")?;
             for_one_count(of, to, |algorithm, _, nranks| {
-                mscclpp::plan(algorithm, nranks, *in_place)
+                exported::plan(algorithm, nranks, *in_place)
             })
         }
         EmitForm::HcclCpp(which) => executor::export(which, to),

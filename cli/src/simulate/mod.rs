@@ -21,15 +21,15 @@ use roundelay_core::simulate::{Machine, Simulated, Streams, closed, simulate, sy
 use roundelay_core::symmetry::representative;
 use roundelay_core::syntax::Source;
 use roundelay_core::told::told;
+use roundelay_core::topology::NodeId;
 use roundelay_core::topology::bounds::Usable;
-use roundelay_core::topology::{NodeId, Topology};
 use roundelay_core::verify::{self, Proved};
 use roundelay_export::spacetime::Units;
 
 use crate::constants::Constants;
 use crate::msccl;
 use crate::output;
-use crate::program::{Loaded, load_on, one, read};
+use crate::program::{AlgorithmOrProgram, Loaded, load_on, one, read};
 use crate::progress;
 use crate::report::{Failure, Format, JsonDiagnostic, refuse};
 use crate::streams::{print, print_json};
@@ -62,15 +62,22 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         return Err(Failure::usage(Code::BadFlag, "simulate takes a topology, and none is given")
             .with_help("such as --topology \"full_mesh(8, 25GB/s, 2us)\""));
     };
-    if msccl::is_program(&flags.source.source) {
-        return program(flags, &given.topology);
-    }
-    if curves::wanted(flags) {
+    let is_program = msccl::is_program(&flags.source.source);
+    if curves::wanted(flags) && !is_program {
         return curves::main(flags, &given);
     }
-    let source = read(&flags.source.source)?;
-    let asked = flags.nranks.as_ref().and_then(|nranks| nranks.counts.first());
-    let nranks = asked.copied().unwrap_or(given.topology.nranks());
+    // A program for MSCCL is simulated as the schedule that it was proved as.
+    let (source, program) = if is_program {
+        msccl::counts_ranks(flags.nranks.is_some())?;
+        let (path, lints) = (&flags.source.source, &flags.source.lints);
+        let (source, proved) = msccl::proved(path, lints, false, flags.format)?;
+        (source, Some(proved))
+    } else {
+        (Arc::new(read(&flags.source.source)?), None)
+    };
+    let asked = flags.nranks.as_ref().and_then(|nranks| nranks.counts.first().copied());
+    let asked = program.as_ref().map(|proved| proved.schedule().nranks).or(asked);
+    let nranks = asked.unwrap_or(given.topology.nranks());
     let (machine, constants) = flags.machine(&given.topology, nranks)?;
     machine.check(nranks)?;
     flags.picture.check(nranks)?;
@@ -78,79 +85,61 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         let json = |diagnostics: Vec<JsonDiagnostic>| serde_json::json!({ "ok": false, "diagnostics": diagnostics });
         refuse(flags.format, errors, &source, json)
     };
-    let algorithm = match load_on(&source, &flags.source, Some(&given))? {
-        Loaded::Ready(algorithms) => one(algorithms, &source)?,
-        Loaded::Wrong(errors) => return Err(refused(&errors)),
+    let subject = match program {
+        Some(proved) => AlgorithmOrProgram::Program(proved),
+        None => match load_on(&source, &flags.source, Some(&given))? {
+            Loaded::Ready(all) => AlgorithmOrProgram::Algorithm(Box::new(one(all, &source)?)),
+            Loaded::Wrong(errors) => return Err(refused(&errors)),
+        },
     };
-    let wrong = |findings: Vec<Finding>| refused(&told(&algorithm, findings, nranks));
-    let pictured = flags.picture.over_time();
-    progress::about(format!("{}, {nranks} ranks", algorithm.name()));
+    let wrong = |findings: Vec<Finding>| match (&subject, findings.first()) {
+        (AlgorithmOrProgram::Algorithm(algorithm), _) => {
+            refused(&told(algorithm, findings, nranks))
+        }
+        // A proved schedule can only be too large to be simulated.
+        (_, Some(finding)) => Failure::usage(finding.code, finding.title.clone()),
+        (_, None) => Failure::Program,
+    };
+    let written = match &subject {
+        AlgorithmOrProgram::Algorithm(algorithm) => {
+            progress::about(format!("{}, {nranks} ranks", algorithm.name()));
+            algorithm.schedule(nranks).map_err(wrong)?
+        }
+        AlgorithmOrProgram::Program(proved) => Schedule::clone(proved.schedule()),
+    };
     let (schedule, count, simulated) =
-        simulated(&algorithm, flags, &machine, nranks, pictured).map_err(wrong)?;
-    let size = shown(flags, simulated.bytes);
+        timed(written, flags, &machine, flags.picture.over_time()).map_err(wrong)?;
+    let closed = match &subject {
+        AlgorithmOrProgram::Algorithm(algorithm) => {
+            by_form(algorithm, flags, &machine, nranks, simulated.bytes)
+        }
+        AlgorithmOrProgram::Program(_) => None,
+    };
     let run = Run {
         source: &source,
         bound: bound(&schedule, &machine, simulated.bytes),
-        closed: by_form(&algorithm, flags, &machine, nranks, simulated.bytes),
+        closed,
         constants: &constants,
         steps: verify::steps(&schedule).map_err(wrong)?.into_iter().max().unwrap_or(0),
         schedule: &schedule,
         machine: &machine,
+        size: shown(flags, simulated.bytes),
         simulated,
         count,
         dtype: flags.dtype,
-        size,
     };
-    show(flags, &run)
-}
-
-/// Prints a run, and draws the pictures that were asked for.
-fn show(flags: &SimulateFlags, run: &Run<'_>) -> Result<bool, Failure> {
     if let Some(timeline) = &run.simulated.timeline {
-        flags.picture.write(run, timeline)?;
+        flags.picture.write(&run, timeline)?;
     }
-    flags.picture.write_links(run)?;
+    flags.picture.write_links(&run)?;
     match flags.format {
-        Format::Json => print_json(&json::SimulationJson::new(run)),
+        Format::Json => print_json(&json::SimulationJson::new(&run)),
         Format::Human => {
-            print(tables::print(run, flags.path).trim_end());
+            print(tables::print(&run, flags.path).trim_end());
             run.constants.tell();
         }
     }
     Ok(true)
-}
-
-/// Simulates a program for MSCCL, as the schedule that it was proved as.
-fn program(flags: &SimulateFlags, topology: &Arc<Topology>) -> Result<bool, Failure> {
-    msccl::counts_ranks(flags.nranks.is_some())?;
-    let (path, lints) = (&flags.source.source, &flags.source.lints);
-    let (source, proved) = msccl::proved(path, lints, false, flags.format)?;
-    let written = Schedule::clone(proved.schedule());
-    let (machine, constants) = flags.machine(topology, written.nranks)?;
-    machine.check(written.nranks)?;
-    flags.picture.check(written.nranks)?;
-    // A proved schedule can only be too large to be simulated.
-    let wrong = |findings: Vec<Finding>| match findings.into_iter().next() {
-        Some(finding) => Failure::usage(finding.code, finding.title),
-        None => Failure::Program,
-    };
-    let (schedule, count, simulated) =
-        timed(written, flags, &machine, flags.picture.over_time()).map_err(wrong)?;
-    let size = shown(flags, simulated.bytes);
-    let run = Run {
-        source: &source,
-        bound: bound(&schedule, &machine, simulated.bytes),
-        closed: None,
-        constants: &constants,
-        steps: verify::steps(&schedule).map_err(wrong)?.into_iter().max().unwrap_or(0),
-        schedule: &schedule,
-        machine: &machine,
-        simulated,
-        count,
-        dtype: flags.dtype,
-        size,
-    };
-    show(flags, &run)
 }
 
 /// Simulates an algorithm on `nranks` ranks, and returns its schedule, the count that follows from the flags, and the

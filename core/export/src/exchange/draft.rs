@@ -1,7 +1,10 @@
 //! A schedule under construction: streams, their ops, and the tables that the ops share.
 
+use super::memory::Memories;
+use super::program::Header;
+use super::report::span;
 use super::terms::Mode;
-use roundelay_core::collective::Collective;
+use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::{LaneId, OpId, RankId, RegionId, ScratchId, SpanId};
 use roundelay_core::schedule::demands::Demands;
 use roundelay_core::schedule::interner::Interner;
@@ -19,17 +22,6 @@ pub(super) struct Draft {
     channels: Interner<Channel>,
     lanes: Interner<Vec<i64>>,
     scratch: Vec<Scratch>,
-}
-
-/// The properties of a whole schedule.
-pub(super) struct Whole<'w> {
-    /// The name of the program.
-    pub(super) name: &'w str,
-    pub(super) collective: Collective,
-    pub(super) nranks: u32,
-    pub(super) mode: Mode,
-    /// The number that every count is a multiple of.
-    pub(super) multiple: u64,
 }
 
 impl Draft {
@@ -117,11 +109,13 @@ impl Draft {
     /// joins them, and copies the output.
     pub(super) fn main(
         &mut self,
+        memories: &Memories,
         rank: RankId,
         at: SpanId,
-        (streams, rounds): (u32, u32),
-        [entry, exit]: [Option<[Region; 2]>; 2],
+        (numbers, rounds): (&[u32], u32),
     ) {
+        let (entry, exit) = (memories.entry(rank), memories.exit(rank));
+        let streams = numbers.last().copied().unwrap_or(0);
         self.begin(rank, 0);
         for round in 0..rounds {
             let all = round * streams + 1..=(round + 1) * streams;
@@ -140,19 +134,25 @@ impl Draft {
         }
     }
 
-    /// Returns the schedule of a program that was read from `source`.
-    pub(super) fn finish(self, source: &Source, whole: &Whole<'_>) -> Schedule {
+    /// Returns the schedule of a program that was read from `source`, called in a mode.
+    pub(super) fn finish<H>(
+        self,
+        source: &Source,
+        header: &Header<H>,
+        memories: &Memories,
+        mode: Mode,
+    ) -> Schedule {
         let name = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         Schedule {
-            algorithm: match whole.name {
+            algorithm: match &*header.name {
                 "" => "program".to_owned(),
                 named => named.chars().map(name).collect(),
             },
-            collective: whole.collective,
-            nranks: whole.nranks,
+            collective: memories.collective(),
+            nranks: header.nranks,
             root: RankId(0),
-            out_of_place: whole.mode == Mode::OutOfPlace,
-            multiple: whole.multiple,
+            out_of_place: mode == Mode::OutOfPlace,
+            multiple: memories.multiple(),
             elements: None,
             scratch: self.scratch,
             streams: self.streams,
@@ -167,4 +167,25 @@ impl Draft {
             demands: Demands::default(),
         }
     }
+}
+
+/// The most ops of a schedule.
+pub(super) const OPS: u64 = 1 << 24;
+/// The most chunks, or parts of chunks, in the buffers of all ranks.
+pub(super) const PLACES: u64 = 1 << 24;
+
+/// Returns the error of a program that is too large for a proof.
+pub(super) fn too_large(whole: SpanId, what: String) -> Vec<Diagnostic> {
+    let title = what + ", more than a proof can hold";
+    vec![Diagnostic::new(Code::StepLimit, span(whole), title)]
+}
+
+/// Returns the streams of a rank's blocks, counted from 1 without gaps; an empty block has no stream.
+pub(super) fn streams(empty: impl Iterator<Item = bool>) -> Vec<u32> {
+    let mut next = 0;
+    let number = |empty: bool| {
+        next += u32::from(!empty);
+        next
+    };
+    empty.map(number).collect()
 }

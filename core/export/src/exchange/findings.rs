@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::program::{Program, StepNames};
 use super::report::span;
-use super::terms::Mode;
+use super::terms::{Mode, Safe};
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::ids::{OpId, SpanId};
@@ -22,18 +23,59 @@ pub struct Checked {
     pub errors: Vec<Diagnostic>,
 }
 
+/// The verdict on a program.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// The findings in each mode that the program declares.
+    pub modes: Vec<Checked>,
+    /// The largest call that ends; `None` if no call ends, and for a runtime whose connections never fill up.
+    pub safe: Option<Safe>,
+    /// The errors of the declared sizes of calls.
+    pub errors: Vec<Diagnostic>,
+    /// Warnings of harmless oddities.
+    pub warnings: Vec<Diagnostic>,
+    /// The largest number of orders in which ranks reduce one piece; `None` if no rank reduces, or if a result is
+    /// wrong.
+    pub orders: Option<usize>,
+    /// The numbers of stretches of each loop that were checked; empty without loops.
+    pub stretches: Vec<u32>,
+}
+
+impl Verdict {
+    pub(super) fn new(modes: Vec<Checked>) -> Self {
+        let (safe, orders) = (None, orders(&modes));
+        let (errors, warnings, stretches) = (Vec::new(), Vec::new(), Vec::new());
+        Self { modes, safe, errors, warnings, orders, stretches }
+    }
+
+    /// Whether there are no errors.
+    pub fn is_right(&self) -> bool {
+        self.errors().next().is_none()
+    }
+
+    /// Returns all errors.
+    pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.modes.iter().flat_map(|checked| &checked.errors).chain(&self.errors)
+    }
+}
+
 /// Turns the findings of a program's proof into diagnostics at its text.
 pub(super) struct FindingPlacer<'t> {
     pub(super) source: &'t Source,
-    /// Returns the name of the step at a place.
-    pub(super) step: &'t dyn Fn(SpanId) -> Option<String>,
+    names: &'t StepNames,
     /// The place of the whole program.
-    pub(super) whole: SpanId,
+    whole: SpanId,
     /// Whether the program promises a collective.
-    pub(super) promised: bool,
+    promised: bool,
 }
 
-impl FindingPlacer<'_> {
+impl<'t> FindingPlacer<'t> {
+    /// Returns the placer for a program that was read from `source`.
+    pub(super) fn new<H, B>(source: &'t Source, program: &'t Program<H, B>) -> Self {
+        let promised = program.header.collective.is_some();
+        Self { source, names: &program.names, whole: program.whole, promised }
+    }
+
     /// Proves the schedule of a program that is called in a mode.
     pub(super) fn prove(&self, mode: Mode, schedule: Result<Schedule, Vec<Diagnostic>>) -> Checked {
         let wrong = |errors| Checked { mode, proved: None, errors };
@@ -110,9 +152,9 @@ impl FindingPlacer<'_> {
     }
 
     /// Returns the name of a step with its line.
-    pub(super) fn name(&self, at: SpanId) -> String {
+    fn name(&self, at: SpanId) -> String {
         let line = self.source.location(span(at)).line;
-        match (self.step)(at) {
+        match self.names.get(at) {
             Some(step) => format!("{step} (line {line})"),
             None => "the end of a block".to_owned(),
         }
@@ -129,7 +171,7 @@ impl FindingPlacer<'_> {
         let others = others.into_iter().filter(near).map(|(at, label)| (span(at), label));
         diagnostic.others = others.collect();
         diagnostic.notes = notes;
-        let steps = places.into_iter().filter(|at| (self.step)(*at).is_some());
+        let steps = places.into_iter().filter(|at| self.names.get(*at).is_some());
         let mut names: Vec<_> = steps.map(|at| self.name(at)).collect();
         names.dedup();
         if names.len() > SHOWN {
@@ -173,7 +215,7 @@ const SHOWN: usize = 8;
 
 /// Returns the largest number of orders in which ranks reduce one piece; `None` if no rank reduces, or if a result is
 /// wrong.
-pub(super) fn orders(modes: &[Checked]) -> Option<usize> {
+fn orders(modes: &[Checked]) -> Option<usize> {
     let reduction = |checked: &Checked| {
         let proved = checked.proved.as_ref()?;
         Some(match proved.schedule().collective {

@@ -5,14 +5,17 @@ mod findings;
 mod memory;
 pub mod msccl;
 pub mod mscclpp;
+mod program;
 mod report;
 mod terms;
 
-pub use findings::Checked;
+pub use findings::{Checked, Verdict};
+pub use program::{Gpu, Header, Program};
+pub use report::Text;
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::{Algorithm, one_rank};
 use roundelay_core::schedule::Schedule;
-pub use terms::Mode;
+pub use terms::{Memory, Mode, Place, Protocol, Safe};
 
 /// The most ranks whose schedule is laid out and proved as a whole: with these a program's needs are known exactly.
 const FEW: u32 = 64;

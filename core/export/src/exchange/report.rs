@@ -2,19 +2,63 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
+
+use super::program::{StepName, StepNames};
 
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::SpanId;
 use roundelay_core::source::{Location, Span};
+use roundelay_core::stages::stage;
 use roundelay_core::syntax::Source;
 
 /// The most errors that are kept.
 const ERRORS: usize = 16;
 
+/// A text after reading.
+#[derive(Clone, Debug)]
+pub struct Text<P> {
+    /// The text, with the places that messages point at.
+    pub source: Arc<Source>,
+    /// The program, if it can be read; also if the runtime refuses its collective or a chain of waits.
+    pub program: Option<P>,
+    /// The errors for which the runtime refuses the program, each at its place.
+    pub errors: Vec<Diagnostic>,
+    /// Warnings of text that the runtime passes over.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl<P> Text<P> {
+    /// Reads the file `name` by a reader of its format; `broken` is the code of a file that is no text.
+    pub(super) fn read(
+        name: &str,
+        bytes: &[u8],
+        broken: Code,
+        program: impl FnOnce(&str, &mut TextReport) -> Option<P>,
+    ) -> Self {
+        stage("read", || {
+            let mut report = TextReport::default();
+            let text = String::from_utf8_lossy(bytes);
+            let program = match std::str::from_utf8(bytes) {
+                Ok(_) => program(&text, &mut report),
+                Err(error) => {
+                    let at = error.valid_up_to();
+                    report.error(broken, at..at, "the file is not UTF-8 text");
+                    None
+                }
+            };
+            let (source, errors, warnings) = report.finish(name, &text);
+            Self { source: Arc::new(source), program, errors, warnings }
+        })
+    }
+}
+
 /// The places of a text, and the errors and warnings at them.
 #[derive(Default)]
 pub(super) struct TextReport {
     places: Vec<Range<u32>>,
+    /// The name of each step, by place.
+    pub(super) names: StepNames,
     errors: Vec<Diagnostic>,
     /// The number of errors that do not prevent reading the rest.
     mild: usize,
@@ -29,18 +73,26 @@ impl TextReport {
         SpanId(self.places.len() as u32 - 1)
     }
 
-    /// Adds an error; `more` adds notes to it.
+    /// Registers the place of a step.
+    pub(super) fn step(&mut self, at: Range<usize>, name: StepName) -> SpanId {
+        let at = self.place(at);
+        self.names.0.push((at, name));
+        at
+    }
+
+    /// Adds an error.
     pub(super) fn error(
         &mut self,
         code: Code,
         at: Range<usize>,
         title: impl Into<String>,
-        more: impl FnOnce(Diagnostic) -> Diagnostic,
-    ) {
-        if self.errors.len() < ERRORS {
-            let at = span(self.place(at));
-            self.errors.push(more(Diagnostic::new(code, at, title)));
+    ) -> Remark<'_> {
+        if self.errors.len() >= ERRORS {
+            return Remark(None);
         }
+        let at = span(self.place(at));
+        self.errors.push(Diagnostic::new(code, at, title));
+        Remark(self.errors.last_mut())
     }
 
     /// Marks the last error as one that does not prevent reading the rest.
@@ -49,8 +101,8 @@ impl TextReport {
     }
 
     /// Adds an error for a text that the runtime refuses.
-    pub(super) fn refuse(&mut self, at: Range<usize>, title: impl Into<String>) {
-        self.error(Code::RefusedByRuntime, at, title, |all| all);
+    pub(super) fn refuse(&mut self, at: Range<usize>, title: impl Into<String>) -> Remark<'_> {
+        self.error(Code::RefusedByRuntime, at, title)
     }
 
     /// Warns of a text that the runtime passes over; the first warning of each subject `about` is kept, the others are
@@ -60,15 +112,14 @@ impl TextReport {
         about: &str,
         at: Range<usize>,
         title: impl Into<String>,
-        more: impl FnOnce(Diagnostic) -> Diagnostic,
-    ) {
+    ) -> Remark<'_> {
         if let Some((_, times)) = self.warnings.get_mut(about) {
             *times += 1;
-            return;
+            return Remark(None);
         }
         let at = span(self.place(at));
-        let warning = more(Diagnostic::new(Code::PassedOver, at, title));
-        self.warnings.insert(about.to_owned(), (warning, 0));
+        let warning = (Diagnostic::new(Code::PassedOver, at, title), 0);
+        Remark(Some(&mut self.warnings.entry(about.to_owned()).or_insert(warning).0))
     }
 
     /// Whether an error prevents the use of the program.
@@ -101,6 +152,44 @@ impl TextReport {
         warnings.sort_by_key(|warning| self.places[warning.primary.lo as usize].start);
         (source, self.errors, warnings)
     }
+}
+
+/// An error or a warning that may get more text; none where it is not kept.
+pub(super) struct Remark<'r>(Option<&'r mut Diagnostic>);
+
+impl Remark<'_> {
+    /// Sets the text at the place.
+    pub(super) fn label(mut self, label: &str) -> Self {
+        if let Some(said) = &mut self.0 {
+            label.clone_into(&mut said.label);
+        }
+        self
+    }
+
+    /// Adds a fact.
+    pub(super) fn note(mut self, note: impl Into<String>) -> Self {
+        if let Some(said) = &mut self.0 {
+            said.notes.push(note.into());
+        }
+        self
+    }
+
+    /// Sets the correction.
+    pub(super) fn help(self, help: impl Into<String>) {
+        self.help_if(Some(help.into()));
+    }
+
+    /// Sets the correction, if there is one.
+    pub(super) fn help_if(self, help: Option<String>) {
+        if let Some(said) = self.0 {
+            said.help = help;
+        }
+    }
+}
+
+/// Returns the correction to a word that is near to another one.
+pub(super) fn did_you_mean(meant: Option<&str>) -> Option<String> {
+    Some(format!("did you mean `{}`?", meant?))
 }
 
 /// Returns a place as a span of a diagnostic.
@@ -143,6 +232,18 @@ fn floor(text: &str, at: usize) -> usize {
         at -= 1;
     }
     at
+}
+
+/// Returns why a number is not within a range; `text` is the number as the program writes it.
+pub(super) fn beyond<T: Ord + std::fmt::Display>(
+    name: &str,
+    (number, text): (T, &str),
+    (least, most): (T, T),
+) -> String {
+    if number > most {
+        return format!("`{name}` is {text}, and the most is {most}");
+    }
+    format!("`{name}` is {text}, and the least is {least}")
 }
 
 /// Returns a text for a message: at most 40 characters, control characters replaced.

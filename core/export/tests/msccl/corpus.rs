@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use roundelay_core::diagnostics::Code;
+use roundelay_export::exchange::Safe;
 use roundelay_export::exchange::msccl::{self, Connections};
 
 /// The directory: programs, and `verdicts.tsv` with a line for each.
@@ -33,7 +34,7 @@ fn verdict(name: &str, bytes: &[u8]) -> String {
     if said.is_empty() {
         let orders = verdict.orders.map_or(String::new(), |n| format!(", {n} orders"));
         let safe = match verdict.safe {
-            Some(msccl::Safe { bytes: Some(bytes), chunks }) => {
+            Some(Safe { bytes: Some(bytes), chunks }) => {
                 format!(", {bytes} bytes m {chunks}")
             }
             _ => String::new(),

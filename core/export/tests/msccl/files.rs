@@ -2,7 +2,8 @@
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::schedule::{Channel, Schedule, SignalKind, legality, text as written};
-use roundelay_export::exchange::msccl::{self, Connections, Mode, Protocol, Runtime};
+use roundelay_export::exchange::msccl::{self, Connections, Runtime};
+use roundelay_export::exchange::{Mode, Protocol};
 
 use super::{bytes, codes, verdict_of};
 
@@ -87,7 +88,8 @@ fn schedules_are_written_and_read() {
     {
         let text = msccl::read(name, &bytes(name), None);
         let program = text.program.expect("it is read");
-        let schedule = program.schedule(&text.source, program.modes()[0], 71).expect("it fits");
+        let schedule =
+            program.schedule(&text.source, program.header.modes()[0], 71).expect("it fits");
         assert_eq!(schedule.multiple, multiple, "{name}");
         let local = |channel: &Channel| channel.kind == SignalKind::Local;
         assert_eq!(schedule.channels.iter().any(local), words, "{name}");

@@ -1,7 +1,8 @@
 //! The size up to which calls end: the capacity of connections.
 
 use roundelay_core::diagnostics::Code;
-use roundelay_export::exchange::msccl::{Connections, Runtime, Safe};
+use roundelay_export::exchange::msccl::{Connections, Runtime};
+use roundelay_export::exchange::{Mode, Safe};
 
 use super::generate::{Block, Head, pairs, ring, text};
 use super::{codes, read, verdict, verdict_of};
@@ -105,7 +106,6 @@ fn what_single_chunks_do_not_fill_is_safe_at_every_size() {
 
 #[test]
 fn both_modes_and_each_of_them() {
-    use roundelay_export::exchange::msccl::Mode;
     let both = ring(3, 1, 1, "LL").replace("outofplace=\"0\"", "outofplace=\"1\"");
     let verdict = verdict(&both);
     let modes: Vec<_> = verdict.modes.iter().map(|checked| checked.mode).collect();

@@ -12,7 +12,8 @@ mod mutants;
 mod run;
 
 use roundelay_core::diagnostics::Code;
-use roundelay_export::exchange::msccl::{self, Connections, MscclVerdict, Program, Text};
+use roundelay_export::exchange::msccl::{self, Connections, Program};
+use roundelay_export::exchange::{Text, Verdict};
 
 use crate::foreign::told;
 use crate::models;
@@ -24,31 +25,28 @@ fn bytes(name: &str) -> Vec<u8> {
 }
 
 /// A program of our own, for any runtime.
-fn read(text: &str) -> Text {
+fn read(text: &str) -> Text<Program> {
     msccl::read("test.xml", text.as_bytes(), None)
 }
 
 /// Returns the verdict of a text that can be read.
-fn verdict_of(text: &Text, connections: &Connections) -> (Program, MscclVerdict) {
+fn verdict_of(text: &Text<Program>, connections: &Connections) -> (Program, Verdict) {
     let program = text.program.clone().unwrap_or_else(|| panic!("{:#?}", text.errors));
     let verdict = program.verdict(&text.source, connections);
     (program, verdict)
 }
 
-fn verdict(text: &str) -> MscclVerdict {
+fn verdict(text: &str) -> Verdict {
     verdict_of(&read(text), &Connections::default()).1
 }
 
-fn codes(verdict: &MscclVerdict) -> Vec<Code> {
+fn codes(verdict: &Verdict) -> Vec<Code> {
     verdict.errors().map(|error| error.code).collect()
 }
 
 /// Whether a text is taken, and what its reader and its proof say.
 fn says(text: &[u8]) -> (bool, String) {
-    let text = msccl::read("test.xml", text, None);
-    let verdict =
-        text.program.map(|program| program.verdict(&text.source, &Connections::default()));
-    let proof = verdict.iter().flat_map(MscclVerdict::errors);
-    let all = text.errors.iter().chain(proof).chain(&text.warnings);
-    (verdict.is_some(), told(&text.source, verdict.is_some(), all))
+    told(&msccl::read("test.xml", text, None), |program, source| {
+        program.verdict(source, &Connections::default())
+    })
 }

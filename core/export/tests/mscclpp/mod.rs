@@ -11,7 +11,8 @@ mod rules;
 mod run;
 
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_export::exchange::mscclpp::{self, MscclppVerdict, Text};
+use roundelay_export::exchange::mscclpp::{self, Program};
+use roundelay_export::exchange::{Text, Verdict};
 use serde_json::Value as Json;
 
 use crate::foreign;
@@ -23,12 +24,12 @@ fn two_ranks() -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn read(text: &str) -> Text {
+fn read(text: &str) -> Text<Program> {
     mscclpp::read("plan.json", text.as_bytes())
 }
 
 /// Returns the verdict of a plan that can be read.
-fn verdict(plan: &Json) -> MscclppVerdict {
+fn verdict(plan: &Json) -> Verdict {
     let text = read(&plan.to_string());
     let program = text.program.unwrap_or_else(|| panic!("{:#?}", text.errors));
     program.verdict(&text.source)
@@ -39,16 +40,12 @@ fn told(plan: &Json) -> Vec<(Code, String)> {
     let text = read(&plan.to_string());
     let mut all: Vec<Diagnostic> = text.errors;
     if let Some(program) = text.program {
-        all.extend(program.verdict(&text.source).checked.errors);
+        all.extend(program.verdict(&text.source).errors().cloned());
     }
     all.into_iter().map(|error| (error.code, error.title)).collect()
 }
 
 /// Whether a text is taken, and what its reader and its proof say.
 fn says(text: &[u8]) -> (bool, String) {
-    let text = mscclpp::read("plan.json", text);
-    let verdict = text.program.map(|program| program.verdict(&text.source));
-    let proof = verdict.iter().flat_map(|found| found.checked.errors.iter().chain(&found.warnings));
-    let all = text.errors.iter().chain(proof).chain(&text.warnings);
-    (verdict.is_some(), foreign::told(&text.source, verdict.is_some(), all))
+    foreign::told(&mscclpp::read("plan.json", text), Program::verdict)
 }

@@ -14,7 +14,7 @@ fn what_is_said_of_plans() {
     cases::check("mscclpp/rules.txt", &all, |text| {
         let text = read(&plan(text).to_string());
         let verdict = text.program.as_ref().map(|program| program.verdict(&text.source));
-        let proof = verdict.iter().flat_map(|all| all.checked.errors.iter().chain(&all.warnings));
+        let proof = verdict.iter().flat_map(|all| all.errors().chain(&all.warnings));
         let said = text.errors.iter().chain(proof).chain(&text.warnings);
         let mut lines: Vec<_> = said.map(|said| format!("{} {}", said.code, said.title)).collect();
         lines.truncate(5);
@@ -31,7 +31,7 @@ fn the_plan_of_two_ranks() {
     let right = verdict(&two());
     assert!(right.is_right());
     assert_eq!((right.orders, right.stretches.len()), (Some(1), 0));
-    let proved = right.checked.proved.expect("it is proved");
+    let proved = right.modes[0].proved.clone().expect("it is proved");
     assert_eq!((proved.schedule().multiple, proved.schedule().streams.len()), (2, 4));
     assert_eq!(verdict(&named("pipeline")).stretches, [1, 3]);
     // Both wait first: a deadlock, told with the ops that wait.
@@ -44,7 +44,7 @@ fn the_plan_of_two_ranks() {
         told(&stuck)[0],
         (Code::Deadlock, "deadlock: 2 blocks wait for each other".to_owned())
     );
-    let notes = verdict(&stuck).checked.errors[0].all_notes().collect::<Vec<_>>().join("\n");
+    let notes = verdict(&stuck).modes[0].errors[0].all_notes().collect::<Vec<_>>().join("\n");
     assert!(notes.contains("gpu 0 block 0 op 2 (line 1) waits for gpu 1"), "{notes}");
 }
 
@@ -52,7 +52,7 @@ fn the_plan_of_two_ranks() {
 fn notes_tell_of_proxies_and_of_versions() {
     let again = "collective = \"allgather\"\ninput_chunks = 1\nblock\nsignal 0\nwait 0\nnop\ncopy or > s0\nnop\n\
                  port pws s0 > 2:r @ 0\ncopy or > s0\nnop\nport wait 0\nnop";
-    let note = verdict(&plan(again)).checked.errors[0].notes.concat();
+    let note = verdict(&plan(again)).modes[0].errors[0].notes.concat();
     let late = "a proxy carries out a put over a port at any time after the op";
     assert!(note.contains(late), "{note}");
     let flush = verdict(&named("port flush"));

@@ -1,9 +1,9 @@
 //! The buffers of a program, and the errors of its operations that a schedule cannot express. The data of a call is cut
 //! into `nchunksperloop` chunks.
 
-use super::Program;
-use super::program::{Gpu, Operation, OperationKind};
+use super::program::{Operation, OperationKind};
 use super::report::span;
+use super::{Gpu, Program};
 use crate::exchange::memory::{Memories, MemoryShape};
 use crate::exchange::terms::{Memory, Mode, Place};
 use roundelay_core::diagnostics::{Code, Diagnostic};
@@ -13,16 +13,15 @@ use roundelay_core::schedule::Buffer;
 /// Returns the buffers of a program that is called in one mode.
 pub(super) fn memories(program: &Program, mode: Mode) -> Memories {
     let header = &program.header;
-    let named = |gpu: &Gpu| gpu.chunks[0].max(gpu.chunks[1]);
-    let chunks = match header.collective {
-        Some(_) => header.chunks,
-        None => program.gpus.iter().map(named).fold(header.chunks, u32::max),
-    };
+    let [input, output, scratch] =
+        [Memory::Input, Memory::Output, Memory::Scratch].map(|memory| program.most_chunks(memory));
+    let chunks = header.own.chunks;
+    let chunks = if header.collective.is_some() { chunks } else { chunks.max(input).max(output) };
     Memories::new(&MemoryShape {
         collective: header.collective,
         nranks: header.nranks,
         chunks,
-        scratch: program.gpus.iter().map(|gpu| gpu.chunks[2]).max().unwrap_or(0),
+        scratch,
         mode,
     })
 }
@@ -33,8 +32,10 @@ pub(super) fn places(memories: &Memories, program: &Program) -> u64 {
         Memory::Scratch => place.offset.saturating_add(count.into()),
         _ => 0,
     };
-    let all = program.gpus.iter().flat_map(|gpu| &gpu.blocks).flat_map(|b| &b.operations);
-    let ends = all.map(|o| end(o.src, o.count).max(end(o.dst, o.count)));
+    let ends = program
+        .blocks()
+        .flat_map(|block| &block.operations)
+        .map(|o| end(o.src, o.count).max(end(o.dst, o.count)));
     let scratch = u64::try_from(ends.max().unwrap_or(0)).unwrap_or(0);
     memories.places(scratch)
 }
@@ -73,7 +74,7 @@ fn wrong_operation(
     operation: &Operation,
 ) -> Option<Diagnostic> {
     let Operation { kind, src, dst, count, at, .. } = *operation;
-    let name = |at| program.step(at).map(|step| step.to_string()).unwrap_or_default();
+    let name = |at| program.names.text(at);
     let more = operation.more.iter().map(|(offset, at)| (Place { offset: *offset, ..src }, *at));
     let sources = kind.reads().then_some((src, at)).into_iter().chain(more);
     let target = kind.writes().then_some((dst, at));

@@ -1,8 +1,9 @@
 //! The sizes of calls. A step of several chunks goes in messages of as many chunks as fit; a larger call makes more
 //! messages, and a connection holds few of them.
 
-use super::program::Header;
+use super::Header;
 use super::runtime::{COUNT, Runtime};
+use crate::exchange::terms::Safe;
 
 /// The connections of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,15 +12,6 @@ pub struct Connections {
     pub runtime: Runtime,
     /// Bytes of a connection's buffer (`NCCL_BUFFSIZE` and similar settings), if it differs from the runtime's default.
     pub buffer: Option<u64>,
-}
-
-/// The largest call for which all blocks end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Safe {
-    /// The fewest chunks in a message for which all blocks end; 1 if calls of any size end.
-    pub chunks: u32,
-    /// The most bytes of a call; `None` for any.
-    pub bytes: Option<u64>,
 }
 
 impl Connections {
@@ -34,14 +26,15 @@ impl Connections {
     /// Returns the chunks in a message of a call of `bytes` bytes; 1 for a call of any size.
     pub fn chunks(&self, header: &Header, bytes: Option<u64>) -> u32 {
         let Some(bytes) = bytes else { return 1 };
-        let chunk = bytes.div_ceil(u64::from(header.chunks)).max(1);
+        let chunk = bytes.div_ceil(u64::from(header.own.chunks)).max(1);
         let most = self.message(header) / chunk;
         most.clamp(1, u64::from(COUNT)) as u32
     }
 
     /// Returns the largest call that ends, if blocks end with `chunks` chunks in a message and with no fewer.
     pub(super) fn safe(&self, header: &Header, chunks: u32) -> Safe {
-        let bytes = (self.message(header) / u64::from(chunks)).saturating_mul(header.chunks.into());
+        let bytes =
+            (self.message(header) / u64::from(chunks)).saturating_mul(header.own.chunks.into());
         Safe { chunks, bytes: (chunks > 1).then_some(bytes) }
     }
 }

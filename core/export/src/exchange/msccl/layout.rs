@@ -4,38 +4,19 @@
 use std::collections::HashMap;
 
 use super::links::{Connection, Links};
-use super::program::{Block, Gpu, Operation, OperationKind};
-use super::report::span;
+use super::program::{Block, Operation, OperationKind};
 use super::words::BlockWaits;
-use super::{Program, buffers};
-use crate::exchange::draft::{Draft, Whole};
+use super::{Gpu, Program, buffers};
+use crate::exchange::draft::{Draft, OPS, PLACES, streams, too_large};
 use crate::exchange::memory::Memories;
 use crate::exchange::terms::{Mode, Place};
-use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::ids::{RankId, ScratchId, SpanId};
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, OpKind, Region, Schedule, Scratch, SignalKind};
 use roundelay_core::syntax::Source;
 
-/// The most ops of a schedule.
-const OPS: u64 = 1 << 24;
-/// The most chunks in the buffers of all ranks.
-const PLACES: u64 = 1 << 24;
-
 impl Program {
-    /// Returns the modes of call that the program declares, each to be proved.
-    pub fn modes(&self) -> Vec<Mode> {
-        let header = &self.header;
-        let one =
-            header.collective.is_some_and(roundelay_core::collective::Collective::has_in_place);
-        match (header.in_place, header.out_of_place) {
-            (true, true) if one => vec![Mode::Both],
-            (true, true) => vec![Mode::OutOfPlace, Mode::InPlace],
-            (true, false) => vec![Mode::InPlace],
-            (false, _) => vec![Mode::OutOfPlace],
-        }
-    }
-
     /// Returns the schedule of the program, called in `mode`, with `chunks` chunks in a message. `source` is the text
     /// that the program was read from.
     ///
@@ -50,18 +31,16 @@ impl Program {
         chunks: u32,
     ) -> Result<Schedule, Vec<Diagnostic>> {
         let messages = |operation: &Operation| u64::from(operation.count.div_ceil(chunks).max(1));
-        let operations = self.gpus.iter().flat_map(|gpu| &gpu.blocks).flat_map(|b| &b.operations);
+        let operations = self.blocks().flat_map(|block| &block.operations);
         let all = operations.map(messages).fold(0, u64::saturating_add);
+        let large = |what| too_large(self.whole, format!("a program of {what}"));
         if all.saturating_mul(5) > OPS {
-            let title = format!("a program of {all} messages, more than a proof can hold");
-            return Err(vec![Diagnostic::new(Code::StepLimit, span(self.whole), title)]);
+            return Err(large(format!("{all} messages")));
         }
         let buffers = buffers::memories(self, mode);
         let places = buffers::places(&buffers, self);
         if places > PLACES {
-            let title =
-                format!("a program of {places} chunks of memory, more than a proof can hold");
-            return Err(vec![Diagnostic::new(Code::StepLimit, span(self.whole), title)]);
+            return Err(large(format!("{places} chunks of memory")));
         }
         let mut wrong = buffers::wrong(&buffers, self);
         let links = Links::new(self).map_err(|more| wrong.extend(more));
@@ -73,7 +52,7 @@ impl Program {
         for (rank, gpu) in self.gpus.iter().enumerate() {
             layout.rank(RankId(rank as u32), gpu, &words);
         }
-        Ok(layout.finish(source, mode))
+        Ok(layout.draft.finish(source, &self.header, &buffers, mode))
     }
 }
 
@@ -116,17 +95,8 @@ impl<'p> MscclLayout<'p> {
 
     /// Adds the main stream, which copies input and output and forks the blocks' streams, and then those streams.
     fn rank(&mut self, rank: RankId, gpu: &'p Gpu, words: &BlockWaits) {
-        let streams: Vec<&Block> =
-            gpu.blocks.iter().filter(|block| !block.operations.is_empty()).collect();
-        let ends = [self.buffers.entry(rank), self.buffers.exit(rank)];
-        self.draft.main(rank, gpu.at, (streams.len() as u32, 1), ends);
-        // A block without operations is no stream, and numbers of streams have no gaps.
-        let mut numbers = vec![0; gpu.blocks.len()];
-        let mut next = 0;
-        for (number, block) in numbers.iter_mut().zip(&gpu.blocks) {
-            next += u32::from(!block.operations.is_empty());
-            *number = next;
-        }
+        let numbers = streams(gpu.blocks.iter().map(|block| block.operations.is_empty()));
+        self.draft.main(self.buffers, rank, gpu.at, (&numbers, 1));
         for (id, block) in gpu.blocks.iter().enumerate() {
             if !block.operations.is_empty() {
                 self.block(rank, (id, block), &numbers, words);
@@ -253,19 +223,5 @@ impl<'p> MscclLayout<'p> {
     fn word(&mut self, at: SpanId, kind: OpKind, rank: RankId, ends: [u32; 2]) {
         let lane = ends.map(i64::from).to_vec();
         self.draft.word(at, kind, (rank, rank), (SignalKind::Local, lane));
-    }
-
-    fn finish(self, source: &Source, mode: Mode) -> Schedule {
-        let header = &self.program.header;
-        self.draft.finish(
-            source,
-            &Whole {
-                name: &header.name,
-                collective: self.buffers.collective(),
-                nranks: header.nranks,
-                mode,
-                multiple: self.buffers.multiple(),
-            },
-        )
     }
 }

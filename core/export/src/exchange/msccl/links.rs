@@ -197,7 +197,7 @@ fn unequal(
     let mut pairs = sends.iter().zip(receives);
     let ((sent, send), (received, receive)) = pairs.find(|(send, receive)| send.0 != receive.0)?;
     let title = format!("{sent} chunks are sent, and {received} received");
-    let name = |at: &SpanId| program.step(*at).map(|step| step.to_string()).unwrap_or_default();
+    let name = |at: &SpanId| program.names.text(*at);
     let diagnostic = Diagnostic::new(Code::LengthMismatch, span(*receive), title)
         .label(format!("receives {received}"))
         .other(span(*send), format!("sends {sent}"))

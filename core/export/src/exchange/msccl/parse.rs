@@ -1,16 +1,16 @@
 //! Lowers elements as the runtime does: the header, and the blocks of each rank. A text that the runtime refuses is an
 //! error; a text that it passes over is a warning.
 
-use super::Program;
 use super::names::{self, Promise};
-use super::program::{Block, Gpu, Header};
+use super::program::{Block, MscclFacts};
 use super::reader::MscclReader;
-use super::report::shown;
-use super::runtime::{CHANNELS, Protocol, Runtime};
+use super::report::{did_you_mean, shown};
+use super::runtime::{CHANNELS, Runtime};
 use super::steps::Steps;
 use super::xml::{self, Algo, Element};
+use super::{Gpu, Header, Program};
+use crate::exchange::terms::Protocol;
 use roundelay_core::collective::Collective;
-use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::SpanId;
 use roundelay_core::schedule::RANK_LIMIT;
 
@@ -23,7 +23,8 @@ impl<'t> MscclReader<'t, '_> {
         // The first place, for findings about the whole program.
         let whole = self.report.place(algo.element.at.clone());
         let header = self.header(&algo.element)?;
-        let mut gpus = vec![Gpu { at: whole, ..Gpu::default() }; header.nranks as usize];
+        let none = Gpu { chunks: [0; 3], blocks: vec![], semaphores: vec![], at: whole };
+        let mut gpus = vec![none; header.nranks as usize];
         let mut seen = vec![false; gpus.len()];
         for raw in &algo.gpus {
             let Some(id) =
@@ -33,7 +34,7 @@ impl<'t> MscclReader<'t, '_> {
             };
             let Some(gpu) = usize::try_from(id).ok().filter(|id| *id < gpus.len()) else {
                 let title = format!("gpu {id} is none of the {} ranks", header.nranks);
-                self.report.warn("gpu", raw.element.at.clone(), title, |all| all);
+                self.report.warn("gpu", raw.element.at.clone(), title);
                 continue;
             };
             if std::mem::replace(&mut seen[gpu], true) {
@@ -46,14 +47,12 @@ impl<'t> MscclReader<'t, '_> {
         }
         for rank in (0..gpus.len()).filter(|rank| !seen[*rank]) {
             let title = format!("rank {rank} has no <gpu>, and does nothing");
-            self.report.warn("no gpu", algo.element.at.clone(), title, |all| all);
+            self.report.warn("no gpu", algo.element.at.clone(), title);
         }
-        (!self.report.failed()).then(|| Program {
-            header,
-            gpus,
-            whole,
-            names: std::mem::take(&mut self.names),
-        })
+        let names = std::mem::take(&mut self.report.names);
+        let blocks = gpus.iter().flat_map(|gpu| &gpu.blocks);
+        let operations = blocks.map(|block| block.operations.len()).sum();
+        (!self.report.failed()).then_some(Program { header, gpus, operations, whole, names })
     }
 
     fn header(&mut self, element: &Element<'t>) -> Option<Header> {
@@ -70,7 +69,7 @@ impl<'t> MscclReader<'t, '_> {
         let out_of_place = out_of_place.map_or(!in_place, |apart| apart != 0);
         if !in_place && !out_of_place {
             let title = "neither in place nor out of place: the runtime never calls it";
-            self.report.warn("mode", element.at.clone(), title, |all| all);
+            self.report.warn("mode", element.at.clone(), title);
         }
         let out_of_place = out_of_place || !in_place;
         let default = self.runtime.and_then(Runtime::default_bytes);
@@ -85,13 +84,15 @@ impl<'t> MscclReader<'t, '_> {
             collective,
             protocol: protocol?,
             nranks: nranks? as u32,
-            channels: channels? as u32,
-            chunks: chunks? as u32,
             in_place,
             out_of_place,
             min_bytes: min.unwrap_or(0) as u64,
             max_bytes,
-            says_bytes: max.is_some(),
+            own: MscclFacts {
+                channels: channels? as u32,
+                chunks: chunks? as u32,
+                says_bytes: max.is_some(),
+            },
         })
     }
 
@@ -100,12 +101,9 @@ impl<'t> MscclReader<'t, '_> {
         let protocol = Protocol::parse(name);
         if protocol.is_none() {
             let title = format!("no protocol is called `{}`", shown(name));
-            let help = match Protocol::meant(name) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => "write Simple, LL or LL128".to_owned(),
-            };
-            let at = xml::range(self.text, name);
-            self.report.error(Code::RefusedByRuntime, at, title, |all| all.help(help));
+            let meant = did_you_mean(Protocol::meant(name));
+            let help = meant.unwrap_or_else(|| "write Simple, LL or LL128".to_owned());
+            self.report.refuse(xml::range(self.text, name), title).help(help);
         }
         protocol
     }
@@ -116,10 +114,9 @@ impl<'t> MscclReader<'t, '_> {
         for (value, name) in values.iter_mut().zip(["outofplace", "minBytes", "maxBytes"]) {
             match element.get(name) {
                 None => {
-                    let these = Runtime::ALL.into_iter().filter(|runtime| runtime.wants_sizes());
-                    let these: Vec<_> = these.collect();
                     let title = format!("an <algo> without `{name}`");
-                    self.refused_by(&these, "sizes", element.at.clone(), title, |all| all);
+                    let at = element.at.clone();
+                    self.refused_by(Runtime::wants_sizes, "sizes", at, title, None);
                 }
                 Some(text) => *value = Some(self.in_range(name, text, 0..=i64::MAX)?),
             }
@@ -134,30 +131,31 @@ impl<'t> MscclReader<'t, '_> {
             (xml::range(self.text, name), names::collective(name), names::refusing(name));
         if let Some((Promise::Open(why), _)) = row {
             let title = format!("what `{name}` must have at its end is not compared");
-            self.report.warn("contract", at.clone(), title, |all| all.note(*why));
+            self.report.warn("contract", at.clone(), title).note(*why);
         }
         let instead = |runtime| row.and_then(|row| names::read_by(row, runtime));
         match (row, self.runtime) {
             (Some(_), None) => {
                 let title = format!("a program for `{name}`");
-                let others =
-                    refusing.iter().find_map(|runtime| Some((runtime, instead(*runtime)?)));
-                self.refused_by(&refusing, "collective", at, title, |all| match others {
-                    Some((runtime, word)) => {
-                        all.note(format!("{} reads `{word}` instead", runtime.name()))
-                    }
-                    None => all,
+                let more = refusing.iter().find_map(|runtime| {
+                    Some(format!("{} reads `{}` instead", runtime.name(), instead(*runtime)?))
                 });
+                self.refused_by(
+                    |runtime| refusing.contains(&runtime),
+                    "collective",
+                    at,
+                    title,
+                    more,
+                );
             }
             (Some(_), Some(runtime)) if !refusing.contains(&runtime) => {}
             (_, runtime) => {
                 let whose = runtime.map_or("the runtimes", Runtime::name);
                 let title = format!("no collective of {whose} is called `{}`", shown(name));
                 let meant = runtime.and_then(instead).or_else(|| names::meant(name, runtime));
-                self.report.error(Code::RefusedByRuntime, at, title, |all| match meant {
-                    Some(meant) => all.help(format!("write `{meant}`")),
-                    None => all,
-                });
+                self.report
+                    .refuse(at, title)
+                    .help_if(meant.map(|meant| format!("write `{meant}`")));
                 self.report.was_mild();
             }
         }
@@ -174,14 +172,17 @@ impl<'t> MscclReader<'t, '_> {
         for (chunks, name) in chunks.iter_mut().zip(names) {
             *chunks = self.number(&raw.element, name, 0..=1 << 24)? as u32;
         }
-        let mut gpu = Gpu { chunks, blocks: Vec::new(), at };
+        let mut gpu = Gpu { chunks, blocks: Vec::new(), semaphores: Vec::new(), at };
         let mut blocks: Vec<Option<Block>> = Vec::new();
         blocks.resize_with(raw.tbs.len(), || None);
-        let these = Runtime::ALL.into_iter().filter(|r| raw.tbs.len() > r.blocks() as usize);
+        let many = |runtime: Runtime| raw.tbs.len() > runtime.blocks() as usize;
         let title = format!("rank {rank} has {} blocks", raw.tbs.len());
-        let these: Vec<_> = these.collect();
-        self.refused_by(&these, "blocks", raw.element.at.clone(), title, |all| all);
-        self.nodes(rank, raw);
+        self.refused_by(many, "blocks", raw.element.at.clone(), title, None);
+        // The runtime keeps so many elements for one rank.
+        let nodes: usize = raw.tbs.iter().map(|tb| 1 + tb.steps.len()).sum();
+        let many = |runtime: Runtime| runtime.nodes().is_some_and(|most| nodes > most as usize);
+        let title = format!("rank {rank} has {nodes} blocks and steps");
+        self.refused_by(many, "nodes", raw.element.at.clone(), title, None);
         for tb in &raw.tbs {
             let Some(id) = self.number(&tb.element, "id", 0..=i64::from(i32::MAX)) else {
                 continue;
@@ -189,9 +190,8 @@ impl<'t> MscclReader<'t, '_> {
             let Some(place) = blocks.get_mut(id as usize) else {
                 let title =
                     format!("block {id} of rank {rank}, which has {} blocks", raw.tbs.len());
-                self.report.error(Code::RefusedByRuntime, tb.element.at.clone(), title, |all| {
-                    all.note("blocks are numbered from 0, without gaps")
-                });
+                let error = self.report.refuse(tb.element.at.clone(), title);
+                error.note("blocks are numbered from 0, without gaps");
                 continue;
             };
             if place.is_some() {
@@ -207,15 +207,6 @@ impl<'t> MscclReader<'t, '_> {
         }
         gpu.blocks = blocks.into_iter().flatten().collect();
         Some(gpu)
-    }
-
-    /// Checks the number of elements that the runtime keeps for one rank.
-    fn nodes(&mut self, rank: u32, raw: &xml::GpuElement<'t>) {
-        let nodes: usize = raw.tbs.iter().map(|tb| 1 + tb.steps.len()).sum();
-        let over = |runtime: &Runtime| runtime.nodes().is_some_and(|most| nodes > most as usize);
-        let these: Vec<_> = Runtime::ALL.into_iter().filter(over).collect();
-        let title = format!("rank {rank} has {nodes} blocks and steps");
-        self.refused_by(&these, "nodes", raw.element.at.clone(), title, |all| all);
     }
 
     fn block(
@@ -237,13 +228,12 @@ impl<'t> MscclReader<'t, '_> {
             }
         }
         let channel = self.number(&tb.element, "chan", 0..=i64::from(CHANNELS))? as u32;
-        if channel >= header.channels && peers.iter().any(Option::is_some) {
+        if channel >= header.own.channels && peers.iter().any(Option::is_some) {
             let value = tb.element.get("chan").unwrap_or_default();
-            let title = format!("channel {channel}, and `nchannels` is {}", header.channels);
+            let title = format!("channel {channel}, and `nchannels` is {}", header.own.channels);
             let at = xml::range(self.text, value);
-            self.report.error(Code::RefusedByRuntime, at, title, |all| {
-                all.note("the runtime connects channels below `nchannels` alone")
-            });
+            let error = self.report.refuse(at, title);
+            error.note("the runtime connects channels below `nchannels` alone");
         }
         let block =
             Block { send: peers[0], receive: peers[1], channel, operations: Vec::new(), at };

@@ -1,35 +1,15 @@
 //! A rank's program after the runtime has read it: blocks that run side by side, each a list of operations.
 
-use super::runtime::Protocol;
-use crate::exchange::terms::{Memory, Place};
-use roundelay_core::collective::Collective;
+use crate::exchange::terms::Place;
 use roundelay_core::ids::SpanId;
 
-/// The header of a program.
+/// The facts in the header that only programs for MSCCL have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
-    /// The name, for messages.
-    pub name: String,
-    /// The collective as the program writes it.
-    pub coll: String,
-    /// The collective that `coll` promises; `None` if its result cannot be compared.
-    pub collective: Option<Collective>,
-    /// The protocol of the connections.
-    pub protocol: Protocol,
-    /// The number of ranks.
-    pub nranks: u32,
+pub struct MscclFacts {
     /// The number of channels.
     pub channels: u32,
     /// The number of chunks that the data of a call is cut into.
     pub chunks: u32,
-    /// Whether the program may be called in place.
-    pub in_place: bool,
-    /// Whether the program may be called with input and output apart.
-    pub out_of_place: bool,
-    /// The fewest bytes of a call.
-    pub min_bytes: u64,
-    /// The most bytes of a call; `None` for no limit.
-    pub max_bytes: Option<u64>,
     /// Whether the program has a `maxBytes`.
     pub says_bytes: bool,
 }
@@ -155,39 +135,4 @@ pub struct Block {
     pub operations: Vec<Operation>,
     /// The place of its tag.
     pub at: SpanId,
-}
-
-/// The program of one rank.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Gpu {
-    /// The declared chunks of input, output and scratch.
-    pub chunks: [u32; 3],
-    /// Its blocks, by their numbers.
-    pub blocks: Vec<Block>,
-    /// The place of its tag; for a rank without a tag the place of the whole program.
-    pub at: SpanId,
-}
-
-impl Gpu {
-    /// Returns the declared chunks of a buffer.
-    pub fn chunks_of(&self, memory: Memory) -> u32 {
-        self.chunks[memory as usize]
-    }
-}
-
-/// The name of a step: its rank, its block, and its number in the block as the program writes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StepName {
-    /// The rank.
-    pub gpu: u32,
-    /// The block.
-    pub block: u32,
-    /// The number of the step.
-    pub step: u32,
-}
-
-impl std::fmt::Display for StepName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "gpu {} tb {} step {}", self.gpu, self.block, self.step)
-    }
 }

@@ -2,12 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::program::StepName;
-use super::report::{TextReport, shown};
+use super::report::{Remark, TextReport, beyond, shown};
 use super::runtime::Runtime;
 use super::xml::{self, Element};
-use roundelay_core::diagnostics::Diagnostic;
-use roundelay_core::ids::SpanId;
 
 /// The text that is read, and the report that errors go to.
 pub(super) struct MscclReader<'t, 'r> {
@@ -15,8 +12,6 @@ pub(super) struct MscclReader<'t, 'r> {
     pub(super) report: &'r mut TextReport,
     /// The runtime that reads the program; `None` to refuse a program only if all runtimes refuse it.
     pub(super) runtime: Option<Runtime>,
-    /// The name of each step, by its place.
-    pub(super) names: Vec<(SpanId, StepName)>,
 }
 
 impl<'t> MscclReader<'t, '_> {
@@ -59,10 +54,7 @@ impl<'t> MscclReader<'t, '_> {
         let at = xml::range(self.text, value);
         let text = shown(value);
         let title = match number {
-            Some(number) if number > *range.end() => {
-                format!("`{name}` is {text}, and the most is {}", range.end())
-            }
-            Some(_) => format!("`{name}` is {text}, and the least is {}", range.start()),
+            Some(number) => beyond(name, (number, &text), range.into_inner()),
             None => format!("`{name}` is \"{text}\", which is no decimal number"),
         };
         self.report.refuse(at, title);
@@ -74,29 +66,30 @@ impl<'t> MscclReader<'t, '_> {
         Some(self.number(element, name, i64::from(i32::MIN)..=i64::from(i32::MAX))? != 0)
     }
 
-    /// Adds an error if the program is for one of `these` runtimes, or if all runtimes refuse it; otherwise a warning, to which
-    /// `more` adds notes.
+    /// Adds an error if the program is for one of the runtimes that refuse it, or if all runtimes do; otherwise a warning,
+    /// with a further note if there is one.
     pub(super) fn refused_by(
         &mut self,
-        these: &[Runtime],
+        refuses: impl Fn(Runtime) -> bool,
         about: &str,
         at: std::ops::Range<usize>,
         title: String,
-        more: impl FnOnce(Diagnostic) -> Diagnostic,
+        more: Option<String>,
     ) {
-        let all = these.len() == Runtime::ALL.len();
+        let these: Vec<_> = Runtime::ALL.into_iter().filter(|runtime| refuses(*runtime)).collect();
         if these.is_empty() {
             return;
         }
+        let all = these.len() == Runtime::ALL.len();
         if all || self.runtime.is_some_and(|runtime| these.contains(&runtime)) {
             self.report.refuse(at, title);
         } else if self.runtime.is_none() {
             let names: Vec<_> = these.iter().map(|runtime| runtime.name()).collect();
             let names = names.join(" and ");
             let refuses = if these.len() == 1 { "refuses" } else { "refuse" };
-            self.report.warn(about, at, title, |all: Diagnostic| {
-                more(all.note(format!("{names} {refuses} such a program")))
-            });
+            let warning = self.report.warn(about, at, title);
+            let warning = warning.note(format!("{names} {refuses} such a program"));
+            more.into_iter().fold(warning, Remark::note);
         }
     }
 }

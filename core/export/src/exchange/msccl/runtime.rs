@@ -1,49 +1,7 @@
 //! The limits of the runtimes that run these programs: the messages that a connection holds, and the numbers of steps,
 //! blocks and channels.
 
-use roundelay_core::diagnostics::near::nearest;
-
-/// The protocol of the connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// Large messages, with one flag for each slice.
-    Simple,
-    /// A flag with every 4 bytes.
-    Ll,
-    /// A flag with every line of 128 bytes.
-    Ll128,
-}
-
-impl Protocol {
-    const ALL: [Self; 3] = [Self::Simple, Self::Ll, Self::Ll128];
-
-    /// Returns the name that a program writes.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Simple => "Simple",
-            Self::Ll => "LL",
-            Self::Ll128 => "LL128",
-        }
-    }
-
-    /// Returns the protocol of a name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|protocol| protocol.name() == name)
-    }
-
-    /// Returns the name that was probably meant.
-    pub(super) fn meant(name: &str) -> Option<&'static str> {
-        nearest(name, Self::ALL.map(Self::name))
-    }
-
-    /// Returns the messages that a connection holds: a message takes 4 of its 8 steps with Simple, and 1 otherwise.
-    pub const fn slots(self) -> u32 {
-        match self {
-            Self::Simple => 2,
-            Self::Ll | Self::Ll128 => 8,
-        }
-    }
-}
+use crate::exchange::terms::Protocol;
 
 /// A runtime for MSCCL's programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

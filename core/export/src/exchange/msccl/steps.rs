@@ -1,13 +1,14 @@
 //! Lowers the steps of a block as the runtime's parser does: a `nop` passes its wait to the next step, reductions into
 //! one place become one operation, and a block's level counts operations, waits and reductions.
 
-use super::program::{Await, Block, Gpu, Operation, OperationKind, StepName};
+use super::Gpu;
+use super::program::{Await, Block, Operation, OperationKind};
 use super::reader::MscclReader;
 use super::report::shown;
-use super::runtime::{COUNT, FUSED, LAST_AWAITED, Protocol, Runtime};
+use super::runtime::{COUNT, FUSED, LAST_AWAITED, Runtime};
 use super::xml::{self, Element, Tb};
-use crate::exchange::terms::{Memory, Place};
-use roundelay_core::diagnostics::Code;
+use crate::exchange::program::StepName;
+use crate::exchange::terms::{Memory, Place, Protocol};
 use roundelay_core::ids::SpanId;
 
 /// Any number that the runtime can read.
@@ -74,15 +75,13 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
                 good = false;
                 continue;
             };
-            let at = self.reader.report.place(element.at.clone());
-            let (gpu, block) = self.name;
-            let name = StepName { gpu, block, step: step.number as u32 };
-            self.reader.names.push((at, name));
+            let ((gpu, block), words) = (self.name, ["tb", "step"]);
+            let name = StepName { gpu, block, step: step.number as u32, inner: None, words };
+            let at = self.reader.report.step(element.at.clone(), name);
             if step.number != position as i64 {
                 let title = format!("step {} stands in place {position}", step.number);
-                self.reader.report.warn("order", element.at.clone(), title, |all| {
-                    all.note("the runtime goes by the order in the file, and not by `s`")
-                });
+                let warning = self.reader.report.warn("order", element.at.clone(), title);
+                warning.note("the runtime goes by the order in the file, and not by `s`");
             }
             good &= self.lower(element, &step, at);
         }
@@ -91,7 +90,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
             let at = tb.steps.last().map_or(tb.element.at.clone(), |step| step.at.clone());
             let title =
                 format!("the wait of the `nop` at the end of tb {} is dropped", self.name.1);
-            self.reader.report.warn("last nop", at, title, |all| all);
+            self.reader.report.warn("last nop", at, title);
         }
         good.then_some(self.block)
     }
@@ -115,9 +114,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
             let Some(memory) = Memory::parse(letter) else {
                 let title = format!("no buffer is called `{}`", shown(letter));
                 let at = xml::range(reader.text, letter);
-                reader.report.error(Code::RefusedByRuntime, at, title, |all| {
-                    all.help("the buffers are i, o and s")
-                });
+                reader.report.refuse(at, title).help("the buffers are i, o and s");
                 return None;
             };
             *place = Some(Place { memory, offset });
@@ -149,7 +146,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
             let level = u64::try_from(level).unwrap_or_else(|_| {
                 let title =
                     format!("a wait for step {level}, which the first word of the block ends");
-                self.reader.report.warn("deps", element.at.clone(), title, |all| all);
+                self.reader.report.warn("deps", element.at.clone(), title);
                 0
             });
             self.pending.push(Await { block: block as u32, level, at });
@@ -158,9 +155,8 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         let Some(kind) = step.kind else {
             if step.posts != 0 {
                 let title = "a `nop` with `hasdep`, which is never posted";
-                self.reader.report.warn("nop", element.at.clone(), title, |all| {
-                    all.note("a `nop` is no operation of its own: only its wait is kept")
-                });
+                let warning = self.reader.report.warn("nop", element.at.clone(), title);
+                warning.note("a `nop` is no operation of its own: only its wait is kept");
             }
             return true;
         };
@@ -172,9 +168,8 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         }
         if !self.pending.is_empty() && step.wait.is_none() {
             let title = "a step without a wait of its own, behind a `nop` that waits";
-            self.reader.report.error(Code::RefusedByRuntime, element.at.clone(), title, |all| {
-                all.note("the last wait of a chain must be that of the step itself")
-            });
+            let error = self.reader.report.refuse(element.at.clone(), title);
+            error.note("the last wait of a chain must be that of the step itself");
             // The meaning is clear nevertheless.
             self.reader.report.was_mild();
         }
@@ -184,15 +179,13 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         let rccl = self.reader.runtime == Some(Runtime::Rccl);
         if posts && kind == OperationKind::Send && rccl && self.protocol == Protocol::Ll {
             let title = "a `s` with `hasdep`, by the protocol LL";
-            self.reader.report.warn("fence", element.at.clone(), title, |all| {
-                all.note("with LL, RCCL may say so before all threads have read what is sent")
-            });
+            let warning = self.reader.report.warn("fence", element.at.clone(), title);
+            warning.note("with LL, RCCL may say so before all threads have read what is sent");
         }
         if posts && self.level != step.number as u64 {
             let title = format!("step {} tells others that {} is done", step.number, self.level);
-            self.reader.report.warn("level", element.at.clone(), title, |all| {
-                all.note("the kernel counts operations, waits and reductions, and not `s`")
-            });
+            let warning = self.reader.report.warn("level", element.at.clone(), title);
+            warning.note("the kernel counts operations, waits and reductions, and not `s`");
         }
         self.block.operations.push(Operation {
             kind,
@@ -232,17 +225,14 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
                     "reductions of {count} and of {} chunks become one of {}",
                     step.count, step.count
                 );
-                self.reader.report.warn("fused", element.at.clone(), title, |all| {
-                    all.note(
-                        "reductions into one place are one operation, with the count of the last",
-                    )
-                });
+                self.reader.report.warn("fused", element.at.clone(), title).note(
+                    "reductions into one place are one operation, with the count of the last",
+                );
             }
             if fused == FUSED + 1 {
                 let title = format!("more than {FUSED} reductions become one operation");
-                self.reader.report.warn("chain", element.at.clone(), title, |all| {
-                    all.note(format!("the kernel for CUDA has room for {FUSED} of them"))
-                });
+                let warning = self.reader.report.warn("chain", element.at.clone(), title);
+                warning.note(format!("the kernel for CUDA has room for {FUSED} of them"));
             }
         }
         self.level += 1;
@@ -298,11 +288,10 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
             .chain([self.block.operations.len(), self.reductions])
             .max()
             .unwrap_or(0);
-        let these = Runtime::ALL.into_iter().filter(|runtime| most > runtime.steps() as usize);
-        let these: Vec<_> = these.collect();
+        let many = |runtime: Runtime| most > runtime.steps() as usize;
         let (gpu, block) = self.name;
         let title = format!("tb {block} of gpu {gpu} has {most} steps");
-        self.reader.refused_by(&these, "steps", tb.element.at.clone(), title, |all| all);
+        self.reader.refused_by(many, "steps", tb.element.at.clone(), title, None);
     }
 }
 

@@ -2,54 +2,24 @@
 //! connections, laid out with the messages that the largest call makes of each step.
 
 use super::Program;
-use super::bytes::{Connections, Safe};
+use super::bytes::Connections;
 use super::runtime::COUNT;
-use crate::exchange::findings::{Checked, FindingPlacer, orders};
+use crate::exchange::findings::{FindingPlacer, Verdict};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::stages::stage;
 use roundelay_core::syntax::Source;
 use roundelay_core::units::size_text;
 use roundelay_core::verify;
 
-/// The verdict on a program.
-#[derive(Clone, Debug)]
-pub struct MscclVerdict {
-    /// The findings in each mode that the program declares.
-    pub modes: Vec<Checked>,
-    /// The largest call that ends; `None` if no call ends.
-    pub safe: Option<Safe>,
-    /// The errors of the declared sizes of calls.
-    pub errors: Vec<Diagnostic>,
-    /// The largest number of orders in which ranks reduce one piece; `None` if no rank reduces, or if a result is
-    /// wrong.
-    pub orders: Option<usize>,
-}
-
-impl MscclVerdict {
-    /// Whether there are no errors.
-    pub fn is_right(&self) -> bool {
-        self.errors().next().is_none()
-    }
-
-    /// Returns all errors.
-    pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.modes.iter().flat_map(|checked| &checked.errors).chain(&self.errors)
-    }
-}
-
 impl Program {
     /// Proves the program with the given `connections`. `source` is the text that the program was read from.
-    pub fn verdict(&self, source: &Source, connections: &Connections) -> MscclVerdict {
-        let step = |at| self.step(at).map(|step| step.to_string());
-        let promised = self.header.collective.is_some();
-        let teller = FindingPlacer { source, step: &step, whole: self.whole, promised };
+    pub fn verdict(&self, source: &Source, connections: &Connections) -> Verdict {
+        let teller = FindingPlacer::new(source, self);
         let check = |mode| {
             let schedule = stage("schedule", || self.schedule(source, mode, COUNT));
             teller.prove(mode, schedule)
         };
-        let modes: Vec<_> = self.modes().into_iter().map(check).collect();
-        let orders = orders(&modes);
-        let mut verdict = MscclVerdict { modes, safe: None, errors: Vec::new(), orders };
+        let mut verdict = Verdict::new(self.header.modes().into_iter().map(check).collect());
         let hangs = |code| {
             matches!(
                 code,
@@ -67,15 +37,10 @@ impl Program {
     }
 
     /// Finds the largest call that ends, and compares it with the sizes that the program declares.
-    fn sizes(
-        &self,
-        teller: &FindingPlacer<'_>,
-        connections: &Connections,
-        verdict: &mut MscclVerdict,
-    ) {
+    fn sizes(&self, teller: &FindingPlacer<'_>, connections: &Connections, verdict: &mut Verdict) {
         let source = teller.source;
         let Some(mode) = verdict.modes.first().map(|checked| checked.mode) else { return };
-        let operations = self.gpus.iter().flat_map(|gpu| &gpu.blocks).flat_map(|b| &b.operations);
+        let operations = self.blocks().flat_map(|block| &block.operations);
         let sending = operations.filter(|operation| operation.kind.sends());
         let widest = sending.map(|operation| operation.count).max().unwrap_or(0).max(1);
         let ends = |chunks| -> Result<bool, Vec<Diagnostic>> {

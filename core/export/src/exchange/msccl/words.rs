@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 
-use super::Program;
-use super::program::{Await, Gpu};
+use super::program::Await;
 use super::report::span;
+use super::{Gpu, Program};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
 
@@ -99,7 +99,7 @@ fn unmatched(program: &Program, wait: &Await) -> Diagnostic {
     let Await { block, level, at } = *wait;
     let title = format!("a wait for step {level} of tb {block}, which no step of it ends");
     let diagnostic = Diagnostic::new(Code::UnmatchedWait, span(at), title).label("waits for ever");
-    let step = program.step(at).map_or_else(String::new, |step| format!("{step}: "));
+    let step = program.names.get(at).map_or_else(String::new, |step| format!("{step}: "));
     diagnostic.note(format!(
         "{step}a block says how far it has come after steps with `hasdep=\"1\"` alone, and tb {block} has none \
          from step {level} on"

@@ -11,7 +11,7 @@ use quick_xml::events::{BytesStart, Event};
 
 use super::report::{TextReport, shown};
 use super::runtime::{ATTRIBUTES, WORD};
-use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::diagnostics::Code;
 use roundelay_core::foreign;
 
 /// The most bytes of a file.
@@ -119,7 +119,7 @@ pub(super) fn range(text: &str, part: &str) -> Range<usize> {
 pub(super) fn parse<'t>(text: &'t str, report: &mut TextReport) -> Option<Algo<'t>> {
     if text.len() > BYTES {
         let title = format!("the file has more than {} MiB", BYTES >> 20);
-        report.error(Code::UnreadableXml, 0..0, title, |all| all);
+        report.error(Code::UnreadableXml, 0..0, title);
         return None;
     }
     let mut parser = Parser { text, report, open: Vec::new(), algo: None, kept: 0, names: 0 };
@@ -127,10 +127,7 @@ pub(super) fn parse<'t>(text: &'t str, report: &mut TextReport) -> Option<Algo<'
         Ok(()) => parser.algo,
         Err(problem) => {
             let Stopped { code, at, title, help } = *problem;
-            parser.report.error(code, at, title, |all| match help {
-                Some(help) => all.help(help),
-                None => all,
-            });
+            parser.report.error(code, at, title).help_if(help);
             None
         }
     }
@@ -270,7 +267,7 @@ impl<'t> Parser<'t, '_> {
     fn passed_over(&mut self, what: &str, at: Range<usize>, title: &str) {
         self.names += 1;
         if self.names <= NAMES {
-            self.report.warn(what, at, format!("{title}: {what}"), |all: Diagnostic| all);
+            self.report.warn(what, at, format!("{title}: {what}"));
         }
     }
 

@@ -1,23 +1,19 @@
 //! A plan as a schedule: a block becomes a stream of its rank, a channel becomes a signal each way, and the peer's
 //! memory that an op accesses becomes a region of the peer.
 
+use super::Program;
 use super::ports::{self, RankStreams};
-use super::program::Program;
 use super::steps::{All, ChunkPart, Grid, MscclppStep, StepAction, Word, streams};
 use super::{local, packets, threads, wires};
-use crate::exchange::draft::{Draft, Whole};
+use crate::exchange::draft::{Draft, OPS, PLACES, too_large};
 use crate::exchange::memory::{Memories, MemoryShape};
 use crate::exchange::report::span;
-use crate::exchange::terms::{Memory, Mode, Place};
+use crate::exchange::terms::{Memory, Mode, Place, Protocol};
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::{RankId, ScratchId};
 use roundelay_core::schedule::{Buffer, OpKind, Region, Schedule, Scratch, SignalKind};
 use roundelay_core::syntax::Source;
 
-/// The most ops of a schedule.
-const OPS: u64 = 1 << 24;
-/// The most cells in the buffers of all ranks.
-const PLACES: u64 = 1 << 24;
 /// The most errors that are reported.
 const MOST: usize = 16;
 
@@ -43,17 +39,14 @@ impl Program {
         stretches: u32,
         flushes: bool,
     ) -> Result<Laid, Vec<Diagnostic>> {
-        let whole = |code, title: String| vec![Diagnostic::new(code, span(self.whole), title)];
-        let large = |what: String| {
-            whole(Code::StepLimit, format!("a plan of {what}, more than a proof can hold"))
-        };
+        let large = |what: String| too_large(self.whole, format!("a plan of {what}"));
         let Some(grid) = self.grid(stretches) else { return Err(large("too many parts".into())) };
         let length = self.length(grid);
         if length > OPS {
             return Err(large(format!("{length} steps")));
         }
         let memories = self.memories(grid)?;
-        let scratch = self.gpus.iter().map(|gpu| gpu.chunks[2]).max().unwrap_or(0);
+        let scratch = self.most_chunks(Memory::Scratch);
         let cells = memories.places(u64::from(scratch) * u64::from(grid.cells) * 2);
         if cells > PLACES {
             return Err(large(format!("{cells} chunks of memory")));
@@ -83,6 +76,11 @@ impl Program {
         Ok(Laid { schedule, warnings, unread })
     }
 
+    /// Returns the mode of calls.
+    pub(super) fn mode(&self) -> Mode {
+        if self.header.in_place { Mode::InPlace } else { Mode::OutOfPlace }
+    }
+
     /// Returns the places of chunks. All ranks must cut their data alike: otherwise an offset would mean another place
     /// at a peer.
     fn memories(&self, grid: Grid) -> Result<Memories, Vec<Diagnostic>> {
@@ -109,14 +107,14 @@ impl Program {
             }
         }
         let named = |chunks: u32| chunks.saturating_mul(grid.cells);
-        let most =
-            |buffer: usize| self.gpus.iter().map(|gpu| gpu.chunks[buffer]).max().unwrap_or(0);
+        let [of_input, of_output, scratch] = [Memory::Input, Memory::Output, Memory::Scratch]
+            .map(|memory| named(self.most_chunks(memory)));
         Ok(Memories::new(&MemoryShape {
             collective: self.header.collective,
             nranks,
-            chunks: named(most(0).max(most(1))),
-            scratch: named(most(2)),
-            mode: self.header.mode(),
+            chunks: of_input.max(of_output),
+            scratch,
+            mode: self.mode(),
         }))
     }
 
@@ -148,7 +146,7 @@ impl Program {
         for part in srcs.iter().chain(dsts) {
             let gpu = &self.gpus[part.rank as usize];
             let mut room = gpu.chunks_of(part.memory);
-            if part.packets && !self.header.packets {
+            if part.packets && self.header.protocol != Protocol::Ll {
                 // Without LL, scratch has no room for flags.
                 room /= 2;
             }
@@ -162,7 +160,10 @@ impl Program {
                 );
             }
             let first_half = part.rank != own || queue;
-            if part.memory == Memory::Scratch && !part.packets && first_half && self.header.doubled
+            if part.memory == Memory::Scratch
+                && !part.packets
+                && first_half
+                && self.header.own.doubled
             {
                 let whose = if part.rank == own { "over a port from" } else { "in a peer's" };
                 return error(
@@ -206,7 +207,7 @@ struct MscclppLayout<'p> {
 
 impl<'p> MscclppLayout<'p> {
     fn new(program: &'p Program, memories: &'p Memories, (scratch, packets): (bool, bool)) -> Self {
-        let rounds = if program.header.doubled { 2 } else { 1 };
+        let rounds = if program.header.own.doubled { 2 } else { 1 };
         let mut all = memories.scratch();
         let mut ids = None;
         if scratch && let Some(own) = all.first_mut() {
@@ -227,8 +228,7 @@ impl<'p> MscclppLayout<'p> {
             let numbers = streams(&blocks);
             let count = numbers.last().copied().unwrap_or(0);
             let gpu = &self.program.gpus[rank.index()];
-            let ends = [self.memories.entry(rank), self.memories.exit(rank)];
-            self.draft.main(rank, gpu.at, (count, self.rounds), ends);
+            self.draft.main(self.memories, rank, gpu.at, (&numbers, self.rounds));
             let mut arranged = Vec::new();
             for (block, steps) in blocks.into_iter().enumerate() {
                 // A queue has one order.
@@ -260,19 +260,9 @@ impl<'p> MscclppLayout<'p> {
             wrong.truncate(MOST);
             return Err(wrong);
         }
-        let header = &self.program.header;
-        Ok(self.draft.finish(
-            source,
-            &Whole {
-                name: &header.name,
-                collective: self.memories.collective(),
-                nranks: header.nranks,
-                // A second call begins with the caller's data again; in place, the first call would have overwritten
-                // it.
-                mode: if self.rounds > 1 { Mode::OutOfPlace } else { header.mode() },
-                multiple: self.memories.multiple(),
-            },
-        ))
+        // A second call begins with the caller's data again; in place, the first call would have overwritten it.
+        let mode = if self.rounds > 1 { Mode::OutOfPlace } else { self.program.mode() };
+        Ok(self.draft.finish(source, &self.program.header, self.memories, mode))
     }
 
     fn step(&mut self, step: &MscclppStep, round: u32) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::program::Program;
+use super::Program;
 use super::steps::{All, MscclppStep, StepAction, Word, streams};
 use crate::exchange::report::span;
 use roundelay_core::diagnostics::{Code, Diagnostic};

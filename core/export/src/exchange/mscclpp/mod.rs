@@ -17,72 +17,28 @@ mod threads;
 mod verdict;
 mod wires;
 
-use std::sync::Arc;
-
-use super::report;
+use super::{program as form, report};
 pub use export::{export, fits};
-pub use program::{
-    Act, Chunk, Header, MscclppBlock, MscclppGpu, OpName, Operation, PortPut, Program, Wire,
-};
-use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::ids::SpanId;
-use roundelay_core::stages::stage;
-use roundelay_core::syntax::Source;
+pub use program::{Act, Chunk, MscclppBlock, MscclppFacts, Operation, PortPut, Wire};
+use roundelay_core::diagnostics::Code;
 pub use table::Name;
-pub use verdict::MscclppVerdict;
 
-/// A text after reading.
-#[derive(Clone, Debug)]
-pub struct Text {
-    /// The text, with the places that messages point at.
-    pub source: Arc<Source>,
-    /// The plan, if it can be read.
-    pub program: Option<Program>,
-    /// The errors for which the executor refuses the plan, each at its place.
-    pub errors: Vec<Diagnostic>,
-    /// Warnings of text that the executor passes over.
-    pub warnings: Vec<Diagnostic>,
-}
+/// A plan: its header, and the blocks of each rank, with channels and remote buffers already looked up.
+pub type Program = form::Program<MscclppFacts, MscclppBlock>;
+/// The header of a plan.
+pub type Header = form::Header<MscclppFacts>;
+/// The blocks and resources of one rank.
+pub type Gpu = form::Gpu<MscclppBlock>;
 
 /// Reads the file `name`.
-pub fn read(name: &str, bytes: &[u8]) -> Text {
-    stage("read", || read_text(name, bytes))
-}
-
-fn read_text(name: &str, bytes: &[u8]) -> Text {
-    let mut report = report::TextReport::default();
-    let text = String::from_utf8_lossy(bytes);
-    let broken = match std::str::from_utf8(bytes) {
-        Ok(_) => json::parse(&text).map_err(|broken| (broken.at, broken.why)),
-        Err(error) => {
-            let at = error.valid_up_to();
-            Err((at..at, "the file is not UTF-8 text".to_owned()))
+pub fn read(name: &str, bytes: &[u8]) -> report::Text<Program> {
+    report::Text::read(name, bytes, Code::RefusedByRuntime, |text, report| {
+        match json::parse(text) {
+            Ok(value) => reader::MscclppReader { report, shared: false }.program(&value),
+            Err(broken) => {
+                report.refuse(broken.at, broken.why);
+                None
+            }
         }
-    };
-    let program = match broken {
-        Ok(value) => {
-            let names = Vec::new();
-            reader::MscclppReader { report: &mut report, names, shared: false }.program(&value)
-        }
-        Err((at, why)) => {
-            report.error(Code::RefusedByRuntime, at, why, |all| all);
-            None
-        }
-    };
-    let (source, errors, warnings) = report.finish(name, &text);
-    Text { source: Arc::new(source), program, errors, warnings }
-}
-
-impl Program {
-    /// Returns the op at a place.
-    pub fn op(&self, at: SpanId) -> Option<OpName> {
-        let index = self.names.binary_search_by_key(&at, |(at, _)| *at).ok()?;
-        Some(self.names[index].1)
-    }
-
-    /// Returns the number of ops of all ranks, and the most blocks of a rank.
-    pub fn size(&self) -> (usize, usize) {
-        let blocks = self.gpus.iter().map(|gpu| gpu.blocks.len()).max().unwrap_or(0);
-        (self.names.len(), blocks)
-    }
+    })
 }

@@ -2,12 +2,13 @@
 
 use super::json::Value;
 use super::parse::{BUFFERS, Refs, Resources, WAYS};
-use super::program::{Act, Chunk, OpName, Operation, Wire};
+use super::program::{Act, Chunk, Operation, Wire};
 use super::reader::{Fields, MscclppReader, head};
+use super::report::{did_you_mean, shown};
 use super::table::{
     self, BARRIERS, BUFFERS_OF_OP, CHANNELS_OF_OP, Name, SEMAPHORES_OF_OP, meant, needs_switch,
 };
-use crate::exchange::report::shown;
+use crate::exchange::program::StepName;
 use crate::exchange::terms::Memory;
 use roundelay_core::diagnostics::Code;
 
@@ -35,7 +36,8 @@ impl MscclppReader<'_> {
     ) -> (Vec<Operation>, usize) {
         let (mut operations, mut count) = (Vec::new(), 0);
         for (op, value) in (0..).zip(ops) {
-            let name = OpName { gpu: resources.rank, block, op, inner: None };
+            let (gpu, words) = (resources.rank, ["block", "op"]);
+            let name = StepName { gpu, block, step: op, inner: None, words };
             let operation = self.operation((resources, refs), name, value);
             count += 1;
             let Some(operation) = operation else { continue };
@@ -50,11 +52,10 @@ impl MscclppReader<'_> {
     fn operation(
         &mut self,
         around: (&Resources, &Refs),
-        place: OpName,
+        place: StepName,
         value: &Value<'_>,
     ) -> Option<Operation> {
-        let at = self.report.place(head(&value.at));
-        self.names.push((at, place));
+        let at = self.report.step(head(&value.at), place);
         let fields = self.object(value, "an op")?;
         let word = self.needed(fields, "name")?;
         let text = self.text("name", word)?;
@@ -81,11 +82,8 @@ impl MscclppReader<'_> {
         } else {
             format!("no op is called `{}`", shown(text))
         };
-        let help = meant(text).filter(|_| !needs_switch(text));
-        self.report.error(Code::RefusedByRuntime, word.at.clone(), title, |all| match help {
-            Some(meant) => all.help(format!("did you mean `{meant}`?")),
-            None => all,
-        });
+        let meant = meant(text).filter(|_| !needs_switch(text));
+        self.report.refuse(word.at.clone(), title).help_if(did_you_mean(meant));
     }
 
     fn acts(&mut self, op: &RawOp<'_, '_, '_>) -> Option<Vec<Act>> {
@@ -105,9 +103,10 @@ impl MscclppReader<'_> {
             }
             Name::Flush => {
                 self.different_channels(op)?;
-                self.report.warn("flush", head(&fields.at()), "a `flush`, which does nothing", |all| {
-                    all.note("the executor flushes as many channels as the op has destinations: none")
-                });
+                let title = "a `flush`, which does nothing";
+                self.report
+                    .warn("flush", head(&fields.at()), title)
+                    .note("the executor flushes as many channels as the op has destinations: none");
                 Vec::new()
             }
             Name::Acquire => self.semaphores_of(op)?.into_iter().map(Act::Acquire).collect(),
@@ -140,7 +139,7 @@ impl MscclppReader<'_> {
         let (least, most) = (sizes.clone().min()?, sizes.max()?);
         if least != most {
             let title = format!("an op on {least} and on {most} chunks");
-            self.report.error(Code::LengthMismatch, head(&fields.at()), title, |all| all);
+            self.report.error(Code::LengthMismatch, head(&fields.at()), title);
             return None;
         }
         match op.name {
@@ -184,11 +183,9 @@ impl MscclppReader<'_> {
         }
         if srcs.iter().zip(dsts).any(|(src, dst)| src.index != dst.index) {
             let title = "a `get` between chunks of different numbers";
-            self.report.warn("get", head(&op.fields.at()), title, |all| {
-                all.note(
-                    "the executor takes the number of each for the other, and so does this proof",
-                )
-            });
+            self.report.warn("get", head(&op.fields.at()), title).note(
+                "the executor takes the number of each for the other, and so does this proof",
+            );
         }
         let swapped = |(src, dst): (&Chunk, &Chunk)| Act::Data {
             srcs: vec![Chunk { index: dst.index, ..*src }],
@@ -209,9 +206,8 @@ impl MscclppReader<'_> {
             && self.text("reduce_op", value)? != "sum"
         {
             let title = format!("`reduce_op` is `{}`", shown(self.text("reduce_op", value)?));
-            self.report.warn("reduce_op", value.at.clone(), title, |all| {
-                all.note("the executor does not read it: it adds up")
-            });
+            let warning = self.report.warn("reduce_op", value.at.clone(), title);
+            warning.note("the executor does not read it: it adds up");
         }
         let packets = matches!(
             op.name,
@@ -383,7 +379,7 @@ impl MscclppReader<'_> {
     fn pipeline(
         &mut self,
         around: (&Resources, &Refs),
-        place: OpName,
+        place: StepName,
         fields: Fields<'_, '_>,
     ) -> Option<Vec<Act>> {
         let context = self.needed(fields, "iter_context")?;
@@ -392,7 +388,7 @@ impl MscclppReader<'_> {
         let chunks = self.number(context, "num_chunks", 1..=1 << 24)? as u32;
         let mut inner = Vec::new();
         for (at, value) in (0..).zip(self.list_of(fields, "ops")?) {
-            let name = OpName { inner: Some(at), ..place };
+            let name = StepName { inner: Some(at), ..place };
             let Some(operation) = self.operation(around, name, value) else { continue };
             self.in_pipeline(&operation, chunks, value)?;
             inner.push(operation);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::program::Program;
+use super::Program;
 use super::steps::{All, ChunkPart, Grid, StepAt, Word, streams};
 use crate::exchange::report::span;
 use crate::exchange::terms::Memory;

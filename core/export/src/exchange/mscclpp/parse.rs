@@ -1,13 +1,13 @@
 //! Reads a plan: its header, and for each rank its chunks, channels, remote buffers, semaphores and blocks.
 
 use super::json::{Data, Value};
-use super::program::{Header, MscclppBlock, MscclppGpu, Program, Wire};
+use super::program::{MscclppBlock, MscclppFacts, Wire};
 use super::reader::{Fields, MscclppReader, head};
-use super::table::{CHANNELS, OPERATIONS};
-use crate::exchange::report::shown;
-use crate::exchange::terms::Memory;
+use super::report::shown;
+use super::table::{CHANNELS, COLLECTIVES, OPERATIONS};
+use super::{Gpu, Header, Program};
+use crate::exchange::terms::{Memory, Protocol};
 use roundelay_core::collective::Collective;
-use roundelay_core::diagnostics::Code;
 use roundelay_core::schedule::RANK_LIMIT;
 
 const PLAN: &[&str] = &[
@@ -87,8 +87,9 @@ impl MscclppReader<'_> {
         for (rank, raw) in (0..).zip(all) {
             gpus.extend(self.gpu(&header, rank, raw));
         }
-        let names = std::mem::take(&mut self.names);
-        (!self.report.failed()).then_some(Program { header, gpus, whole, names })
+        let names = std::mem::take(&mut self.report.names);
+        let operations = names.0.len();
+        (!self.report.failed()).then_some(Program { header, gpus, operations, whole, names })
     }
 
     /// Refuses the form of plans before 0.8, with one error for all of its keys.
@@ -97,12 +98,11 @@ impl MscclppReader<'_> {
         let Some((_, at, _)) = entries.iter().find(|(key, ..)| key == BEFORE) else {
             return Some(());
         };
-        let title = "a plan in the form of MSCCL++ up to 0.7".to_owned();
-        self.report.error(Code::RefusedByRuntime, at.clone(), title, |all| {
-            all.label("the key of that form")
-                .note("executors from 0.8 on read none of its keys, such as `colletive`, `inputChunks`, `o_buff` and `ctype`")
-                .help("make the plan anew with the DSL of MSCCL++ 0.8")
-        });
+        self.report
+            .refuse(at.clone(), "a plan in the form of MSCCL++ up to 0.7")
+            .label("the key of that form")
+            .note("executors from 0.8 on read none of its keys, such as `colletive`, `inputChunks`, `o_buff` and `ctype`")
+            .help("make the plan anew with the DSL of MSCCL++ 0.8");
         None
     }
 
@@ -112,7 +112,8 @@ impl MscclppReader<'_> {
         let coll = self.needed(fields, "collective")?;
         let collective = self.collective(coll);
         let protocol = self.needed(fields, "protocol")?;
-        let packets = self.word("protocol", protocol, &[("Simple", false), ("LL", true)]);
+        let words = [Protocol::Simple, Protocol::Ll].map(|protocol| (protocol.name(), protocol));
+        let protocol = self.word("protocol", protocol, &words);
         let in_place = self.needed(fields, "inplace")?;
         let in_place = self.truth("inplace", in_place);
         let doubled = self.truth_or_not(fields, "use_double_scratch_buffer");
@@ -125,56 +126,47 @@ impl MscclppReader<'_> {
         if alignment % 16 != 0 {
             let at = fields.get("buffer_alignment").map_or(fields.at(), |value| value.at.clone());
             let title = format!("chunks that are aligned to {alignment} bytes");
-            self.report.warn("alignment", at, title, |all| {
-                all.note(
-                    "the executor reads and adds up 16 bytes at a time, from chunks that begin so",
-                )
-            });
+            self.report.warn("alignment", at, title).note(
+                "the executor reads and adds up 16 bytes at a time, from chunks that begin so",
+            );
         }
         if min_bytes > max_bytes {
             let title = format!("calls of {min_bytes} to {max_bytes} bytes: there are none");
-            self.report.warn("sizes", head(&fields.at()), title, |all| all);
+            self.report.warn("sizes", head(&fields.at()), title);
         }
         if shared {
             let at = fields.get("reuse_resources").map_or(fields.at(), |value| value.at.clone());
             let title = "scratch that plans share";
-            self.report.warn("reuse", at, title, |all| {
-                all.note("that no other plan still uses it is not looked at")
-            });
+            let warning = self.report.warn("reuse", at, title);
+            warning.note("that no other plan still uses it is not looked at");
         }
         Some(Header {
             name,
             coll: shown(self.text("collective", coll)?),
             collective,
-            packets: packets?,
+            protocol: protocol?,
             in_place: in_place?,
-            doubled: doubled?,
+            out_of_place: !in_place?,
             nranks,
-            alignment,
             min_bytes,
             max_bytes: (max_bytes < u64::MAX).then_some(max_bytes),
+            own: MscclppFacts { doubled: doubled?, alignment },
         })
     }
 
     /// Returns the collective that the plan promises. The executor takes any name.
     fn collective(&mut self, value: &Value<'_>) -> Option<Collective> {
-        let known = match self.text("collective", value)? {
-            "allreduce" => Collective::AllReduce,
-            "allgather" => Collective::AllGather,
-            "reducescatter" => Collective::ReduceScatter,
-            "alltoall" => Collective::AllToAll,
-            other => {
-                let title = format!("what `{}` must have at its end is not compared", shown(other));
-                self.report.warn("contract", value.at.clone(), title, |all| {
-                    all.help("known are `allreduce`, `allgather`, `reducescatter` and `alltoall`")
-                });
-                return None;
-            }
-        };
-        Some(known)
+        let text = self.text("collective", value)?;
+        let known = COLLECTIVES.into_iter().find(|(_, word)| *word == text);
+        if known.is_none() {
+            let title = format!("what `{}` must have at its end is not compared", shown(text));
+            let warning = self.report.warn("contract", value.at.clone(), title);
+            warning.help("known are `allreduce`, `allgather`, `reducescatter` and `alltoall`");
+        }
+        known.map(|(collective, _)| collective)
     }
 
-    fn gpu(&mut self, header: &Header, rank: u32, value: &Value<'_>) -> Option<MscclppGpu> {
+    fn gpu(&mut self, header: &Header, rank: u32, value: &Value<'_>) -> Option<Gpu> {
         let at = self.report.place(head(&value.at));
         let fields = self.fields(value, "a gpu", GPU)?;
         let id = self.number(fields, "id", 0..=u64::from(u32::MAX))?;
@@ -201,19 +193,20 @@ impl MscclppReader<'_> {
         for (id, raw) in (0..).zip(self.list_of(fields, "threadblocks")?) {
             blocks.extend(self.block(&resources, id, raw));
         }
-        Some(MscclppGpu { chunks, blocks, semaphores, at })
+        Some(Gpu { chunks, blocks, semaphores, at })
     }
 
     /// Refuses an input or output of 0 chunks.
     fn no_chunks(&mut self, header: &Header, name: &str, fields: Fields<'_, '_>) {
         let at = fields.get(name).map_or(fields.at(), |value| value.at.clone());
         let title = format!("`{name}` is 0, and the executor divides the size of a call by it");
-        self.report.error(Code::RefusedByRuntime, at, title, |all| match name {
-            "output_chunks" if header.in_place => all
+        let error = self.report.refuse(at, title);
+        match name {
+            "output_chunks" if header.in_place => error
                 .note("executors of 2024 to mid 2026 took it, and plans in place that were made for them have 0 here; later ones crash on it")
                 .help("count the chunks of the output in place, too: as many as the input has in an `allreduce`"),
-            _ => all.help("a buffer has one chunk or more"),
-        });
+            _ => error.help("a buffer has one chunk or more"),
+        }
     }
 
     /// Returns the channels of a rank by type, in the order in which blocks count them.

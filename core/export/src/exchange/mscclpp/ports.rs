@@ -3,7 +3,8 @@
 //! of its own. So each channel that a block enters into has a stream, behind the streams of the blocks. A put is done
 //! when a signal behind it on its channel arrives, or when a flush ends.
 
-use super::program::{MscclppGpu, Wire};
+use super::Gpu;
+use super::program::Wire;
 use super::steps::{All, ChunkPart, MscclppStep, StepAction, Word, streams};
 use crate::exchange::report::span;
 use roundelay_core::diagnostics::{Code, Diagnostic};
@@ -223,7 +224,7 @@ pub(super) struct RankStreams {
 
 impl RankStreams {
     /// Returns the streams of a rank's blocks and queues.
-    pub(super) fn new((steps, gpu): (&Vec<Vec<MscclppStep>>, &MscclppGpu)) -> Self {
+    pub(super) fn new((steps, gpu): (&Vec<Vec<MscclppStep>>, &Gpu)) -> Self {
         let count = |steps: &[Vec<MscclppStep>]| streams(steps).last().copied().unwrap_or(0);
         Self { blocks: count(&steps[..gpu.blocks.len()]), all: count(steps) }
     }

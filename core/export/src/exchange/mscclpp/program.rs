@@ -1,74 +1,16 @@
-//! The content of a plan: ranks, their blocks, and the ops of each block in order, with channels and remote buffers
-//! already looked up.
+//! The blocks of a plan: the ops of each in order, with channels and remote buffers already looked up.
 
 use super::table::Name;
-use crate::exchange::terms::{Memory, Mode};
-use roundelay_core::collective::Collective;
+use crate::exchange::terms::Memory;
 use roundelay_core::ids::SpanId;
 
-/// The header of a plan.
+/// The facts in the header that only plans have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
-    /// The name, for messages.
-    pub name: String,
-    /// The collective as the plan writes it.
-    pub coll: String,
-    /// The collective that `coll` promises; `None` if its result cannot be compared.
-    pub collective: Option<Collective>,
-    /// Whether the protocol is LL: then scratch has room for the flags of packets.
-    pub packets: bool,
-    /// Whether every call is in place; if not, every call has input and output apart.
-    pub in_place: bool,
+pub struct MscclppFacts {
     /// Whether calls take the halves of the scratch in turn.
     pub doubled: bool,
-    /// The number of ranks.
-    pub nranks: u32,
     /// The alignment in bytes: the size of each chunk is a multiple of it.
     pub alignment: u64,
-    /// The fewest bytes of a call.
-    pub min_bytes: u64,
-    /// The most bytes of a call; `None` for no limit.
-    pub max_bytes: Option<u64>,
-}
-
-impl Header {
-    /// Returns the mode of calls.
-    pub fn mode(&self) -> Mode {
-        if self.in_place { Mode::InPlace } else { Mode::OutOfPlace }
-    }
-}
-
-/// A plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
-    /// The header.
-    pub header: Header,
-    /// The blocks of each rank.
-    pub gpus: Vec<MscclppGpu>,
-    /// The place of its beginning.
-    pub(super) whole: SpanId,
-    /// The name of each op, by place.
-    pub(super) names: Vec<(SpanId, OpName)>,
-}
-
-/// The blocks and resources of one rank.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MscclppGpu {
-    /// Chunks of input, output and scratch.
-    pub chunks: [u32; 3],
-    /// The blocks.
-    pub blocks: Vec<MscclppBlock>,
-    /// The initial value of each semaphore.
-    pub semaphores: Vec<u32>,
-    /// Its place in the text.
-    pub at: SpanId,
-}
-
-impl MscclppGpu {
-    /// Returns the chunks of a buffer.
-    pub fn chunks_of(&self, memory: Memory) -> u32 {
-        self.chunks[memory as usize]
-    }
 }
 
 /// A thread block of a rank.
@@ -185,25 +127,4 @@ pub struct Chunk {
     pub size: u32,
     /// The block's part of the chunks: its index, and the number of parts.
     pub part: (u32, u32),
-}
-
-/// The name of an op: its rank, its block, its number in the block, and its number within a pipeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpName {
-    /// The rank.
-    pub gpu: u32,
-    /// The block.
-    pub block: u32,
-    /// The number of the op.
-    pub op: u32,
-    /// The number within a pipeline.
-    pub inner: Option<u32>,
-}
-
-impl std::fmt::Display for OpName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { gpu, block, op, inner } = self;
-        write!(f, "gpu {gpu} block {block} op {op}")?;
-        inner.map_or(Ok(()), |inner| write!(f, ".{inner}"))
-    }
 }

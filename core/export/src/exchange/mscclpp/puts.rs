@@ -41,9 +41,8 @@ impl MscclppReader<'_> {
         if matches!(op.name, Name::PutSignal | Name::PutSignalFlush) {
             let word = op.name.word();
             let title = format!("a `{word}` over memory, which sends no signal");
-            self.report.warn("silent", head(&fields.at()), title, |all| {
-                all.help("write `put`, `nop` and `signal`")
-            });
+            let warning = self.report.warn("silent", head(&fields.at()), title);
+            warning.help("write `put`, `nop` and `signal`");
         }
         let packets = op.name == Name::PutPackets;
         let dsts: Vec<_> = dsts.iter().map(|dst| Chunk { packets, ..*dst }).collect();
@@ -74,10 +73,9 @@ impl MscclppReader<'_> {
         if op.name == Name::PutPackets && !self.shared {
             let title =
                 "a `ppkt` over a port, which takes its source from the executor's first plan";
-            self.report.warn("first plan", at.clone(), title, |all| {
-                all.note("executors from 0.9 on do not count the memory of plans that ran before this one; it is taken as the first")
-                    .help("set `reuse_resources` in all plans, write `rppkt`, or run no other plan before")
-            });
+            self.report.warn("first plan", at.clone(), title)
+                .note("executors from 0.9 on do not count the memory of plans that ran before this one; it is taken as the first")
+                .help("set `reuse_resources` in all plans, write `rppkt`, or run no other plan before");
         }
         if srcs.len() != dsts.len() {
             return self.count(op, "as many sources as destinations");

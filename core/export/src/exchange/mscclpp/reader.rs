@@ -3,17 +3,12 @@
 use std::ops::{Range, RangeInclusive};
 
 use super::json::{Data, Value};
-use super::program::OpName;
-use crate::exchange::report::{TextReport, shown};
+use super::report::{TextReport, beyond, did_you_mean, shown};
 use roundelay_core::diagnostics::near::nearest;
-use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::ids::SpanId;
 
-/// The report that errors go to, and the names of ops so far.
+/// The report that errors go to.
 pub(super) struct MscclppReader<'r> {
     pub(super) report: &'r mut TextReport,
-    /// The name of each op, by place.
-    pub(super) names: Vec<(SpanId, OpName)>,
     /// Whether the plan shares its scratch with others.
     pub(super) shared: bool,
 }
@@ -69,11 +64,8 @@ impl MscclppReader<'_> {
                 self.report.refuse(at.clone(), title);
             } else if !keys.contains(&&**key) {
                 let title = format!("no key of {} is called `{}`", fields.what, shown(key));
-                let meant = nearest(key, keys.iter().copied());
-                self.report.error(Code::RefusedByRuntime, at.clone(), title, |all| match meant {
-                    Some(meant) => all.help(format!("did you mean `{meant}`?")),
-                    None => all,
-                });
+                let meant = did_you_mean(nearest(key, keys.iter().copied()));
+                self.report.refuse(at.clone(), title).help_if(meant);
             } else {
                 continue;
             }
@@ -120,13 +112,8 @@ impl MscclppReader<'_> {
         };
         let (least, most) = (i128::from(*range.start()), i128::from(*range.end()));
         let title = match number {
-            Some(number) if number > most => {
-                format!("`{what}` is {number}, and the most is {most}")
-            }
-            Some(number) if number < least => {
-                format!("`{what}` is {number}, and the least is {least}")
-            }
-            Some(number) => return u64::try_from(number).ok(),
+            Some(number) if (least..=most).contains(&number) => return u64::try_from(number).ok(),
+            Some(number) => beyond(what, (number, &number.to_string()), (least, most)),
             None => format!("`{what}` is a whole number that fits 64 bits"),
         };
         self.report.refuse(value.at.clone(), title);
@@ -191,8 +178,8 @@ impl MscclppReader<'_> {
         }
         let title = format!("no `{key}` is called `{}`", shown(text));
         let all: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
-        let more = |error: Diagnostic| error.help(format!("write {}", all.join(" or ")));
-        self.report.error(Code::RefusedByRuntime, value.at.clone(), title, more);
+        let help = format!("write {}", all.join(" or "));
+        self.report.refuse(value.at.clone(), title).help(help);
         None
     }
 
@@ -234,9 +221,8 @@ impl MscclppReader<'_> {
         let (count, most) = of;
         if count > most {
             let title = format!("{count} {what}, and the executor has room for {most}");
-            self.report.error(Code::RefusedByRuntime, head(at), title, |all| {
-                all.note("it fills a table of that length without looking at its end")
-            });
+            let error = self.report.refuse(head(at), title);
+            error.note("it fills a table of that length without looking at its end");
         }
         count <= most
     }

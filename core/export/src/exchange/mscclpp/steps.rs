@@ -3,7 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::program::{Act, Chunk, Operation, PortPut, Program, Wire};
+use super::Program;
+use super::program::{Act, Chunk, Operation, PortPut, Wire};
+use crate::exchange::draft;
 use crate::exchange::terms::Memory;
 use roundelay_core::ids::SpanId;
 use roundelay_core::rational::gcd;
@@ -108,8 +110,7 @@ impl Program {
 
     /// Returns all operations, also those within loops.
     fn operations(&self) -> impl Iterator<Item = &Operation> {
-        let blocks = self.gpus.iter().flat_map(|gpu| &gpu.blocks);
-        blocks.flat_map(|block| &block.operations).flat_map(|op| {
+        self.blocks().flat_map(|block| &block.operations).flat_map(|op| {
             let inner = match op.acts.first() {
                 Some(Act::Pipeline { inner, .. }) => &inner[..],
                 _ => &[],
@@ -137,16 +138,16 @@ impl Program {
 
     /// Returns the steps of all blocks.
     pub(super) fn steps(&self, grid: Grid) -> All {
-        let rank = |blocks: &[super::MscclppBlock]| {
-            blocks.iter().map(|block| steps(&block.operations, grid)).collect()
+        let rank = |gpu: &super::Gpu| {
+            gpu.blocks.iter().map(|block| steps(&block.operations, grid)).collect()
         };
-        self.gpus.iter().map(|gpu| rank(&gpu.blocks)).collect()
+        self.gpus.iter().map(rank).collect()
     }
 
     /// Returns an upper bound on the number of steps.
     pub(super) fn length(&self, grid: Grid) -> u64 {
         let one = |op: &Operation| op.acts.len() as u64 * 6 + 1;
-        let all = self.gpus.iter().flat_map(|gpu| &gpu.blocks).flat_map(|b| &b.operations);
+        let all = self.blocks().flat_map(|block| &block.operations);
         all.map(|op| match op.acts.first() {
             Some(Act::Pipeline { inner, .. }) => {
                 inner.iter().map(one).sum::<u64>() * u64::from(grid.stretches)
@@ -262,12 +263,7 @@ impl MscclppStep {
 
 /// Returns the streams of a rank's blocks, counted from 1; a block without steps has no stream.
 pub(super) fn streams(blocks: &[Vec<MscclppStep>]) -> Vec<u32> {
-    let mut next = 0;
-    let number = |steps: &Vec<MscclppStep>| {
-        next += u32::from(!steps.is_empty());
-        next
-    };
-    blocks.iter().map(number).collect()
+    draft::streams(blocks.iter().map(Vec::is_empty))
 }
 
 /// The most cells of a chunk, before loops multiply them.

@@ -1,7 +1,16 @@
 //! The ops of a plan by name, with the keys of each op besides `name`. A plan has no version, so an unknown name or key
 //! may be of a later executor, and is refused.
 
+use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::near::nearest;
+
+/// The collectives whose results are compared, by the executor's names.
+pub(super) const COLLECTIVES: [(Collective, &str); 4] = [
+    (Collective::AllReduce, "allreduce"),
+    (Collective::AllGather, "allgather"),
+    (Collective::ReduceScatter, "reducescatter"),
+    (Collective::AllToAll, "alltoall"),
+];
 
 /// The name of an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

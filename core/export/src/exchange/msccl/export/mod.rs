@@ -14,8 +14,9 @@ mod write;
 
 use std::sync::Arc;
 
-use super::{Connections, MscclVerdict, Protocol, Runtime, names, read};
-use crate::exchange::first_of_many;
+use super::{Connections, Runtime, names, read};
+use crate::exchange::terms::Protocol;
+use crate::exchange::{Verdict, first_of_many};
 use crate::rounds_late;
 use blocks::{Ends, Plan};
 use chunks::Grid;
@@ -50,13 +51,13 @@ pub struct Exported {
     /// Warnings of text that the runtime passes over.
     pub warnings: Vec<Diagnostic>,
     /// The verdict on the program that was read again.
-    pub verdict: MscclVerdict,
+    pub verdict: Verdict,
 }
 
 /// The least and most bytes of calls that a program declares.
 ///
 /// The least is a byte for each chunk: with fewer bytes some chunks have no element. The most is the size in
-/// [`MscclVerdict::safe`], or the runtime's number for any size if all calls end.
+/// [`Verdict::safe`], or the runtime's number for any size if all calls end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sizes {
     min: u64,

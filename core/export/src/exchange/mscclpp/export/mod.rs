@@ -10,8 +10,8 @@ mod streams;
 use self::blocks::Numbers;
 use self::plan::{Plan, PlanBlock, PlanGpu};
 use self::streams::{Grid, Streams};
-use super::Text;
-use crate::exchange::first_of_many;
+use super::table::COLLECTIVES;
+use crate::exchange::{Text, first_of_many};
 use crate::rounds_late;
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Finding};
@@ -67,16 +67,11 @@ fn refused(at: SpanId, title: impl Into<String>) -> Box<Finding> {
 
 /// Returns the executor's name of the collective.
 fn collective(schedule: &Schedule) -> Result<&'static str, Box<Finding>> {
-    Ok(match schedule.collective {
-        Collective::AllReduce => "allreduce",
-        Collective::AllGather => "allgather",
-        Collective::ReduceScatter => "reducescatter",
-        Collective::AllToAll => "alltoall",
-        other => {
-            let title =
-                format!("no plan is for {other}: a plan does not say which rank is the root");
-            return Err(refused(SpanId::default(), title));
-        }
+    let known = COLLECTIVES.into_iter().find(|(known, _)| *known == schedule.collective);
+    known.map(|(_, word)| word).ok_or_else(|| {
+        let other = schedule.collective;
+        let title = format!("no plan is for {other}: a plan does not say which rank is the root");
+        refused(SpanId::default(), title)
     })
 }
 
@@ -133,9 +128,9 @@ fn check(schedule: &Schedule, text: &str, in_place: bool) -> Result<(), Vec<Find
             let same = header.collective == Some(schedule.collective)
                 && header.nranks == schedule.nranks
                 && header.in_place == in_place;
-            match verdict.checked.errors.first() {
+            match verdict.errors().next() {
                 Some(error) => Some(format!("{}: {}", error.code, error.title)),
-                None => (!same || verdict.checked.proved.is_none()).then(|| "its head".to_owned()),
+                None => (!same || verdict.modes[0].proved.is_none()).then(|| "its head".to_owned()),
             }
         }
         None => Some(errors.first().map_or_else(String::new, |error| error.title.clone())),
