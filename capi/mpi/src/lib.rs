@@ -102,177 +102,22 @@ pub unsafe extern "C" fn MPI_Finalize() -> c_int {
     unsafe { (functions.finalize)() }
 }
 
-macro_rules! reduces {
-    ($($name:ident, $large:ident, $what:ident;)*) => {$(
-        /// Combines values of all ranks.
-        ///
-        /// # Safety
-        /// The arguments are valid as the MPI standard requires.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            send: In, recv: Out, count: c_int, of: Handle, op: Handle, comm: Handle,
-        ) -> c_int {
-            let (send, recv) = (values(send.cast_mut(), count.into(), of), values(recv, count.into(), of));
-            collective(&MpiCall { what: MpiCollective::$what, send, recv, op, root: 0, comm, arrays: EVEN }, false)
-        }
-
-        /// Combines values of all ranks, with a wide count.
-        ///
-        /// # Safety
-        /// The arguments are valid as the MPI standard requires.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $large(
-            send: In, recv: Out, count: i64, of: Handle, op: Handle, comm: Handle,
-        ) -> c_int {
-            let (send, recv) = (values(send.cast_mut(), count, of), values(recv, count, of));
-            collective(&MpiCall { what: MpiCollective::$what, send, recv, op, root: 0, comm, arrays: EVEN }, true)
-        }
-    )*};
-}
-
-reduces! {
-    MPI_Allreduce, MPI_Allreduce_c, Allreduce;
-    MPI_Reduce_scatter_block, MPI_Reduce_scatter_block_c, ReduceScatterBlock;
-}
-
-macro_rules! moves {
-    ($($name:ident, $large:ident, $what:ident ($($root:ident)?);)*) => {$(
-        /// Moves blocks between ranks.
-        ///
-        /// # Safety
-        /// The arguments are valid as the MPI standard requires.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            send: In, sends: c_int, send_type: Handle,
-            recv: Out, receives: c_int, recv_type: Handle, $($root: c_int,)? comm: Handle,
-        ) -> c_int {
-            let send = values(send.cast_mut(), sends.into(), send_type);
-            let recv = values(recv, receives.into(), recv_type);
-            let root = 0 $(+ $root)?;
-            collective(&MpiCall { what: MpiCollective::$what, send, recv, op: 0, root, comm, arrays: EVEN }, false)
-        }
-
-        /// Moves blocks between ranks, with wide counts.
-        ///
-        /// # Safety
-        /// The arguments are valid as the MPI standard requires.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $large(
-            send: In, sends: i64, send_type: Handle,
-            recv: Out, receives: i64, recv_type: Handle, $($root: c_int,)? comm: Handle,
-        ) -> c_int {
-            let send = values(send.cast_mut(), sends, send_type);
-            let recv = values(recv, receives, recv_type);
-            let root = 0 $(+ $root)?;
-            collective(&MpiCall { what: MpiCollective::$what, send, recv, op: 0, root, comm, arrays: EVEN }, true)
-        }
-    )*};
-}
-
-moves! {
-    MPI_Allgather, MPI_Allgather_c, Allgather();
-    MPI_Alltoall, MPI_Alltoall_c, Alltoall();
-    MPI_Scatter, MPI_Scatter_c, Scatter(root);
-    MPI_Gather, MPI_Gather_c, Gather(root);
-}
-
-/// Combines values of all ranks at one.
-///
-/// # Safety
-/// The arguments are valid as the MPI standard requires.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Reduce(
-    send: In,
-    recv: Out,
-    count: c_int,
-    of: Handle,
-    op: Handle,
-    root: c_int,
-    comm: Handle,
-) -> c_int {
-    let (send, recv) = (values(send.cast_mut(), count.into(), of), values(recv, count.into(), of));
-    collective(
-        &MpiCall { what: MpiCollective::Reduce, send, recv, op, root, comm, arrays: EVEN },
-        false,
-    )
-}
-
-/// Combines values of all ranks at one, with a wide count.
-///
-/// # Safety
-/// The arguments are valid as the MPI standard requires.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Reduce_c(
-    send: In,
-    recv: Out,
-    count: i64,
-    of: Handle,
-    op: Handle,
-    root: c_int,
-    comm: Handle,
-) -> c_int {
-    let (send, recv) = (values(send.cast_mut(), count, of), values(recv, count, of));
-    collective(
-        &MpiCall { what: MpiCollective::Reduce, send, recv, op, root, comm, arrays: EVEN },
-        true,
-    )
-}
-
-/// Copies values of one rank to all.
-///
-/// # Safety
-/// The arguments are valid as the MPI standard requires.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Bcast(
-    buffer: Out,
-    count: c_int,
-    of: Handle,
-    root: c_int,
-    comm: Handle,
-) -> c_int {
-    let (send, recv) = (values(null_mut(), 0, of), values(buffer, count.into(), of));
-    collective(
-        &MpiCall { what: MpiCollective::Bcast, send, recv, op: 0, root, comm, arrays: EVEN },
-        false,
-    )
-}
-
-/// Copies values of one rank to all, with a wide count.
-///
-/// # Safety
-/// The arguments are valid as the MPI standard requires.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Bcast_c(
-    buffer: Out,
-    count: i64,
-    of: Handle,
-    root: c_int,
-    comm: Handle,
-) -> c_int {
-    let (send, recv) = (values(null_mut(), 0, of), values(buffer, count, of));
-    collective(
-        &MpiCall { what: MpiCollective::Bcast, send, recv, op: 0, root, comm, arrays: EVEN },
-        true,
-    )
-}
-
-/// Defines both functions of a collective with a count for each block: the counts and places of `$narrow` have 32 bits,
-/// those of `$large` 64 bits.
-macro_rules! blocks {
+/// Defines both functions of a collective: the counts and places of `$name` have 32 bits, those of `$large` 64 bits.
+macro_rules! both {
     ($($name:ident, $large:ident, $what:ident $arguments:tt $body:tt;)*) => {$(
-        blocks!(@one $name, c_int, false, $what $arguments $body);
-        blocks!(@one $large, i64, true, $what $arguments $body);
+        both!(@one $name, c_int, false, $what $arguments $body);
+        both!(@one $large, i64, true, $what $arguments $body);
     )*};
     (@one $name:ident, $int:ident, $wide:literal, $what:ident
         ($($arg:ident: $kind:ident),*) { $send:expr, $recv:expr, $op:expr, $root:expr, $arrays:expr }
     ) => {
-        /// Moves or combines blocks with a count each.
+        /// Moves or combines the values of all ranks.
         ///
         /// # Safety
         /// The arguments are valid as the MPI standard requires.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($arg: blocks!(@type $kind $int)),*, comm: Handle) -> c_int {
-            $(let $arg = blocks!(@value $kind $arg $wide);)*
+        pub unsafe extern "C" fn $name($($arg: both!(@type $kind $int)),*, comm: Handle) -> c_int {
+            $(let $arg = both!(@value $kind $arg $wide);)*
             let (send, recv, arrays) = ($send, $recv, $arrays);
             let what = MpiCollective::$what;
             collective(&MpiCall { what, send, recv, op: $op, root: $root, comm, arrays }, $wide)
@@ -295,7 +140,31 @@ const fn arrays(counts: RankNumbers, places: RankNumbers) -> BlockArrays {
     BlockArrays { counts, places }
 }
 
-blocks! {
+both! {
+    MPI_Allreduce, MPI_Allreduce_c, Allreduce
+        (send: read, recv: written, count: count, of: handle, op: handle)
+        { values(send, count, of), values(recv, count, of), op, 0, EVEN };
+    MPI_Reduce_scatter_block, MPI_Reduce_scatter_block_c, ReduceScatterBlock
+        (send: read, recv: written, count: count, of: handle, op: handle)
+        { values(send, count, of), values(recv, count, of), op, 0, EVEN };
+    MPI_Reduce, MPI_Reduce_c, Reduce
+        (send: read, recv: written, count: count, of: handle, op: handle, root: root)
+        { values(send, count, of), values(recv, count, of), op, root, EVEN };
+    MPI_Bcast, MPI_Bcast_c, Bcast
+        (buffer: written, count: count, of: handle, root: root)
+        { values(null_mut(), 0, of), values(buffer, count, of), 0, root, EVEN };
+    MPI_Allgather, MPI_Allgather_c, Allgather
+        (send: read, sends: count, sent: handle, recv: written, receives: count, of: handle)
+        { values(send, sends, sent), values(recv, receives, of), 0, 0, EVEN };
+    MPI_Alltoall, MPI_Alltoall_c, Alltoall
+        (send: read, sends: count, sent: handle, recv: written, receives: count, of: handle)
+        { values(send, sends, sent), values(recv, receives, of), 0, 0, EVEN };
+    MPI_Scatter, MPI_Scatter_c, Scatter
+        (send: read, sends: count, sent: handle, recv: written, receives: count, of: handle, root: root)
+        { values(send, sends, sent), values(recv, receives, of), 0, root, EVEN };
+    MPI_Gather, MPI_Gather_c, Gather
+        (send: read, sends: count, sent: handle, recv: written, receives: count, of: handle, root: root)
+        { values(send, sends, sent), values(recv, receives, of), 0, root, EVEN };
     MPI_Allgatherv, MPI_Allgatherv_c, Allgatherv
         (send: read, count: count, sent: handle, recv: written, counts: numbers, places: numbers, of: handle)
         { values(send, count, sent), values(recv, 0, of), 0, 0, [BlockArrays::NONE, arrays(counts, places)] };
