@@ -1,24 +1,19 @@
 //! Processes of this command that are ranks and answer it: each has a pipe for questions, and one for its answers.
 
 use std::os::fd::OwnedFd;
-use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ChildStdin, ChildStdout, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::{io, process};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::endings::{Ending, Endings};
-use super::environment::{Environment, refused};
+use super::environment::{Environment, not_started};
 use crate::called;
 use crate::report::Failure;
 
-/// The resources that all processes share.
-pub(crate) struct Children {
-    environment: Environment,
-    endings: Arc<Endings>,
-}
+/// The starter of the processes of ranks.
+pub(crate) struct Children(Environment);
 
 /// A process of a rank. The kernel kills it when the thread that started it ends.
 pub(crate) struct Child {
@@ -31,10 +26,7 @@ impl Children {
     /// Makes the resources for `nranks` ranks.
     pub(crate) fn new(nranks: u32) -> Result<Self, Failure> {
         called::alone()?;
-        let endings =
-            Endings::new(nranks).map_err(|error| refused("memory for the endings", &error))?;
-        let environment = Environment::new(nranks, endings.descriptor())?;
-        Ok(Self { environment, endings: Arc::new(endings) })
+        Ok(Self(Environment::new(nranks)?))
     }
 
     /// Starts a rank: this command with `arguments`, and then its own.
@@ -43,11 +35,7 @@ impl Children {
         rank: u32,
         arguments: &[String],
     ) -> Result<(ChildStdin, ChildStdout, Child), Failure> {
-        self.spawn(rank, arguments).map_err(|error| {
-            let help =
-                "`ulimit -u` and `ulimit -n` say how many processes and open files there may be";
-            refused(&format!("process {rank}"), &error).with_help(help)
-        })
+        self.spawn(rank, arguments).map_err(|error| not_started(rank, &error))
     }
 
     fn spawn(
@@ -55,10 +43,10 @@ impl Children {
         rank: u32,
         arguments: &[String],
     ) -> io::Result<(ChildStdin, ChildStdout, Child)> {
-        let mut command = called::again();
+        let mut command = self.0.command(rank);
         // These ranks send their records to this command.
         command.env_remove("ROUNDELAY_TRACE");
-        command.envs(self.environment.of(rank)).args(arguments).args(called::args());
+        command.args(arguments).args(called::args());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
         let asks = child.stdin.take().expect("a pipe");
@@ -72,7 +60,7 @@ impl Children {
                 return Err(errno.into());
             }
         };
-        let endings = self.endings.clone();
+        let endings = self.0.endings.clone();
         let watched = move || watch(child, rank as usize, &endings);
         let watcher = Some(thread::Builder::new().stack_size(1 << 16).spawn(watched)?);
         Ok((asks, answers, Child { process, watcher }))
@@ -89,7 +77,7 @@ impl Child {
     pub(crate) fn end(&mut self) -> String {
         self.kill();
         let status = self.watcher.take().and_then(|watcher| watcher.join().ok()?.ok());
-        match status.map(ending) {
+        match status.map(Ending::from) {
             Some(Ending::Exit(code)) => format!("exited with code {code}"),
             Some(Ending::Signal(signal)) => format!("was killed by signal {signal}"),
             None => "ended".to_owned(),
@@ -100,13 +88,6 @@ impl Child {
 /// Waits for the end of a rank, and writes to the shared memory how it ended, which tells the other ranks.
 fn watch(mut child: process::Child, rank: usize, endings: &Endings) -> io::Result<ExitStatus> {
     let status = child.wait()?;
-    endings.write(rank, ending(status))?;
+    endings.write(rank, status.into())?;
     Ok(status)
-}
-
-fn ending(status: ExitStatus) -> Ending {
-    match status.signal() {
-        Some(signal) => Ending::Signal(signal),
-        None => Ending::Exit(status.code().unwrap_or_default()),
-    }
 }

@@ -4,21 +4,32 @@ use std::fs::File;
 use std::io::Result;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::os::unix::fs::FileExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
 
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, memfd_create, open};
 
 /// The ending of a process.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     /// It exited with this code.
     Exit(i32),
     /// It was killed by this signal.
     Signal(i32),
 }
 
+impl From<ExitStatus> for Ending {
+    fn from(status: ExitStatus) -> Self {
+        match status.signal() {
+            Some(signal) => Self::Signal(signal),
+            None => Self::Exit(status.code().unwrap_or_default()),
+        }
+    }
+}
+
 impl Ending {
     /// Returns the exit code that a shell would report.
-    pub(super) fn code(self) -> u8 {
+    pub(crate) fn code(self) -> u8 {
         match self {
             Self::Exit(code) => code as u8,
             Self::Signal(signal) => 128 + signal as u8,

@@ -1,12 +1,16 @@
-//! The variables by which a process knows its place among the ranks: those of this project, and the ones that torchrun
-//! sets for every worker.
+//! The starter of ranks: what their processes share, and the variables by which a process knows its place among the
+//! ranks: those of this project, and the ones that torchrun sets for every worker.
 
-use roundelay_kernels::shared_memory::UniqueId;
+use std::io::{Error, ErrorKind};
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::RawFd;
+use std::process::Command;
+use std::sync::Arc;
 
 use roundelay_core::diagnostics::Code;
+use roundelay_kernels::shared_memory::UniqueId;
 
+use super::endings::Endings;
+use crate::called;
 use crate::report::Failure;
 
 pub(super) struct Environment {
@@ -14,22 +18,35 @@ pub(super) struct Environment {
     id: String,
     /// A port for programs that meet by TCP.
     port: u16,
-    /// The descriptor of the endings.
-    endings: RawFd,
+    pub(super) endings: Arc<Endings>,
 }
 
 impl Environment {
-    pub(super) fn new(nranks: u32, endings: RawFd) -> Result<Self, Failure> {
-        Ok(Self { nranks, id: id()?, port: free_port()?, endings })
+    pub(super) fn new(nranks: u32) -> Result<Self, Failure> {
+        let endings = Endings::new(nranks).map_err(|error| {
+            let failure = refused("memory for the endings", &error);
+            match error.kind() {
+                ErrorKind::NotFound => failure.with_help("the launcher needs `/proc`: mount it"),
+                _ => failure,
+            }
+        })?;
+        Ok(Self { nranks, id: id()?, port: free_port()?, endings: Arc::new(endings) })
     }
 
-    pub(super) fn of(&self, rank: u32) -> [(&'static str, String); 14] {
+    /// Returns the command that starts a rank: this command again, with the rank's variables.
+    pub(super) fn command(&self, rank: u32) -> Command {
+        let mut command = called::again();
+        command.envs(self.of(rank));
+        command
+    }
+
+    fn of(&self, rank: u32) -> [(&'static str, String); 14] {
         let (rank, nranks) = (rank.to_string(), self.nranks.to_string());
         [
             ("ROUNDELAY_RANK", rank.clone()),
             ("ROUNDELAY_NRANKS", nranks.clone()),
             ("ROUNDELAY_ID", self.id.clone()),
-            ("ROUNDELAY_ENDINGS", self.endings.to_string()),
+            ("ROUNDELAY_ENDINGS", self.endings.descriptor().to_string()),
             ("RANK", rank.clone()),
             ("WORLD_SIZE", nranks.clone()),
             ("LOCAL_RANK", rank.clone()),
@@ -48,7 +65,7 @@ impl Environment {
 /// Returns the id of the world of the ranks, in hexadecimal digits.
 fn id() -> Result<String, Failure> {
     let id = UniqueId::new()
-        .map_err(|error| refused("random bytes", &std::io::Error::other(error.to_string())))?;
+        .map_err(|error| refused("random bytes", &Error::other(error.to_string())))?;
     Ok(id.to_hex())
 }
 
@@ -60,6 +77,12 @@ fn free_port() -> Result<u16, Failure> {
 }
 
 /// Returns the error for a system that does not give `what`, which the ranks need.
-pub(super) fn refused(what: &str, error: &std::io::Error) -> Failure {
+pub(super) fn refused(what: &str, error: &Error) -> Failure {
     Failure::usage(Code::SystemRefused, format!("the system refuses {what} for the ranks: {error}"))
+}
+
+/// Returns the error for a rank whose process could not be started.
+pub(super) fn not_started(rank: u32, error: &Error) -> Failure {
+    refused(&format!("process {rank}"), error)
+        .with_help("`ulimit -u` and `ulimit -n` say how many processes and open files there may be")
 }

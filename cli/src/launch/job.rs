@@ -1,6 +1,7 @@
 //! The launcher's work from the start of its ranks to the end of the last. One thread signals processes and reaps them,
 //! so no signal goes to a process that is gone.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use signal_hook::low_level::emulate_default_handler;
 
 use super::Event;
 use super::endings::{Ending, Endings};
-use super::environment::{Environment, refused};
+use super::environment::{Environment, not_started, refused};
 use super::flags::LaunchFlags;
 use super::processes::{RankProcess, is_left, reap, signal, start, wait_for};
 use super::told::{Cause, tell, tell_of_one};
@@ -21,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) struct LaunchedJob<'f> {
     flags: &'f LaunchFlags,
-    endings: Endings,
+    endings: Arc<Endings>,
     ranks: Vec<RankProcess>,
     /// Streams of ranks that are relayed.
     open: u32,
@@ -40,28 +41,17 @@ pub(super) struct LaunchedJob<'f> {
     interrupted: bool,
 }
 
-/// Returns the error of an action that needs `/proc`, which a container may not have.
-fn without_proc(what: &str, error: &std::io::Error) -> Failure {
-    let failure = refused(what, error);
-    match error.kind() {
-        std::io::ErrorKind::NotFound => failure.with_help("the launcher needs `/proc`: mount it"),
-        _ => failure,
-    }
-}
-
 impl<'f> LaunchedJob<'f> {
     /// Starts all ranks, or none.
     pub(super) fn start(flags: &'f LaunchFlags, events: &Sender<Event>) -> Result<Self, Failure> {
         // A process that a rank leaves behind becomes a child of this process.
         set_child_subreaper(Some(getpid()))
             .map_err(|error| refused("the adoption of processes", &error.into()))?;
-        let endings = Endings::new(flags.nranks)
-            .map_err(|error| without_proc("memory for the endings", &error))?;
-        let environment = Environment::new(flags.nranks, endings.descriptor())?;
+        let environment = Environment::new(flags.nranks)?;
         let late = flags.timeout.map(|timeout| Instant::now() + timeout);
         let mut job = Self {
             flags,
-            endings,
+            endings: environment.endings.clone(),
             ranks: Vec::new(),
             open: 0,
             late,
@@ -78,8 +68,7 @@ impl<'f> LaunchedJob<'f> {
                 Err(error) => {
                     job.end(Signal::KILL);
                     job.ranks.iter().for_each(|rank| wait_for(rank.pid));
-                    let help = "`ulimit -u` and `ulimit -n` say how many processes and open files there may be";
-                    return Err(refused(&format!("process {rank}"), &error).with_help(help));
+                    return Err(not_started(rank, &error));
                 }
             }
         }

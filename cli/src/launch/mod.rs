@@ -22,6 +22,7 @@ use crate::called;
 use crate::report::Failure;
 
 pub(crate) use children::{Child, Children};
+pub(crate) use endings::Ending;
 pub(crate) use flags::LaunchFlags;
 pub(crate) use rank::{become_rank, tie_to};
 pub(crate) use signals::listen;

@@ -1,7 +1,8 @@
 //! The processes of a job.
 
 use std::io::{IsTerminal as _, Result, copy, stderr, stdin, stdout};
-use std::process::{Child, Stdio};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Instant;
@@ -18,7 +19,6 @@ use super::environment::Environment;
 use super::flags::LaunchFlags;
 use super::lines::relay;
 use super::rank::arguments;
-use crate::called;
 
 pub(super) struct RankProcess {
     /// The id of the rank's process, and of the group that it leads.
@@ -37,11 +37,8 @@ pub(super) fn start(
     environment: &Environment,
     events: &Sender<Event>,
 ) -> Result<RankProcess> {
-    use std::os::unix::process::CommandExt as _;
-
-    let mut command = called::again();
-    command.process_group(0).envs(environment.of(rank));
-    command.args(arguments(rank)).args(&flags.command);
+    let mut command = environment.command(rank);
+    command.process_group(0).args(arguments(rank)).args(&flags.command);
     let typed = rank == 0 && is_typed();
     command.stdin(match rank {
         0 if typed => Stdio::piped(),
@@ -102,12 +99,7 @@ pub(super) fn is_left(group: Pid) -> bool {
 /// Reaps a process that has ended, if one has.
 pub(super) fn reap() -> Option<(Pid, Ending)> {
     let (pid, status) = wait(WaitOptions::NOHANG).ok()??;
-    let ending = match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Ending::Exit(code),
-        (None, Some(signal)) => Ending::Signal(signal),
-        (None, None) => unreachable!("only ends are waited for"),
-    };
-    Some((pid, ending))
+    Some((pid, ExitStatus::from_raw(status.as_raw()).into()))
 }
 
 /// Waits for the end of a process that was started.

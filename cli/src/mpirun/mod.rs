@@ -6,7 +6,6 @@ mod flavour;
 mod hosts;
 mod rendezvous;
 
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::channel;
@@ -18,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGTERM, SIGUSR1, SIGUSR2};
 
 use crate::called;
-use crate::launch::{Event, listen};
+use crate::launch::{Ending, Event, listen};
 use crate::report::Failure;
 use crate::streams::say;
 pub(crate) use flags::MpirunFlags;
@@ -89,8 +88,7 @@ fn run(mut command: Command) -> Result<u8, Failure> {
     let status = child.wait().map_err(|error| {
         Failure::usage(Code::SystemRefused, format!("the launcher is not waited for: {error}"))
     })?;
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default());
-    Ok(code as u8)
+    Ok(Ending::from(status).code())
 }
 
 /// Returns the library and the libraries that are preloaded already, as a list.

@@ -6,9 +6,8 @@ use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::gcd;
 use roundelay_core::topology::packing::{Packing, WeightedTree};
+use roundelay_core::topology::page::{lines, list};
 
-/// The width of a line, in characters.
-const WIDTH: usize = 100;
 /// The most streams that trees of different weights are divided into.
 const STREAMS: u64 = 512;
 
@@ -90,18 +89,17 @@ fn lists(trees: &[WeightedTree], which: &str) -> String {
     };
     let (parents, all) = (name("parents"), name("trees"));
     let mut text = format!("    // The parent of each rank{of}.\n    let {parents} = [\n");
-    for tree in listed {
-        text += &row(tree);
-    }
+    let parent = |of: &Option<RankId>| of.map_or("-1".to_owned(), |rank| rank.to_string());
+    text.extend(listed.iter().map(|tree| lines(tree.tree.parent.iter().map(parent))));
     text += "    ];\n";
     let weights = weights(listed);
     if weights.iter().all(|weight| *weight == 1) {
         let _ = writeln!(text, "    let {all} = Trees::{form}({parents});");
         return text;
     }
-    let numbers: Vec<String> = weights.iter().map(u64::to_string).collect();
+    let numbers = list(weights);
     let weights = name("weights");
-    let _ = writeln!(text, "    let {weights} = {};", list(&numbers));
+    let _ = writeln!(text, "    let {weights} = {numbers};");
     // Links are shared by streams: a stream for each unit of weight gives each tree its part of them.
     let given = format!("Trees::{form}({parents}, {weights})");
     let even = streams(trees) > trees.len() as u64;
@@ -126,36 +124,6 @@ pub fn lowest_terms(weights: &[u64]) -> Vec<u64> {
 pub fn streams(trees: &[WeightedTree]) -> u64 {
     let units: u64 = weights(trees).iter().sum();
     if units <= STREAMS { units } else { trees.len() as u64 }
-}
-
-/// Returns a line with the parents of all ranks in a tree.
-fn row(tree: &WeightedTree) -> String {
-    let parent = |of: &Option<RankId>| of.map_or("-1".to_owned(), |rank| rank.to_string());
-    let numbers: Vec<String> = tree.tree.parent.iter().map(parent).collect();
-    lines(&numbers)
-}
-
-/// Returns lines of as many items as fit, each with a comma.
-fn lines(items: &[String]) -> String {
-    let (mut text, mut line) = (String::new(), String::from("       "));
-    for item in items {
-        if line.len() + item.len() + 2 > WIDTH {
-            let _ = writeln!(text, "{line}");
-            line = String::from("       ");
-        }
-        let _ = write!(line, " {item},");
-    }
-    let _ = writeln!(text, "{line}");
-    text
-}
-
-/// Returns a list of the language, with a line for as many items as fit.
-pub fn list(items: &[String]) -> String {
-    let whole = format!("[{}]", items.join(", "));
-    if whole.len() + 20 <= WIDTH {
-        return whole;
-    }
-    format!("[\n{}    ]", lines(items))
 }
 
 /// Returns the trees of rank 0, if the trees of each other rank are the same, turned by its number.

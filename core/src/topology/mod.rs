@@ -14,6 +14,7 @@ pub mod links;
 pub mod nccl;
 mod ns3;
 pub mod packing;
+pub mod page;
 pub mod paths;
 mod reach;
 pub(crate) mod routes;

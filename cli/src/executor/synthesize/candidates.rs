@@ -11,10 +11,11 @@ use roundelay_core::ids::RankId;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
 use roundelay_core::topology::packing::{Packing, pack};
+use roundelay_core::topology::page::filled;
 use roundelay_core::topology::steps::greedy;
 use roundelay_export::contest::{Export, SIGNALS, contest};
 
-use super::page::{EXECUTOR, filled};
+use super::page::EXECUTOR;
 use super::shortest::{self, Roots};
 use super::waves::{Waves, Weighted};
 use crate::executor::flags::SynthesisFlags;

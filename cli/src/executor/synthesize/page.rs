@@ -83,8 +83,3 @@ DOCSpub executor Synthesized for AllReduce {
 CLASSES
 }
 ";
-
-/// Returns a text in which each of the words stands for its text.
-pub(super) fn filled(text: &str, words: &[(&str, String)]) -> String {
-    words.iter().fold(text.to_owned(), |text, (word, by)| text.replace(word, by))
-}

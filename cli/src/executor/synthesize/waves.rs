@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use roundelay_core::topology::page::{filled, list, starts};
 use roundelay_core::topology::search::trees::SpanningTree;
 use roundelay_core::topology::steps::{Send, SendList, Spread};
-use roundelay_export::trees::{list, lowest_terms};
+use roundelay_export::trees::lowest_terms;
 
 use super::page;
 
@@ -126,16 +127,14 @@ impl Waves {
     /// Returns the page of an algorithm with these waves on `topology`. `docs` is the first line of its comment.
     pub(super) fn page(&self, name: &str, docs: &str, topology: &str) -> String {
         let all = || self.up.iter().chain(&self.down);
-        let mut first = vec![0];
-        all().for_each(|wave| first.push(first[first.len() - 1] + wave.len()));
-        let column = |of: &dyn Fn(&Move) -> usize| numbers(all().flatten().map(of));
+        let column = |of: &dyn Fn(&Move) -> usize| list(all().flatten().map(of));
         // The slots of a rank's inbox, by its moves in all waves up.
         let mut taken = vec![0_usize; self.nranks as usize];
         let slots = self.up.iter().flatten().map(|at| {
             taken[at.to as usize] += 1;
             taken[at.to as usize] - 1
         });
-        let slots = numbers(slots);
+        let slots = list(slots);
         let total: u64 = self.weights.iter().sum();
         let largest =
             self.up.iter().flatten().map(|at| self.weights[at.begin..at.end].iter().sum());
@@ -145,8 +144,8 @@ impl Waves {
             ("NAME", name.to_owned()),
             ("TOPOLOGY", topology.to_owned()),
             ("RANKS", self.nranks.to_string()),
-            ("WEIGHTS", numbers(self.weights.iter().map(|weight| *weight as usize))),
-            ("FIRST", numbers(first.iter().copied())),
+            ("WEIGHTS", list(&self.weights)),
+            ("FIRST", list(starts(all().map(Vec::len)))),
             ("GIVER", column(&|at| at.from as usize)),
             ("TAKER", column(&|at| at.to as usize)),
             ("BEGIN", column(&|at| at.begin)),
@@ -157,7 +156,7 @@ impl Waves {
             ("INBOX", taken.iter().max().copied().unwrap_or(0).max(1).to_string()),
             ("PARTS", (total / largest).to_string()),
         ];
-        page::filled(page::ALGORITHM, &words)
+        filled(page::ALGORITHM, &words)
     }
 }
 
@@ -191,11 +190,6 @@ fn spans(trees: &[Weighted], scale: u128) -> Option<Vec<Span<'_>>> {
         spans.push((begin, begin.checked_add(length)?, tree));
     }
     Some(spans)
-}
-
-/// Returns a list of the language.
-fn numbers(numbers: impl Iterator<Item = usize>) -> String {
-    list(&numbers.map(|number| number.to_string()).collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -4,9 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Send, SendList};
 use crate::collective::Collective;
-
-/// The columns of a line.
-const WIDTH: usize = 100;
+use crate::topology::page::{filled, lines, starts};
 
 /// The body of a page; capital words stand for what depends on the schedule.
 const BODY: &str = "
@@ -68,10 +66,10 @@ pub(super) fn text(list: &SendList, name: &str) -> String {
     column("from", &|send| send.from.0);
     column("to", &|send| send.to.0);
     column("piece", &|s| if root.is_some() { s.chunk } else { s.root.0 * chunks + s.chunk });
-    numbers(&mut page, "first", &[starts(&rounds)]);
+    numbers(&mut page, "first", &[starts(rounds.iter().map(Vec::len))]);
     if let Some(posts) = &posts {
         numbers(&mut page, "post", posts);
-        numbers(&mut page, "told", &[starts(posts)]);
+        numbers(&mut page, "told", &[starts(posts.iter().map(Vec::len))]);
     }
     let _ = write!(page, ") -> {collective} {{");
 
@@ -132,8 +130,7 @@ pub(super) fn text(list: &SendList, name: &str) -> String {
         ("ACT", act),
         ("END", end),
     ];
-    page += &words.iter().fold(BODY.to_owned(), |body, (word, text)| body.replace(word, text));
-    page
+    page + &filled(BODY, &words)
 }
 
 /// Returns the places of the sends in the order in which their senders tell of them, by rounds; `None` if these are the
@@ -149,15 +146,6 @@ fn posts(rounds: &[Vec<Send>]) -> Option<Vec<Vec<usize>>> {
     apart.then_some(posts)
 }
 
-/// Returns the place at which each row starts, and the end.
-fn starts<T>(rows: &[Vec<T>]) -> Vec<usize> {
-    let mut starts = vec![0];
-    for row in rows {
-        starts.push(starts[starts.len() - 1] + row.len());
-    }
-    starts
-}
-
 /// Writes rows of numbers as the default of a parameter.
 fn numbers(page: &mut String, name: &str, rows: &[Vec<usize>]) {
     let _ = write!(page, "    {name}: [int] = ");
@@ -166,19 +154,6 @@ fn numbers(page: &mut String, name: &str, rows: &[Vec<usize>]) {
         return;
     }
     page.push_str("[\n");
-    for row in rows.iter().filter(|row| !row.is_empty()) {
-        let mut line = String::from("       ");
-        for number in row {
-            let word = format!(" {number},");
-            if line.len() + word.len() > WIDTH {
-                page.push_str(&line);
-                page.push('\n');
-                line.truncate(7);
-            }
-            line.push_str(&word);
-        }
-        page.push_str(&line);
-        page.push('\n');
-    }
+    page.extend(rows.iter().filter(|row| !row.is_empty()).map(lines));
     page.push_str("    ],\n");
 }
