@@ -115,13 +115,14 @@ impl<'p> MscclLayout<'p> {
         self.draft.begin(rank, own);
         self.draft.child(block.at, OpKind::Wait, rank, SignalKind::Fork, own);
         for (index, operation) in block.operations.iter().enumerate() {
-            for from in words.waits(rank, id, index) {
-                let ends = [streams[from as usize], own];
+            let [waits, posts] = words.at(rank, id, index);
+            for from in waits {
+                let ends = [streams[*from as usize], own];
                 self.word(operation.at, OpKind::Wait, rank, ends);
             }
             self.operation(rank, block, operation);
-            for to in words.posts(rank, id, index) {
-                let ends = [own, streams[to as usize]];
+            for to in posts {
+                let ends = [own, streams[*to as usize]];
                 self.word(operation.at, OpKind::Post, rank, ends);
             }
         }

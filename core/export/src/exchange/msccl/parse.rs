@@ -7,7 +7,7 @@ use super::reader::MscclReader;
 use super::report::{did_you_mean, shown};
 use super::runtime::{CHANNELS, Runtime};
 use super::steps::Steps;
-use super::xml::{self, Algo, Element};
+use super::xml::{self, Element};
 use super::{Gpu, Header, Program};
 use crate::exchange::terms::Protocol;
 use roundelay_core::collective::Collective;
@@ -19,26 +19,24 @@ const NONE: i64 = -1;
 
 impl<'t> MscclReader<'t, '_> {
     /// Reads the whole program, as far as possible.
-    pub(super) fn program(&mut self, algo: &Algo<'t>) -> Option<Program> {
+    pub(super) fn program(&mut self, algo: &Element<'t>) -> Option<Program> {
         // The first place, for findings about the whole program.
-        let whole = self.report.place(algo.element.at.clone());
-        let header = self.header(&algo.element)?;
+        let whole = self.report.place(algo.at.clone());
+        let header = self.header(algo)?;
         let none = Gpu { chunks: [0; 3], blocks: vec![], semaphores: vec![], at: whole };
         let mut gpus = vec![none; header.nranks as usize];
         let mut seen = vec![false; gpus.len()];
-        for raw in &algo.gpus {
-            let Some(id) =
-                self.number(&raw.element, "id", i64::from(i32::MIN)..=i64::from(i32::MAX))
-            else {
+        for raw in &algo.inner {
+            let Some(id) = self.number(raw, "id", i64::from(i32::MIN)..=i64::from(i32::MAX)) else {
                 continue;
             };
             let Some(gpu) = usize::try_from(id).ok().filter(|id| *id < gpus.len()) else {
                 let title = format!("gpu {id} is none of the {} ranks", header.nranks);
-                self.report.warn("gpu", raw.element.at.clone(), title);
+                self.report.warn("gpu", raw.at.clone(), title);
                 continue;
             };
             if std::mem::replace(&mut seen[gpu], true) {
-                self.report.refuse(raw.element.at.clone(), format!("a second <gpu> of rank {id}"));
+                self.report.refuse(raw.at.clone(), format!("a second <gpu> of rank {id}"));
                 continue;
             }
             if let Some(read) = self.gpu(&header, gpu as u32, raw) {
@@ -47,7 +45,7 @@ impl<'t> MscclReader<'t, '_> {
         }
         for rank in (0..gpus.len()).filter(|rank| !seen[*rank]) {
             let title = format!("rank {rank} has no <gpu>, and does nothing");
-            self.report.warn("no gpu", algo.element.at.clone(), title);
+            self.report.warn("no gpu", algo.at.clone(), title);
         }
         let names = std::mem::take(&mut self.report.names);
         let blocks = gpus.iter().flat_map(|gpu| &gpu.blocks);
@@ -165,38 +163,38 @@ impl<'t> MscclReader<'t, '_> {
         }
     }
 
-    fn gpu(&mut self, header: &Header, rank: u32, raw: &xml::GpuElement<'t>) -> Option<Gpu> {
-        let at = self.report.place(raw.element.at.clone());
+    fn gpu(&mut self, header: &Header, rank: u32, raw: &Element<'t>) -> Option<Gpu> {
+        let at = self.report.place(raw.at.clone());
         let mut chunks = [0; 3];
         let names = ["i_chunks", "o_chunks", "s_chunks"];
         for (chunks, name) in chunks.iter_mut().zip(names) {
-            *chunks = self.number(&raw.element, name, 0..=1 << 24)? as u32;
+            *chunks = self.number(raw, name, 0..=1 << 24)? as u32;
         }
         let mut gpu = Gpu { chunks, blocks: Vec::new(), semaphores: Vec::new(), at };
         let mut blocks: Vec<Option<Block>> = Vec::new();
-        blocks.resize_with(raw.tbs.len(), || None);
-        let many = |runtime: Runtime| raw.tbs.len() > runtime.blocks() as usize;
-        let title = format!("rank {rank} has {} blocks", raw.tbs.len());
-        self.refused_by(many, "blocks", raw.element.at.clone(), title, None);
-        // The runtime keeps so many elements for one rank.
-        let nodes: usize = raw.tbs.iter().map(|tb| 1 + tb.steps.len()).sum();
+        blocks.resize_with(raw.inner.len(), || None);
+        let many = |runtime: Runtime| raw.inner.len() > runtime.blocks() as usize;
+        let title = format!("rank {rank} has {} blocks", raw.inner.len());
+        self.refused_by(many, "blocks", raw.at.clone(), title, None);
+        // The runtime keeps a limited number of elements for one rank.
+        let nodes: usize = raw.inner.iter().map(|tb| 1 + tb.inner.len()).sum();
         let many = |runtime: Runtime| runtime.nodes().is_some_and(|most| nodes > most as usize);
         let title = format!("rank {rank} has {nodes} blocks and steps");
-        self.refused_by(many, "nodes", raw.element.at.clone(), title, None);
-        for tb in &raw.tbs {
-            let Some(id) = self.number(&tb.element, "id", 0..=i64::from(i32::MAX)) else {
+        self.refused_by(many, "nodes", raw.at.clone(), title, None);
+        for tb in &raw.inner {
+            let Some(id) = self.number(tb, "id", 0..=i64::from(i32::MAX)) else {
                 continue;
             };
             let Some(place) = blocks.get_mut(id as usize) else {
                 let title =
-                    format!("block {id} of rank {rank}, which has {} blocks", raw.tbs.len());
-                let error = self.report.refuse(tb.element.at.clone(), title);
+                    format!("block {id} of rank {rank}, which has {} blocks", raw.inner.len());
+                let error = self.report.refuse(tb.at.clone(), title);
                 error.note("blocks are numbered from 0, without gaps");
                 continue;
             };
             if place.is_some() {
                 let title = format!("a second block {id} of rank {rank}");
-                self.report.refuse(tb.element.at.clone(), title);
+                self.report.refuse(tb.at.clone(), title);
                 continue;
             }
             // The id is taken, also by a block that cannot be read.
@@ -214,22 +212,22 @@ impl<'t> MscclReader<'t, '_> {
         header: &Header,
         gpu: &Gpu,
         (rank, id): (u32, u32),
-        tb: &xml::Tb<'t>,
+        tb: &Element<'t>,
     ) -> Option<Block> {
-        let at = self.report.place(tb.element.at.clone());
+        let at = self.report.place(tb.at.clone());
         let mut peers = [None; 2];
         for (peer, name) in peers.iter_mut().zip(["send", "recv"]) {
-            let number = self.number(&tb.element, name, NONE..=i64::from(header.nranks) - 1)?;
+            let number = self.number(tb, name, NONE..=i64::from(header.nranks) - 1)?;
             *peer = u32::try_from(number).ok();
             if *peer == Some(rank) {
-                let value = tb.element.get(name).unwrap_or_default();
+                let value = tb.get(name).unwrap_or_default();
                 let at = xml::range(self.text, value);
                 self.report.refuse(at, format!("rank {rank} is no peer of itself"));
             }
         }
-        let channel = self.number(&tb.element, "chan", 0..=i64::from(CHANNELS))? as u32;
+        let channel = self.number(tb, "chan", 0..=i64::from(CHANNELS))? as u32;
         if channel >= header.own.channels && peers.iter().any(Option::is_some) {
-            let value = tb.element.get("chan").unwrap_or_default();
+            let value = tb.get("chan").unwrap_or_default();
             let title = format!("channel {channel}, and `nchannels` is {}", header.own.channels);
             let at = xml::range(self.text, value);
             let error = self.report.refuse(at, title);

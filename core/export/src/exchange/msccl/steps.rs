@@ -6,7 +6,7 @@ use super::program::{Await, Block, Operation, OperationKind};
 use super::reader::MscclReader;
 use super::report::shown;
 use super::runtime::{COUNT, FUSED, LAST_AWAITED, Runtime};
-use super::xml::{self, Element, Tb};
+use super::xml::{self, Element};
 use crate::exchange::program::StepName;
 use crate::exchange::terms::{Memory, Place, Protocol};
 use roundelay_core::ids::SpanId;
@@ -68,9 +68,9 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
     }
 
     /// Returns the block with its operations.
-    pub(super) fn read(mut self, tb: &Tb<'t>) -> Option<Block> {
+    pub(super) fn read(mut self, tb: &Element<'t>) -> Option<Block> {
         let mut good = true;
-        for (position, element) in tb.steps.iter().enumerate() {
+        for (position, element) in tb.inner.iter().enumerate() {
             let Some(step) = self.step(element) else {
                 good = false;
                 continue;
@@ -87,7 +87,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         }
         self.limits(tb);
         if !self.pending.is_empty() {
-            let at = tb.steps.last().map_or(tb.element.at.clone(), |step| step.at.clone());
+            let at = tb.inner.last().map_or(tb.at.clone(), |step| step.at.clone());
             let title =
                 format!("the wait of the `nop` at the end of tb {} is dropped", self.name.1);
             self.reader.report.warn("last nop", at, title);
@@ -281,8 +281,8 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         good
     }
 
-    fn limits(&mut self, tb: &Tb<'t>) {
-        let highest = tb.steps.iter().filter_map(|step| step.get("s")?.parse::<i64>().ok()).max();
+    fn limits(&mut self, tb: &Element<'t>) {
+        let highest = tb.inner.iter().filter_map(|step| step.get("s")?.parse::<i64>().ok()).max();
         let most = [highest.map_or(0, |s| s.saturating_add(1) as usize), self.waits]
             .into_iter()
             .chain([self.block.operations.len(), self.reductions])
@@ -291,7 +291,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         let many = |runtime: Runtime| most > runtime.steps() as usize;
         let (gpu, block) = self.name;
         let title = format!("tb {block} of gpu {gpu} has {most} steps");
-        self.reader.refused_by(many, "steps", tb.element.at.clone(), title, None);
+        self.reader.refused_by(many, "steps", tb.at.clone(), title, None);
     }
 }
 

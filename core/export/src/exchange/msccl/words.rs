@@ -15,10 +15,7 @@ type OperationAt = (u32, u32, u32);
 
 /// The blocks that each operation waits for before it begins, and the blocks that it signals when it is done.
 #[derive(Default)]
-pub(super) struct BlockWaits {
-    waits: HashMap<OperationAt, Vec<u32>>,
-    posts: HashMap<OperationAt, Vec<u32>>,
-}
+pub(super) struct BlockWaits(HashMap<OperationAt, [Vec<u32>; 2]>);
 
 impl BlockWaits {
     /// Returns the waits of all ranks.
@@ -33,26 +30,10 @@ impl BlockWaits {
         if wrong.is_empty() { Ok(words) } else { Err(wrong) }
     }
 
-    /// Returns the blocks whose signal an operation waits for.
-    pub(super) fn waits(
-        &self,
-        rank: RankId,
-        block: usize,
-        index: usize,
-    ) -> impl Iterator<Item = u32> {
-        let all = self.waits.get(&(rank.0, block as u32, index as u32));
-        all.into_iter().flatten().copied()
-    }
-
-    /// Returns the blocks that an operation signals.
-    pub(super) fn posts(
-        &self,
-        rank: RankId,
-        block: usize,
-        index: usize,
-    ) -> impl Iterator<Item = u32> {
-        let all = self.posts.get(&(rank.0, block as u32, index as u32));
-        all.into_iter().flatten().copied()
+    /// Returns the blocks whose signal an operation waits for, and the blocks that it signals.
+    pub(super) fn at(&self, rank: RankId, block: usize, index: usize) -> [&[u32]; 2] {
+        let both = self.0.get(&(rank.0, block as u32, index as u32));
+        both.map_or([&[]; 2], |both| both.each_ref().map(Vec::as_slice))
     }
 
     fn rank(&mut self, program: &Program, (rank, gpu): (u32, &Gpu), wrong: &mut Vec<Diagnostic>) {
@@ -87,8 +68,8 @@ impl BlockWaits {
                         continue;
                     }
                     *known = post + 1;
-                    self.waits.entry((rank, id, index)).or_default().push(wait.block);
-                    self.posts.entry((rank, wait.block, post)).or_default().push(id);
+                    self.0.entry((rank, id, index)).or_default()[0].push(wait.block);
+                    self.0.entry((rank, wait.block, post)).or_default()[1].push(id);
                 }
             }
         }

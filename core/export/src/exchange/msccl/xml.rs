@@ -69,13 +69,14 @@ impl Tag {
     }
 }
 
-/// An element: the place of its tag, and its values.
-#[derive(Clone, Debug)]
+/// An element: the place of its tag, its values, and the elements in it.
+#[derive(Debug)]
 pub(super) struct Element<'t> {
     /// Its tag in the text.
     pub(super) at: Range<usize>,
     tag: Tag,
     values: [Option<&'t str>; 10],
+    pub(super) inner: Vec<Element<'t>>,
 }
 
 impl<'t> Element<'t> {
@@ -91,24 +92,6 @@ impl<'t> Element<'t> {
     }
 }
 
-/// A block with its steps.
-pub(super) struct Tb<'t> {
-    pub(super) element: Element<'t>,
-    pub(super) steps: Vec<Element<'t>>,
-}
-
-/// A rank with its blocks.
-pub(super) struct GpuElement<'t> {
-    pub(super) element: Element<'t>,
-    pub(super) tbs: Vec<Tb<'t>>,
-}
-
-/// A whole program.
-pub(super) struct Algo<'t> {
-    pub(super) element: Element<'t>,
-    pub(super) gpus: Vec<GpuElement<'t>>,
-}
-
 /// Returns the range of `part` within `text`.
 pub(super) fn range(text: &str, part: &str) -> Range<usize> {
     let start = (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
@@ -116,7 +99,7 @@ pub(super) fn range(text: &str, part: &str) -> Range<usize> {
 }
 
 /// Returns the elements of a text; `None` for a text that cannot be read: then the report says why.
-pub(super) fn parse<'t>(text: &'t str, report: &mut TextReport) -> Option<Algo<'t>> {
+pub(super) fn parse<'t>(text: &'t str, report: &mut TextReport) -> Option<Element<'t>> {
     if text.len() > BYTES {
         let title = format!("the file has more than {} MiB", BYTES >> 20);
         report.error(Code::UnreadableXml, 0..0, title);
@@ -150,7 +133,7 @@ struct Parser<'t, 'r> {
     report: &'r mut TextReport,
     /// The open elements; `None` for an unknown element, whose content is skipped.
     open: Vec<Option<Tag>>,
-    algo: Option<Algo<'t>>,
+    algo: Option<Element<'t>>,
     kept: usize,
     /// The number of names in warnings so far.
     names: usize,
@@ -286,21 +269,14 @@ impl<'t> Parser<'t, '_> {
             return stopped(Code::UnreadableXml, at, "a second <algo> after the first");
         }
         let element = self.values(tag, start, at)?;
-        let algo = self.algo.as_mut();
-        match tag {
-            Tag::Algo => self.algo = Some(Algo { element, gpus: Vec::new() }),
-            Tag::Gpu => algo.into_iter().for_each(|algo| {
-                algo.gpus.push(GpuElement { element: element.clone(), tbs: Vec::new() });
-            }),
-            Tag::Tb => algo.and_then(|algo| algo.gpus.last_mut()).into_iter().for_each(|gpu| {
-                gpu.tbs.push(Tb { element: element.clone(), steps: Vec::new() });
-            }),
-            Tag::Step => {
-                let gpu = algo.and_then(|algo| algo.gpus.last_mut());
-                if let Some(tb) = gpu.and_then(|gpu| gpu.tbs.last_mut()) {
-                    tb.steps.push(element);
-                }
-            }
+        // The last element of each tag that contains it.
+        let mut parent = self.algo.as_mut();
+        for _ in 1..tag as usize {
+            parent = parent.and_then(|parent| parent.inner.last_mut());
+        }
+        match parent {
+            Some(parent) => parent.inner.push(element),
+            None => self.algo = Some(element),
         }
         Ok(())
     }
@@ -312,7 +288,7 @@ impl<'t> Parser<'t, '_> {
         start: &BytesStart<'t>,
         at: Range<usize>,
     ) -> Result<Element<'t>, Box<Stopped>> {
-        let mut element = Element { at: at.clone(), tag, values: [None; 10] };
+        let mut element = Element { at: at.clone(), tag, values: [None; 10], inner: vec![] };
         let whole = self.text.get(at.clone()).unwrap_or_default();
         let inner = whole.trim_end_matches(['>', '/']);
         let mut rest = inner.get(1 + start.name().as_ref().len()..).unwrap_or_default();

@@ -3,7 +3,8 @@
 
 use super::Program;
 use super::ports::{self, RankStreams};
-use super::steps::{All, ChunkPart, Grid, MscclppStep, StepAction, Word, streams};
+use super::program::{Act, Chunk};
+use super::steps::{All, Grid, MscclppStep, Word, streams};
 use super::{local, packets, threads, wires};
 use crate::exchange::draft::{Draft, OPS, PLACES, too_large};
 use crate::exchange::memory::{Memories, MemoryShape};
@@ -66,7 +67,7 @@ impl Program {
             wrong.truncate(MOST);
             return Err(wrong);
         }
-        let packets = all.iter().flatten().flatten().flat_map(MscclppStep::parts).flatten();
+        let packets = all.iter().flatten().flatten().flat_map(|step| step.what.parts()).flatten();
         let packets = packets.into_iter().any(|part| part.packets);
         let layout = MscclppLayout::new(self, &memories, (scratch > 0, packets));
         let ranks: Vec<_> = all.iter().zip(&self.gpus).map(RankStreams::new).collect();
@@ -141,7 +142,7 @@ impl Program {
         (own, queue): (u32, bool),
         step: &MscclppStep,
     ) -> Option<Diagnostic> {
-        let [srcs, dsts] = step.parts();
+        let [srcs, dsts] = step.what.parts();
         let error = |code, title: String| Some(Diagnostic::new(code, span(step.at), title));
         for part in srcs.iter().chain(dsts) {
             let gpu = &self.gpus[part.rank as usize];
@@ -151,7 +152,7 @@ impl Program {
                 room /= 2;
             }
             if u64::from(part.end()) > u64::from(room) * u64::from(grid.cells) {
-                let (first, end) = (part.first / grid.cells, part.end().div_ceil(grid.cells));
+                let (first, end) = (part.index / grid.cells, part.end().div_ceil(grid.cells));
                 let (letter, rank) = (part.memory.letter(), part.rank);
                 let what = if part.packets { "packets" } else { "chunks" };
                 return error(
@@ -177,12 +178,12 @@ impl Program {
             return error(Code::InputWritten, "out of place, the input is written".into())
                 .map(|error| error.help("write `o`, or say that the plan is called in place"));
         }
-        let overlaps = |one: &ChunkPart, other: &ChunkPart| {
-            let place = |part: &ChunkPart| Place { memory: part.memory, offset: part.first.into() };
+        let overlaps = |one: &Chunk, other: &Chunk| {
+            let place = |part: &Chunk| Place { memory: part.memory, offset: part.index.into() };
             let rank = RankId(one.rank);
             one.rank == other.rank
                 && one.packets == other.packets
-                && memories.overlap(rank, (place(one), place(other)), one.count)
+                && memories.overlap(rank, (place(one), place(other)), one.size)
         };
         let twice = |at: usize| {
             dsts[..at].iter().any(|other| overlaps(other, &dsts[at]) || *other == dsts[at])
@@ -236,7 +237,7 @@ impl<'p> MscclppLayout<'p> {
                     arranged.push((gpu.at, steps));
                     continue;
                 };
-                let lies = |part: &ChunkPart| self.region(part, 0);
+                let lies = |part: &Chunk| self.region(part, 0);
                 match threads::arrange(steps, &lies) {
                     Ok(steps) => arranged.push((block.at, steps)),
                     Err(error) => wrong.push(*error),
@@ -269,8 +270,8 @@ impl<'p> MscclppLayout<'p> {
         for word in &step.before {
             self.word(step, word, round);
         }
-        if let StepAction::Data { srcs, dsts } = &step.what {
-            let place = |parts: &[ChunkPart]| -> Vec<_> {
+        if let Act::Data { srcs, dsts } = &step.what {
+            let place = |parts: &[Chunk]| -> Vec<_> {
                 parts.iter().map(|part| self.region(part, round)).collect()
             };
             let (srcs, dsts) = (place(srcs), place(dsts));
@@ -291,10 +292,10 @@ impl<'p> MscclppLayout<'p> {
     }
 
     /// Returns the region of a part in a call.
-    fn region(&self, part: &ChunkPart, round: u32) -> (RankId, Region) {
+    fn region(&self, part: &Chunk, round: u32) -> (RankId, Region) {
         let rank = RankId(part.rank);
-        let place = Place { memory: part.memory, offset: part.first.into() };
-        let mut region = self.memories.region(rank, place, (0, part.count));
+        let place = Place { memory: part.memory, offset: part.index.into() };
+        let mut region = self.memories.region(rank, place, (0, part.size));
         if let Some([chunks, packets]) = self.scratch.filter(|_| part.memory == Memory::Scratch) {
             region.buffer = Buffer::Scratch(if part.packets { packets } else { chunks });
             region.slot = round;

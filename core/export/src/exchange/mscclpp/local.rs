@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Program;
-use super::steps::{All, MscclppStep, StepAction, Word, streams};
+use super::program::Act;
+use super::steps::{All, MscclppStep, Word, streams};
 use crate::exchange::report::span;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::SpanId;
@@ -37,7 +38,7 @@ struct LocalRank<'a> {
 }
 
 impl LocalRank<'_> {
-    fn uses(&self, used: impl Fn(&StepAction) -> bool) -> Uses {
+    fn uses(&self, used: impl Fn(&Act) -> bool) -> Uses {
         let mut uses = Uses::new();
         for (block, steps) in self.blocks.iter().enumerate() {
             for (index, step) in steps.iter().enumerate() {
@@ -69,7 +70,7 @@ impl LocalRank<'_> {
     fn barriers(&mut self, wrong: &mut Vec<Diagnostic>) {
         let mut ids: BTreeMap<u32, u32> = BTreeMap::new();
         for step in self.blocks.iter().flatten() {
-            if let StepAction::Barrier { id, blocks } = step.what {
+            if let Act::Barrier { id, blocks } = step.what {
                 let known = ids.entry(id).or_insert(blocks);
                 if *known != blocks {
                     let title = format!(
@@ -87,8 +88,7 @@ impl LocalRank<'_> {
 
     /// Adds the signals of a barrier: every block signals the first block that takes part, and waits for its answer.
     fn barrier(&mut self, id: u32, blocks: usize) -> Option<Diagnostic> {
-        let uses =
-            self.uses(|what| matches!(what, StepAction::Barrier { id: used, .. } if *used == id));
+        let uses = self.uses(|what| matches!(what, Act::Barrier { id: used, .. } if *used == id));
         let (&leader, first) = uses.first_key_value()?;
         let at = span(self.at(leader, first[0]));
         if uses.len() != blocks {
@@ -130,8 +130,8 @@ impl LocalRank<'_> {
     }
 
     fn semaphore(&mut self, id: u32, init: usize) -> Option<Diagnostic> {
-        let releases = self.uses(|what| matches!(what, StepAction::Release(used) if *used == id));
-        let acquires = self.uses(|what| matches!(what, StepAction::Acquire(used) if *used == id));
+        let releases = self.uses(|what| matches!(what, Act::Release(used) if *used == id));
+        let acquires = self.uses(|what| matches!(what, Act::Acquire(used) if *used == id));
         let count = |uses: &Uses| uses.values().map(Vec::len).sum::<usize>();
         let (given, taken) = (count(&releases), count(&acquires));
         let told = |uses: &Uses, code, title: String| {
@@ -157,31 +157,28 @@ impl LocalRank<'_> {
         match (releases.len(), acquires.len()) {
             (0, _) | (_, 0) => None,
             (1, 1) => self.pair(&name, init, (&releases, &acquires), purpose),
-            (_, 1) if init == 0 && self.together(&acquires) => {
-                // No step stands between the waits, so all releases come before the next step.
-                let (&to, waits) = acquires.first_key_value().unwrap_or((&0, &EMPTY));
-                let last = waits.last().copied().unwrap_or(0);
-                for (&from, posts) in &releases {
-                    for &index in posts {
-                        let [post, wait] = [OpKind::Post, OpKind::Wait]
-                            .map(|kind| self.word(kind, [from, to], purpose));
-                        self.blocks[from][index].after.push(post);
-                        self.blocks[to][last].before.push(wait);
-                    }
-                }
-                None
-            }
-            (1, _) if init == 0 && self.together(&releases) => {
-                // No step stands between the releases, so each wait comes after all steps before them.
-                let (&from, posts) = releases.first_key_value().unwrap_or((&0, &EMPTY));
-                let first = posts.first().copied().unwrap_or(0);
-                for (&to, waits) in &acquires {
-                    for &index in waits {
-                        let [post, wait] = [OpKind::Post, OpKind::Wait]
-                            .map(|kind| self.word(kind, [from, to], purpose));
-                        self.blocks[from][first].after.push(post);
-                        self.blocks[to][index].before.push(wait);
-                    }
+            // No step stands between the uses of one block: each wait comes after all steps before the first release,
+            // or all releases come before the step behind the last wait.
+            (from, to)
+                if (from == 1 || to == 1)
+                    && init == 0
+                    && self.together(if from == 1 { &releases } else { &acquires }) =>
+            {
+                let all = |uses: &Uses| -> Vec<(usize, usize)> {
+                    let of = |(block, used): (&usize, &Vec<usize>)| {
+                        used.iter().map(|index| (*block, *index)).collect::<Vec<_>>()
+                    };
+                    uses.iter().flat_map(of).collect()
+                };
+                let (posts, waits) = (all(&releases), all(&acquires));
+                let last = waits[waits.len() - 1];
+                for turn in 0..posts.len() {
+                    let (post, wait) =
+                        if from == 1 { (posts[0], waits[turn]) } else { (posts[turn], last) };
+                    let word = |kind| self.word(kind, [post.0, wait.0], purpose);
+                    let [before, after] = [word(OpKind::Wait), word(OpKind::Post)];
+                    self.blocks[post.0][post.1].after.push(after);
+                    self.blocks[wait.0][wait.1].before.push(before);
                 }
                 None
             }
@@ -231,7 +228,7 @@ impl LocalRank<'_> {
             let before = vec![wait; passing];
             self.blocks[to].push(MscclppStep {
                 at,
-                what: StepAction::Sync,
+                what: Act::Sync,
                 thread: 0,
                 before,
                 after: Vec::new(),
@@ -245,9 +242,7 @@ impl LocalRank<'_> {
         let Some((&block, used)) = uses.first_key_value() else { return true };
         let (Some(first), Some(last)) = (used.first(), used.last()) else { return true };
         let between = self.blocks[block].iter().enumerate().skip(*first).take(last - first);
-        between
-            .into_iter()
-            .all(|(at, step)| used.contains(&at) || matches!(step.what, StepAction::Sync))
+        between.into_iter().all(|(at, step)| used.contains(&at) || matches!(step.what, Act::Sync))
     }
 }
 

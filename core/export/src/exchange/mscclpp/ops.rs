@@ -126,14 +126,9 @@ impl MscclppReader<'_> {
             _ => reads_peer && at > 0,
         })?;
         let dsts = self.chunks(op, "dst_buff", way, |at| match op.name {
-            Name::Put
-            | Name::PutSignal
-            | Name::PutSignalFlush
-            | Name::PutPackets
-            | Name::ReadPutPackets => true,
             Name::ReduceCopyPackets | Name::ReduceCopySendPackets => at > 1,
-            Name::Copy | Name::CopyPackets | Name::Unpack | Name::Get => false,
-            _ => at > 0,
+            Name::Get => false,
+            name => name.puts() || !name.is_local() && at > 0,
         })?;
         let sizes = srcs.iter().chain(&dsts).map(|chunk| chunk.size);
         let (least, most) = (sizes.clone().min()?, sizes.max()?);
@@ -143,20 +138,11 @@ impl MscclppReader<'_> {
             return None;
         }
         match op.name {
-            Name::Copy | Name::CopyPackets | Name::Unpack => self.local(op, &srcs, &dsts),
             Name::Get => self.get(op, &srcs, &dsts),
-            Name::ReadPutPackets if !way => self.forward(op, &srcs, &dsts),
-            Name::Put
-            | Name::PutPackets
-            | Name::ReadPutPackets
-            | Name::PutSignal
-            | Name::PutSignalFlush => {
-                if way {
-                    self.queue(op, srcs, dsts)
-                } else {
-                    self.put(op, &srcs, &dsts)
-                }
-            }
+            name if name.is_local() => self.local(op, &srcs, &dsts),
+            name if name.puts() && way => self.queue(op, srcs, dsts),
+            Name::ReadPutPackets => self.forward(op, &srcs, &dsts),
+            name if name.puts() => self.put(op, &srcs, &dsts),
             _ => self.reduce(op, srcs, dsts),
         }
     }
@@ -261,7 +247,7 @@ impl MscclppReader<'_> {
     fn way(&mut self, op: &RawOp<'_, '_, '_>) -> Option<bool> {
         let value = op.fields.get("channel_type");
         let none = match op.name {
-            Name::Copy | Name::CopyPackets | Name::Unpack => return Some(false),
+            name if name.is_local() => return Some(false),
             Name::Reduce | Name::ReducePackets | Name::ReduceCopyPackets => value.is_none(),
             _ => false,
         };
@@ -270,15 +256,7 @@ impl MscclppReader<'_> {
         }
         let value = self.needed(op.fields, "channel_type")?;
         let port = self.word("channel_type", value, WAYS)?;
-        let puts = matches!(
-            op.name,
-            Name::Put
-                | Name::PutPackets
-                | Name::ReadPutPackets
-                | Name::PutSignal
-                | Name::PutSignalFlush
-        );
-        if port && !puts {
+        if port && !op.name.puts() {
             let title =
                 format!("a `{}` over a port, where the executor takes memory", op.name.word());
             self.report.refuse(value.at.clone(), title);
@@ -402,7 +380,7 @@ impl MscclppReader<'_> {
             if matches!(act, Act::Pipeline { .. }) {
                 return Some("a loop within a loop".to_owned());
             }
-            let [srcs, dsts] = act.data()?;
+            let [srcs, dsts] = act.parts();
             let packets = srcs.iter().chain(dsts).any(|chunk| chunk.packets);
             let size = srcs.first()?.size;
             if packets {

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::Program;
-use super::steps::{All, ChunkPart, Grid, StepAt, Word, streams};
+use super::program::Chunk;
+use super::steps::{All, Grid, StepAt, Word, streams};
 use crate::exchange::report::span;
 use crate::exchange::terms::Memory;
 use roundelay_core::diagnostics::{Code, Diagnostic};
@@ -12,7 +13,7 @@ use roundelay_core::ids::SpanId;
 use roundelay_core::schedule::{OpKind, SignalKind};
 
 /// The scratch of each rank that steps use: the cells, and the step.
-type PacketCells = BTreeMap<u32, Vec<(ChunkPart, StepAt)>>;
+type PacketCells = BTreeMap<u32, Vec<(Chunk, StepAt)>>;
 
 /// Adds posts and waits between ops that write packets and ops that read them.
 ///
@@ -25,7 +26,7 @@ pub(super) fn connect(program: &Program, grid: Grid, all: &mut All) -> Vec<Diagn
     for (rank, blocks) in all.iter().enumerate() {
         for (block, steps) in blocks.iter().enumerate() {
             for (index, step) in steps.iter().enumerate() {
-                for (parts, cells) in step.parts().into_iter().zip([&mut reads, &mut writes]) {
+                for (parts, cells) in step.what.parts().into_iter().zip([&mut reads, &mut writes]) {
                     for part in parts.iter().filter(|part| part.memory == Memory::Scratch) {
                         let cells = if part.packets { &mut *cells } else { &mut plain };
                         cells.entry(part.rank).or_default().push((*part, (rank, block, index)));
@@ -43,11 +44,11 @@ pub(super) fn connect(program: &Program, grid: Grid, all: &mut All) -> Vec<Diagn
         let [of_rank, written, plain] = [&mut reads, &mut writes, &mut plain]
             .map(|cells| cells.remove(&rank).unwrap_or_default());
         let mut written = written;
-        written.sort_by_key(|(part, _)| part.first);
+        written.sort_by_key(|(part, _)| part.index);
         let packets = of_rank.iter().chain(&written);
         if let Some(((part, at), _)) = meet(packets, &plain) {
             let title = format!("packets lie where chunks of the same scratch lie: gpu {rank}");
-            let chunk = part.first / grid.cells;
+            let chunk = part.index / grid.cells;
             let error = Diagnostic::new(Code::RefusedByRuntime, span(place(all, at)), title);
             wrong.push(error.note(format!(
                 "packets of chunk {chunk} take the room of two chunks, from chunk {} on",
@@ -55,7 +56,7 @@ pub(super) fn connect(program: &Program, grid: Grid, all: &mut All) -> Vec<Diagn
             )));
             continue;
         }
-        if let Some(pair) = written.windows(2).find(|pair| pair[1].0.first < pair[0].0.end()) {
+        if let Some(pair) = written.windows(2).find(|pair| pair[1].0.index < pair[0].0.end()) {
             let [first, second] = [pair[0].1, pair[1].1].map(|at| span(place(all, at)));
             let title = format!("two ops write packets of one chunk of gpu {rank}");
             let error = Diagnostic::new(Code::Race, second, title).other(first, "the other op");
@@ -66,10 +67,10 @@ pub(super) fn connect(program: &Program, grid: Grid, all: &mut All) -> Vec<Diagn
         for (part, reader) in of_rank {
             // A queue carries packets as they lie, and does not wait for them.
             let queue = reader.1 >= program.gpus[reader.0].blocks.len();
-            let from = written.partition_point(|(other, _)| other.end() <= part.first);
-            let mut covered = part.first;
+            let from = written.partition_point(|(other, _)| other.end() <= part.index);
+            let mut covered = part.index;
             for (other, writer) in &written[from..] {
-                if other.first > covered || covered >= part.end() {
+                if other.index > covered || covered >= part.end() {
                     break;
                 }
                 covered = other.end();
@@ -94,11 +95,11 @@ pub(super) fn connect(program: &Program, grid: Grid, all: &mut All) -> Vec<Diagn
 
 /// Returns the first of `packets` that overlaps one of `plain`.
 fn meet<'p>(
-    packets: impl Iterator<Item = &'p (ChunkPart, StepAt)>,
-    plain: &'p [(ChunkPart, StepAt)],
-) -> Option<((ChunkPart, StepAt), (ChunkPart, StepAt))> {
-    let mut sorted: Vec<&(ChunkPart, StepAt)> = plain.iter().collect();
-    sorted.sort_by_key(|(part, _)| part.first);
+    packets: impl Iterator<Item = &'p (Chunk, StepAt)>,
+    plain: &'p [(Chunk, StepAt)],
+) -> Option<((Chunk, StepAt), (Chunk, StepAt))> {
+    let mut sorted: Vec<&(Chunk, StepAt)> = plain.iter().collect();
+    sorted.sort_by_key(|(part, _)| part.index);
     let mut most = 0;
     // The farthest end of the parts up to each position.
     let ends: Vec<u32> = sorted
@@ -109,8 +110,8 @@ fn meet<'p>(
         })
         .collect();
     for (part, at) in packets {
-        let (lo, hi) = (part.first.saturating_mul(2), part.end().saturating_mul(2));
-        let before = sorted.partition_point(|(other, _)| other.first < hi);
+        let (lo, hi) = (part.index.saturating_mul(2), part.end().saturating_mul(2));
+        let before = sorted.partition_point(|(other, _)| other.index < hi);
         if before > 0 && ends[before - 1] > lo {
             return Some(((*part, *at), *sorted[before - 1]));
         }

@@ -4,8 +4,8 @@
 //! when a signal behind it on its channel arrives, or when a flush ends.
 
 use super::Gpu;
-use super::program::Wire;
-use super::steps::{All, ChunkPart, MscclppStep, StepAction, Word, streams};
+use super::program::{Act, Chunk, Wire};
+use super::steps::{All, MscclppStep, Word, streams};
 use crate::exchange::report::span;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::{OpId, RankId, SpanId};
@@ -16,7 +16,7 @@ use roundelay_core::verify;
 struct Entry {
     at: SpanId,
     thread: u32,
-    put: Option<[ChunkPart; 2]>,
+    put: Option<[Chunk; 2]>,
     signals: bool,
     /// The wait until the thread has entered it.
     entered: Option<Word>,
@@ -68,11 +68,11 @@ fn of_block(
     let mut waited = false;
     for step in std::mem::take(steps) {
         let (wire, put, signals, flush) = match step.what {
-            StepAction::Put { src, dst, wire, signals, flushes: flush } => {
-                (wire, Some([src, dst]), signals, flush && flushes)
+            Act::Put(put) => {
+                (put.wire, Some([put.src, put.dst]), put.signals, put.flushes && flushes)
             }
-            StepAction::Signal(wire) if wire.port => (wire, None, true, false),
-            StepAction::Sync | StepAction::Barrier { .. } => {
+            Act::Signal(wire) if wire.port => (wire, None, true, false),
+            Act::Sync | Act::Barrier { .. } => {
                 for queue in &mut queues {
                     queue.close(wrong);
                 }
@@ -81,7 +81,7 @@ fn of_block(
                 continue;
             }
             _ => {
-                let arrives = step.parts()[0].iter().any(|part| part.packets);
+                let arrives = step.what.parts()[0].iter().any(|part| part.packets);
                 waited |= step.waits() || arrives;
                 steps.push(step);
                 continue;
@@ -107,9 +107,9 @@ fn of_block(
         queue.entries += 1;
         let word = |kind, purpose| queue.word(kind, [purpose, turn]);
         let own = |what, before, after| MscclppStep { at, what, thread, before, after };
-        steps.push(own(StepAction::Enter, Vec::new(), vec![word(OpKind::Post, ENTERED)]));
+        steps.push(own(Act::Enter, Vec::new(), vec![word(OpKind::Post, ENTERED)]));
         if flush {
-            steps.push(own(StepAction::Flush, vec![word(OpKind::Wait, DONE)], Vec::new()));
+            steps.push(own(Act::Flush, vec![word(OpKind::Wait, DONE)], Vec::new()));
         }
         let entry = Entry {
             at,
@@ -162,8 +162,8 @@ impl PortQueue {
             (Some([_, one]), Some([_, other])) => {
                 one.memory == other.memory
                     && one.packets == other.packets
-                    && one.first < other.end()
-                    && other.first < one.end()
+                    && one.index < other.end()
+                    && other.index < one.end()
             }
             _ => false,
         };
@@ -197,18 +197,18 @@ impl PortQueue {
 
     fn put(&mut self, entry: &mut Entry) {
         let Some([src, dst]) = entry.put else { return };
-        let what = StepAction::Data { srcs: vec![src], dsts: vec![dst] };
+        let what = Act::Data { srcs: vec![src], dsts: vec![dst] };
         self.step(entry, what);
     }
 
     fn signal(&mut self, entry: &mut Entry) {
         if entry.signals {
-            self.step(entry, StepAction::Signal(self.wire));
+            self.step(entry, Act::Signal(self.wire));
         }
     }
 
-    fn step(&mut self, entry: &mut Entry, what: StepAction) {
-        let put = matches!(what, StepAction::Data { .. });
+    fn step(&mut self, entry: &mut Entry, what: Act) {
+        let put = matches!(what, Act::Data { .. });
         let before = entry.entered.take().into_iter().collect();
         let after = entry.done.take_if(|_| put).into_iter().collect();
         let (at, thread) = (entry.at, entry.thread);

@@ -71,16 +71,33 @@ pub enum Act {
         /// The ops of each stretch.
         inner: Vec<Operation>,
     },
+    /// Enters a put or a signal into a queue; no act of the text, but the block's part of one.
+    Enter,
+    /// Waits until what was entered into a queue is done; the block's part of a put.
+    Flush,
 }
 
 impl Act {
     /// Returns the places that data is read from, and the places that it is written to.
-    pub(super) fn data(&self) -> Option<[&[Chunk]; 2]> {
+    pub(super) fn parts(&self) -> [&[Chunk]; 2] {
         match self {
-            Self::Data { srcs, dsts } => Some([srcs, dsts]),
-            Self::Put(PortPut { src, dst, .. }) => Some([src, dst].map(std::slice::from_ref)),
-            Self::Arrive(src) => Some([std::slice::from_ref(src), &[]]),
-            _ => None,
+            Self::Data { srcs, dsts } => [srcs, dsts],
+            Self::Put(PortPut { src, dst, .. }) => [src, dst].map(std::slice::from_ref),
+            Self::Arrive(src) => [std::slice::from_ref(src), &[]],
+            _ => [&[], &[]],
+        }
+    }
+
+    /// Returns the act with other places.
+    pub(super) fn at(&self, place: impl Fn(Chunk) -> Chunk) -> Self {
+        let places = |chunks: &[Chunk]| chunks.iter().map(|chunk| place(*chunk)).collect();
+        match self {
+            Self::Data { srcs, dsts } => Self::Data { srcs: places(srcs), dsts: places(dsts) },
+            Self::Put(put) => {
+                Self::Put(PortPut { src: place(put.src), dst: place(put.dst), ..*put })
+            }
+            Self::Arrive(src) => Self::Arrive(place(*src)),
+            other => other.clone(),
         }
     }
 }
@@ -127,4 +144,11 @@ pub struct Chunk {
     pub size: u32,
     /// The block's part of the chunks: its index, and the number of parts.
     pub part: (u32, u32),
+}
+
+impl Chunk {
+    /// Returns the chunk after the last.
+    pub(super) fn end(self) -> u32 {
+        self.index.saturating_add(self.size)
+    }
 }

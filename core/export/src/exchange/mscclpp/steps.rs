@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 
 use super::Program;
-use super::program::{Act, Chunk, Operation, PortPut, Wire};
+use super::program::{Act, Chunk, Operation, PortPut};
 use crate::exchange::draft;
-use crate::exchange::terms::Memory;
 use roundelay_core::ids::SpanId;
 use roundelay_core::rational::gcd;
 use roundelay_core::schedule::{OpKind, SignalKind};
@@ -18,53 +17,12 @@ pub(super) struct Grid {
     pub(super) stretches: u32,
 }
 
-/// Cells of a buffer of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ChunkPart {
-    pub(super) rank: u32,
-    pub(super) memory: Memory,
-    pub(super) packets: bool,
-    pub(super) first: u32,
-    pub(super) count: u32,
-}
-
-/// The action of a step.
-#[derive(Clone, Debug)]
-pub(super) enum StepAction {
-    Sync,
-    Barrier {
-        id: u32,
-        blocks: u32,
-    },
-    Signal(Wire),
-    Wait(Wire),
-    Release(u32),
-    Acquire(u32),
-    Data {
-        srcs: Vec<ChunkPart>,
-        dsts: Vec<ChunkPart>,
-    },
-    /// A put over a port, until it is moved to the queue of its channel.
-    Put {
-        src: ChunkPart,
-        dst: ChunkPart,
-        wire: Wire,
-        signals: bool,
-        flushes: bool,
-    },
-    /// Enters a put or a signal into a queue.
-    Enter,
-    /// Waits until what was entered into a queue is done.
-    Flush,
-    /// Waits for packets.
-    Arrive(ChunkPart),
-}
-
 /// A step of a block, or of a queue.
 #[derive(Clone, Debug)]
 pub(super) struct MscclppStep {
     pub(super) at: SpanId,
-    pub(super) what: StepAction,
+    /// The act, on cells in place of chunks.
+    pub(super) what: Act,
     /// The thread of a step that a single thread takes: the k-th channel or semaphore of an op is thread k's.
     pub(super) thread: u32,
     /// Posts and waits before the step; in `after`, those after it.
@@ -127,8 +85,8 @@ impl Program {
     pub(super) fn grid(&self, stretches: u32) -> Option<Grid> {
         let mut cells: u32 = 1;
         for act in self.acts() {
-            let Some([srcs, _]) = act.data() else { continue };
-            let (_, parts) = srcs.first()?.part;
+            let Some(first) = act.parts()[0].first() else { continue };
+            let (_, parts) = first.part;
             cells = cells
                 .checked_mul(parts / gcd(cells.into(), parts.into()) as u32)
                 .filter(|cells| *cells <= CELLS)?;
@@ -175,35 +133,18 @@ fn steps(operations: &[Operation], grid: Grid) -> Vec<MscclppStep> {
 }
 
 fn operation_steps(operation: &Operation, grid: Grid, stretch: Option<u32>) -> Vec<MscclppStep> {
-    let one = |chunk: &Chunk| part(chunk, grid, stretch);
-    let parts = |chunks: &[Chunk]| chunks.iter().map(one).collect();
     let what = |act: &Act| {
         // An op on 0 chunks moves nothing.
-        let none = act.data().is_some_and(|[srcs, _]| srcs.iter().any(|src| src.size == 0));
-        Some(match act {
-            Act::Sync => StepAction::Sync,
-            Act::Barrier { id, blocks } => StepAction::Barrier { id: *id, blocks: *blocks },
-            Act::Signal(wire) => StepAction::Signal(*wire),
-            Act::Wait(wire) => StepAction::Wait(*wire),
-            Act::Release(id) => StepAction::Release(*id),
-            Act::Acquire(id) => StepAction::Acquire(*id),
-            Act::Put(PortPut { wire, signals: true, .. }) if none => StepAction::Signal(*wire),
-            _ if none => return None,
-            Act::Data { srcs, dsts } => StepAction::Data { srcs: parts(srcs), dsts: parts(dsts) },
-            Act::Put(PortPut { src, dst, wire, signals, flushes }) => StepAction::Put {
-                src: one(src),
-                dst: one(dst),
-                wire: *wire,
-                signals: *signals,
-                flushes: *flushes,
-            },
-            Act::Arrive(src) => StepAction::Arrive(one(src)),
-            Act::Pipeline { .. } => return None,
-        })
+        let none = act.parts()[0].iter().any(|src| src.size == 0);
+        match act {
+            Act::Put(PortPut { wire, signals: true, .. }) if none => Some(Act::Signal(*wire)),
+            Act::Pipeline { .. } => None,
+            _ => (!none).then(|| act.at(|chunk| cells(chunk, grid, stretch))),
+        }
     };
     let at = operation.at;
     let mut thread = 0;
-    let step = |what: StepAction| {
+    let step = |what: Act| {
         let step = MscclppStep { at, what, thread, before: Vec::new(), after: Vec::new() };
         thread += u32::from(step.is_of_one_thread());
         step
@@ -211,53 +152,38 @@ fn operation_steps(operation: &Operation, grid: Grid, stretch: Option<u32>) -> V
     operation.acts.iter().filter_map(what).map(step).collect()
 }
 
-fn part(chunk: &Chunk, grid: Grid, stretch: Option<u32>) -> ChunkPart {
-    let Chunk { rank, memory, packets, index, size, part: (part, parts) } = *chunk;
-    let mut count = size.saturating_mul(grid.cells) / parts;
-    let mut first = index.saturating_mul(grid.cells).saturating_add(count.saturating_mul(part));
+/// Returns the cells of a block's part of some chunks, in a stretch of a loop.
+fn cells(chunk: Chunk, grid: Grid, stretch: Option<u32>) -> Chunk {
+    let (part, parts) = chunk.part;
+    let mut size = chunk.size.saturating_mul(grid.cells) / parts;
+    let mut index =
+        chunk.index.saturating_mul(grid.cells).saturating_add(size.saturating_mul(part));
     if let Some(stretch) = stretch {
-        count /= grid.stretches;
-        first = first.saturating_add(count.saturating_mul(stretch));
+        size /= grid.stretches;
+        index = index.saturating_add(size.saturating_mul(stretch));
     }
-    ChunkPart { rank, memory, packets, first, count }
-}
-
-impl ChunkPart {
-    /// Returns the cell after the last.
-    pub(super) fn end(self) -> u32 {
-        self.first.saturating_add(self.count)
-    }
+    Chunk { index, size, part: (0, 1), ..chunk }
 }
 
 impl MscclppStep {
-    /// Returns the parts that the step reads, and the parts that it writes.
-    pub(super) fn parts(&self) -> [&[ChunkPart]; 2] {
-        match &self.what {
-            StepAction::Data { srcs, dsts } => [srcs, dsts],
-            StepAction::Put { src, dst, .. } => [src, dst].map(std::slice::from_ref),
-            StepAction::Arrive(src) => [std::slice::from_ref(src), &[]],
-            _ => [&[], &[]],
-        }
-    }
-
     /// Whether a single thread takes the step.
     fn is_of_one_thread(&self) -> bool {
-        self.waits() || self.posts() || matches!(self.what, StepAction::Put { .. })
+        self.waits() || self.posts() || matches!(self.what, Act::Put(_))
     }
 
     /// Whether a single thread waits in the step.
     pub(super) fn waits(&self) -> bool {
-        matches!(self.what, StepAction::Wait(_) | StepAction::Acquire(_) | StepAction::Flush)
+        matches!(self.what, Act::Wait(_) | Act::Acquire(_) | Act::Flush)
     }
 
     /// Whether all threads wait in the step for the packets that they read.
     pub(super) fn is_arrival(&self) -> bool {
-        matches!(self.what, StepAction::Sync) && !self.before.is_empty()
+        matches!(self.what, Act::Sync) && !self.before.is_empty()
     }
 
     /// Whether the step lets others go on, and a single thread takes it.
     pub(super) fn posts(&self) -> bool {
-        matches!(self.what, StepAction::Signal(_) | StepAction::Release(_) | StepAction::Enter)
+        matches!(self.what, Act::Signal(_) | Act::Release(_) | Act::Enter)
     }
 }
 

@@ -112,6 +112,17 @@ const OPS: [(&str, Name, &[&str]); 27] = [
 const SWITCH: [&str; 4] = ["glre", "glres", "gstore", "gstorepkt"];
 
 impl Name {
+    /// Whether the op writes to peers only, by memory or by a proxy.
+    pub(super) fn puts(self) -> bool {
+        use Name::{Put, PutPackets, PutSignal, PutSignalFlush, ReadPutPackets};
+        matches!(self, Put | PutPackets | ReadPutPackets | PutSignal | PutSignalFlush)
+    }
+
+    /// Whether the op copies within its rank.
+    pub(super) fn is_local(self) -> bool {
+        matches!(self, Self::Copy | Self::CopyPackets | Self::Unpack)
+    }
+
     /// Returns the name in a plan.
     pub fn word(self) -> &'static str {
         OPS.iter().find(|(_, name, _)| *name == self).map_or("", |(word, ..)| word)

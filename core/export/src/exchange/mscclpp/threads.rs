@@ -4,14 +4,15 @@
 //! stream has a total order, so unordered steps are laid out in the least helpful order: the signal first and the wait
 //! last.
 
-use super::steps::{ChunkPart, MscclppStep, StepAction};
+use super::program::{Act, Chunk};
+use super::steps::MscclppStep;
 use crate::exchange::report::span;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Region;
 
 /// Returns the rank and region of a part.
-pub(super) type Lies<'l> = &'l dyn Fn(&ChunkPart) -> (RankId, Region);
+pub(super) type Lies<'l> = &'l dyn Fn(&Chunk) -> (RankId, Region);
 
 /// The steps of a block between two synchronizations.
 #[derive(Default)]
@@ -35,7 +36,7 @@ pub(super) fn arrange(
     let (mut all, mut stretch) = (Vec::new(), Stretch::default());
     for step in steps {
         match step.what {
-            StepAction::Sync | StepAction::Barrier { .. } => {
+            Act::Sync | Act::Barrier { .. } => {
                 all.extend(stretch.finish());
                 stretch = Stretch::default();
                 all.push(step);
@@ -69,7 +70,7 @@ impl Stretch {
     fn post(&mut self, step: MscclppStep) -> Result<(), Box<Diagnostic>> {
         // The end of a flush tells of nothing but a put of this rank, so it may stay behind.
         let own = |other: &MscclppStep| {
-            other.waits() && other.thread == step.thread && !matches!(other.what, StepAction::Flush)
+            other.waits() && other.thread == step.thread && !matches!(other.what, Act::Flush)
         };
         let open = self.waits.iter().any(own);
         if open && !self.moved.is_empty() {
@@ -85,7 +86,7 @@ impl Stretch {
             let error = unsynchronized(&step, "waits and signals of several channels");
             return Err(Box::new(error.note("the k-th channel of an op is the k-th thread's")));
         }
-        if before.iter().any(|other| matches!(other.what, StepAction::Data { .. })) {
+        if before.iter().any(|other| matches!(other.what, Act::Data { .. })) {
             return Err(Box::new(unsynchronized(&step, "data, packets and a signal")));
         }
         place += self.out[place..].iter().take_while(|other| other.posts()).count();
@@ -105,15 +106,14 @@ impl Stretch {
             return Err(Box::new(error.other(early, "other threads may still be here")));
         }
         let at = step.at;
-        let words =
-            |before, after| MscclppStep { at, what: StepAction::Sync, thread: 0, before, after };
+        let words = |before, after| MscclppStep { at, what: Act::Sync, thread: 0, before, after };
         if !step.before.is_empty() {
             self.out.push(words(std::mem::take(&mut step.before), Vec::new()));
         }
         let waited = !self.waits.is_empty();
         let sent = if waited { std::mem::take(&mut step.after) } else { Vec::new() };
         let late = (!sent.is_empty()).then(|| words(Vec::new(), sent));
-        if matches!(step.what, StepAction::Data { .. }) {
+        if matches!(step.what, Act::Data { .. }) {
             self.moved.push(step.clone());
             self.out.push(step);
         }
@@ -134,11 +134,12 @@ fn unsynchronized(step: &MscclppStep, what: &str) -> Diagnostic {
 /// Whether two steps conflict in memory: one of them writes, and the ranges differ. Equal ranges do not conflict, since
 /// each thread accesses the same elements in both, unless one of the steps counts in packets.
 fn collide(early: &MscclppStep, late: &MscclppStep, lies: Lies<'_>) -> bool {
-    let [reads, writes] = late.parts();
-    let [were_read, were_written] = early.parts();
-    let packets = |step: &MscclppStep| step.parts().into_iter().flatten().any(|part| part.packets);
+    let [reads, writes] = late.what.parts();
+    let [were_read, were_written] = early.what.parts();
+    let packets =
+        |step: &MscclppStep| step.what.parts().into_iter().flatten().any(|part| part.packets);
     let alike = packets(early) == packets(late);
-    let meet = |left: &[ChunkPart], right: &[ChunkPart]| {
+    let meet = |left: &[Chunk], right: &[Chunk]| {
         left.iter().filter(|part| !part.packets).any(|left| {
             let (rank, own) = lies(left);
             right.iter().filter(|part| !part.packets).any(|right| {

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::program::Wire;
-use super::steps::{All, StepAction, StepAt, Word};
+use super::program::{Act, Wire};
+use super::steps::{All, StepAt, Word};
 use crate::exchange::report::span;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::schedule::{OpKind, SignalKind};
@@ -22,10 +22,10 @@ pub(super) fn connect(all: &mut All) -> Vec<Diagnostic> {
                 let own = rank as u32;
                 let key = |(from, to), wire: &Wire| (from, to, wire.port, wire.ordinal);
                 match &step.what {
-                    StepAction::Signal(wire) => {
+                    Act::Signal(wire) => {
                         found.entry(key((own, wire.peer), wire)).or_default().0.push(at);
                     }
-                    StepAction::Wait(wire) => {
+                    Act::Wait(wire) => {
                         found.entry(key((wire.peer, own), wire)).or_default().1.push(at);
                     }
                     _ => {}

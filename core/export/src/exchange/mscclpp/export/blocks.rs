@@ -2,19 +2,15 @@
 //! writes and their signal, between a wait and the ops after it, and between ops on the same chunks. A stream that is
 //! too long for one block continues in another block, which waits for the first.
 
-use super::plan::{Chunk, Data, PlanBlock, PlanOp, Side};
+use super::plan::{Chunk, Data, PlanBlock, PlanOp, PlanWord, Side};
 use crate::exchange::mscclpp::table::{CHANNELS, CHANNELS_OF_OP, OPERATIONS};
 use crate::exchange::terms::Memory;
 
 /// An item of a stream.
 pub(super) enum Item {
     Data(Data),
-    /// A post or a wait on a channel of the rank.
-    Signal(u32),
-    Wait(u32),
-    /// A post or a wait on a semaphore.
-    Release(u32),
-    Acquire(u32),
+    /// A post or a wait on a channel or a semaphore of the rank.
+    Word(PlanWord, u32),
 }
 
 /// The remote buffers and semaphores of a rank, numbered at first use.
@@ -83,27 +79,27 @@ impl<'a> StreamSplitter<'a> {
 
     /// Whether a block has room for one more item.
     fn fits(&self, item: &Item) -> bool {
-        let more = |known: &[u32], new: &[u32]| {
-            known.len() + new.iter().filter(|id| !known.contains(id)).count() <= CHANNELS
-        };
         let room = self.block.ops.len() + ITEM + END <= OPERATIONS;
         room && match item {
-            Item::Signal(id) | Item::Wait(id) => more(&self.block.channels, &[*id]),
+            Item::Word(PlanWord::Signal | PlanWord::Wait, id) => {
+                let known = &self.block.channels;
+                known.len() + usize::from(!known.contains(id)) <= CHANNELS
+            }
             // Each buffer of a peer may need a new number.
             Item::Data(data) => {
                 let far = data.srcs.iter().chain(&data.dsts).filter(|chunk| chunk.rank != self.own);
                 self.block.remotes.len() + far.count() <= CHANNELS
             }
-            Item::Release(_) | Item::Acquire(_) => true,
+            Item::Word(..) => true,
         }
     }
 
     fn go_on(&mut self) {
         let next = self.numbers.semaphore();
-        self.item(Item::Release(next));
+        self.item(Item::Word(PlanWord::Release, next));
         self.done.push(std::mem::take(&mut self.block));
         (self.moved, self.waited) = (Vec::new(), false);
-        self.item(Item::Acquire(next));
+        self.item(Item::Word(PlanWord::Acquire, next));
     }
 
     fn nop(&mut self) {
@@ -121,35 +117,22 @@ impl<'a> StreamSplitter<'a> {
                 self.block.ops.push(op);
                 self.moved.push(data);
             }
-            Item::Signal(id) => {
-                self.settle();
-                let id = number(&mut self.block.channels, id);
-                match self.block.ops.last_mut() {
-                    Some(PlanOp::Signal(ids)) if joins(ids, id) => ids.push(id),
-                    _ => self.block.ops.push(PlanOp::Signal(vec![id])),
+            Item::Word(word, id) => {
+                let posts = matches!(word, PlanWord::Signal | PlanWord::Release);
+                if posts {
+                    self.settle();
                 }
-            }
-            Item::Release(id) => {
-                self.settle();
+                let id = match word {
+                    PlanWord::Signal | PlanWord::Wait => number(&mut self.block.channels, id),
+                    PlanWord::Release | PlanWord::Acquire => id,
+                };
+                // Two threads must not use one channel.
+                let joins = |ids: &[u32]| ids.len() < CHANNELS_OF_OP && !ids.contains(&id);
                 match self.block.ops.last_mut() {
-                    Some(PlanOp::Release(ids)) if joins(ids, id) => ids.push(id),
-                    _ => self.block.ops.push(PlanOp::Release(vec![id])),
+                    Some(PlanOp::Words(last, ids)) if *last == word && joins(ids) => ids.push(id),
+                    _ => self.block.ops.push(PlanOp::Words(word, vec![id])),
                 }
-            }
-            Item::Wait(id) => {
-                let id = number(&mut self.block.channels, id);
-                match self.block.ops.last_mut() {
-                    Some(PlanOp::Wait(ids)) if joins(ids, id) => ids.push(id),
-                    _ => self.block.ops.push(PlanOp::Wait(vec![id])),
-                }
-                self.waited = true;
-            }
-            Item::Acquire(id) => {
-                match self.block.ops.last_mut() {
-                    Some(PlanOp::Acquire(ids)) if joins(ids, id) => ids.push(id),
-                    _ => self.block.ops.push(PlanOp::Acquire(vec![id])),
-                }
-                self.waited = true;
+                self.waited |= !posts;
             }
         }
     }
@@ -184,16 +167,11 @@ impl<'a> StreamSplitter<'a> {
     }
 }
 
-/// Whether an op has room for one more channel: two threads must not use one channel.
-fn joins<T: PartialEq + Copy>(ids: &[T], id: T) -> bool {
-    ids.len() < CHANNELS_OF_OP && !ids.contains(&id)
-}
-
 /// Returns the block's number of a channel or a buffer.
-fn number(known: &mut Vec<u32>, id: u32) -> usize {
+fn number(known: &mut Vec<u32>, id: u32) -> u32 {
     let at = known.iter().position(|known| *known == id);
     at.unwrap_or_else(|| {
         known.push(id);
         known.len() - 1
-    })
+    }) as u32
 }

@@ -53,17 +53,23 @@ pub(super) struct Data {
 #[derive(Clone, Copy)]
 pub(super) enum Side {
     Own(Memory),
-    Peer(usize),
+    Peer(u32),
 }
 
 /// An op. Channels and remote buffers have the block's own numbers.
 pub(super) enum PlanOp {
     Nop,
     Data { name: &'static str, srcs: Vec<(Side, Chunk)>, dsts: Vec<(Side, Chunk)> },
-    Signal(Vec<usize>),
-    Wait(Vec<usize>),
-    Release(Vec<u32>),
-    Acquire(Vec<u32>),
+    Words(PlanWord, Vec<u32>),
+}
+
+/// A post or a wait: on channels of the rank, or on semaphores between its blocks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PlanWord {
+    Signal,
+    Wait,
+    Release,
+    Acquire,
 }
 
 impl Plan {
@@ -150,21 +156,17 @@ impl PlanBlock {
 
 impl PlanOp {
     fn text(&self) -> String {
-        let channels = |name, ids: &[usize]| {
-            format!(
-                "{{\"name\": \"{name}\", \"channel_ids\": {}, \"channel_type\": \"memory\"}}",
-                list(ids)
-            )
-        };
-        let semaphores = |name, ids: &[u32]| {
-            format!("{{\"name\": \"{name}\", \"semaphore_ids\": {}}}", list(ids))
-        };
         match self {
             Self::Nop => "{\"name\": \"nop\"}".to_owned(),
-            Self::Signal(ids) => channels("signal", ids),
-            Self::Wait(ids) => channels("wait", ids),
-            Self::Release(ids) => semaphores("sem_release", ids),
-            Self::Acquire(ids) => semaphores("sem_acquire", ids),
+            Self::Words(word, ids) => {
+                let (name, key, more) = match word {
+                    PlanWord::Signal => ("signal", "channel_ids", ", \"channel_type\": \"memory\""),
+                    PlanWord::Wait => ("wait", "channel_ids", ", \"channel_type\": \"memory\""),
+                    PlanWord::Release => ("sem_release", "semaphore_ids", ""),
+                    PlanWord::Acquire => ("sem_acquire", "semaphore_ids", ""),
+                };
+                format!("{{\"name\": \"{name}\", \"{key}\": {}{more}}}", list(ids))
+            }
             Self::Data { name, srcs, dsts } => {
                 let kind = match *name {
                     "copy" => "",

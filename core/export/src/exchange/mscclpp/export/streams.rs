@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocks::{Item, Numbers, StreamSplitter};
 use super::moves::{self, meet};
-use super::plan::{Chunk, Data, PlanBlock};
+use super::plan::{Chunk, Data, PlanBlock, PlanWord};
 use super::pulls::{Pulls, mixed_up};
 use super::refused;
 use crate::exchange::terms::Memory;
@@ -229,7 +229,9 @@ impl<'s> Streams<'s> {
                         continue;
                     };
                     let channel = asks(src.rank, self.pulls.ordinal(id, src.rank));
-                    items.extend([Item::Signal(channel), Item::Wait(channel)]);
+                    items.extend(
+                        [PlanWord::Signal, PlanWord::Wait].map(|word| Item::Word(word, channel)),
+                    );
                 }
             }
             if !items.is_empty() {
@@ -238,8 +240,9 @@ impl<'s> Streams<'s> {
         }
         for pull in self.pulls.served_by(rank.0) {
             let channel = asks(pull.client, pull.ordinal);
-            let one =
-                |put: &Data| [Item::Wait(channel), Item::Data(put.clone()), Item::Signal(channel)];
+            let [wait, signal] = [PlanWord::Wait, PlanWord::Signal];
+            let word = |word| Item::Word(word, channel);
+            let one = |put: &Data| [word(wait), Item::Data(put.clone()), word(signal)];
             let items = pull.puts.iter().flat_map(one).collect();
             blocks.extend(StreamSplitter::new(rank.0, numbers, &meet).blocks(items));
         }
@@ -276,12 +279,12 @@ impl<'s> Streams<'s> {
             return None;
         }
         if channel.from == channel.to {
-            let semaphore = semaphores.next(id, posts, numbers);
-            return Some(if posts { Item::Release(semaphore) } else { Item::Acquire(semaphore) });
+            let word = if posts { PlanWord::Release } else { PlanWord::Acquire };
+            return Some(Item::Word(word, semaphores.next(id, posts, numbers)));
         }
         let peer = if channel.from == rank { channel.to.0 } else { channel.from.0 };
         let number = firsts.get(&peer).copied().unwrap_or(0) + self.ordinals[id.index()];
-        Some(if posts { Item::Signal(number) } else { Item::Wait(number) })
+        Some(Item::Word(if posts { PlanWord::Signal } else { PlanWord::Wait }, number))
     }
 
     /// Returns the place of a chunk in the buffer that input and output share in place.
