@@ -18,7 +18,9 @@ use serde::Serialize;
 
 use crate::lints::LintFlags;
 use crate::progress;
-use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse, took, within_a_page};
+use crate::report::{
+    Failure, Format, JsonDiagnostic, print_all, refuse, took, within_a_page, wrong,
+};
 use crate::stats::Stats;
 use crate::streams::{self, print, print_json};
 use crate::topo::count;
@@ -359,12 +361,7 @@ pub(crate) fn proved(
     let mut found = examine(path, &bytes, &flags);
     let all = found.said(lints)?;
     if all.iter().any(|d| d.severity == Severity::Error) {
-        return Err(refuse(
-            format,
-            &all,
-            &found.source,
-            |all| serde_json::json!({ "ok": false, "diagnostics": all }),
-        ));
+        return Err(refuse(format, &all, &found.source, wrong));
     }
     print_all(&all, &found.source);
     let asked = if in_place { Mode::InPlace } else { Mode::OutOfPlace };

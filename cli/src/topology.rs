@@ -27,7 +27,12 @@ pub(crate) struct Given {
 
 /// Returns the topology that the flags name, if they name one.
 pub(crate) fn given(flags: &TopologyFlags) -> Result<Option<Given>, Failure> {
-    flags.topology.as_deref().map(|text| read(text, flags.assume.as_deref())).transpose()
+    optional(flags.topology.as_deref(), flags.assume.as_deref())
+}
+
+/// Reads the topology of a text or of a file, if there is one.
+pub(crate) fn optional(text: Option<&str>, assume: Option<&str>) -> Result<Option<Given>, Failure> {
+    text.map(|text| read(text, assume)).transpose()
 }
 
 /// Returns the bytes of a file that is not larger than any topology.

@@ -3,30 +3,37 @@
 
 use std::fmt;
 
+/// Defines an enumeration whose values have names: `ALL` of them, the `name` of each, and the value `from_name`. Behind
+/// `as slice`, `ALL` is a slice in place of an array.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! named_enum {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name { $($(#[$vdoc])* $variant,)* }
+    (@all; $($variant:ident)*) => {
+        /// All values, in the order of their declaration.
+        pub const ALL: [Self; [$(stringify!($variant)),*].len()] = [$(Self::$variant),*];
+    };
+    (@all slice; $($variant:ident)*) => {
+        /// All values, in the order of their declaration.
+        pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+    };
+    ($(#[$meta:meta])* $vis:vis enum $name:ident $(as $slice:ident)? {
+        $($(#[$doc:meta])* $variant:ident = $text:literal,)*
+    }) => {
+        $(#[$meta])*
+        $vis enum $name { $($(#[$doc])* $variant,)* }
 
         impl $name {
-            /// Every value, in the order of their declaration.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+            $crate::named_enum! { @all $($slice)?; $($variant)* }
 
-            /// The name in the command line, reports and messages.
+            /// Returns the name of the value, as texts, reports and messages have it.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// Returns the value with this name, as `name` writes it.
+            /// Returns the value of a name, as `name` writes it.
+            #[allow(dead_code, reason = "names of some enumerations are only written")]
             pub fn from_name(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|v| v.name() == name)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.name())
+                Self::ALL.iter().copied().find(|value| value.name() == name)
             }
         }
     };
@@ -38,7 +45,8 @@ named_enum! {
     /// Each reduction of [`DType::F8E4M3`] and [`DType::F8E5M2`] is computed in f32, rounded to the nearest value, ties
     /// to even, and saturates: a finite result beyond the largest finite value becomes the largest one, with its sign.
     /// The specification of OFP8 calls this conversion SATFINITE.
-    DType {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum DType as slice {
         /// Signed 8-bit integer.
         I8 = "i8",
         /// Unsigned 8-bit integer.
@@ -73,7 +81,8 @@ named_enum! {
     ///
     /// A single rank has no second contribution: for every op its result is its contribution unchanged. The result of
     /// a logical op is 0 or 1 wherever there are two ranks or more, in any order of combination.
-    ReduceOp {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum ReduceOp as slice {
         /// The sum, `a + b`.
         Sum = "sum",
         /// The product, `a * b`.
@@ -96,6 +105,18 @@ named_enum! {
         Lor = "lor",
         /// The logical exclusive or: 1 if exactly one of the two is not 0, else 0.
         Lxor = "lxor",
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for ReduceOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 

@@ -5,30 +5,33 @@
 use std::fmt;
 
 use crate::ids::RankId;
+use roundelay_dtype::named_enum;
 
-/// A collective operation: the data of every rank at the end, for every algorithm.
-///
-/// The descriptions end with the lengths of input and output at each rank, where c is the count, n the number of
-/// ranks, and the unit of c is an element: `(n*c, c)` is an input of n blocks of c elements, and an output of one.
-/// The conventions are NCCL's. Reductions are by the plan's [`ReduceOp`](crate::dtype::ReduceOp).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Collective {
-    /// Every rank gets the reduction of all inputs. (c, c)
-    AllReduce,
-    /// Rank r gets unit r of the reduction. (n*c, c)
-    ReduceScatter,
-    /// Every rank gets all inputs, in rank order. (c, n*c)
-    AllGather,
-    /// Every rank gets root's input. (c at root, c)
-    Broadcast,
-    /// Root gets the reduction of all inputs. (c, c at root)
-    Reduce,
-    /// Rank r gets unit r of root's input. (n*c at root, c)
-    Scatter,
-    /// Root gets all inputs, in rank order. (c, n*c at root)
-    Gather,
-    /// Rank r gets unit r of every rank's input. (n*c, n*c)
-    AllToAll,
+named_enum! {
+    /// A collective operation: the data of every rank at the end, for every algorithm.
+    ///
+    /// The descriptions end with the lengths of input and output at each rank, where c is the count, n the number of
+    /// ranks, and the unit of c is an element: `(n*c, c)` is an input of n blocks of c elements, and an output of one.
+    /// The conventions are NCCL's. Reductions are by the plan's [`ReduceOp`](crate::dtype::ReduceOp).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Collective {
+        /// Every rank gets the reduction of all inputs. (c, c)
+        AllReduce = "AllReduce",
+        /// Rank r gets unit r of the reduction. (n*c, c)
+        ReduceScatter = "ReduceScatter",
+        /// Every rank gets all inputs, in rank order. (c, n*c)
+        AllGather = "AllGather",
+        /// Every rank gets root's input. (c at root, c)
+        Broadcast = "Broadcast",
+        /// Root gets the reduction of all inputs. (c, c at root)
+        Reduce = "Reduce",
+        /// Rank r gets unit r of root's input. (n*c at root, c)
+        Scatter = "Scatter",
+        /// Root gets all inputs, in rank order. (c, n*c at root)
+        Gather = "Gather",
+        /// Rank r gets unit r of every rank's input. (n*c, n*c)
+        AllToAll = "AllToAll",
+    }
 }
 
 /// The value that a unit (c elements) of an output must hold at the end.
@@ -71,37 +74,6 @@ impl Alias {
 }
 
 impl Collective {
-    /// All collectives, in the order in which they are listed.
-    pub const ALL: [Self; 8] = [
-        Self::AllReduce,
-        Self::ReduceScatter,
-        Self::AllGather,
-        Self::Broadcast,
-        Self::Reduce,
-        Self::Scatter,
-        Self::Gather,
-        Self::AllToAll,
-    ];
-
-    /// Returns the name, as written in the language: `AllReduce`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::AllReduce => "AllReduce",
-            Self::ReduceScatter => "ReduceScatter",
-            Self::AllGather => "AllGather",
-            Self::Broadcast => "Broadcast",
-            Self::Reduce => "Reduce",
-            Self::Scatter => "Scatter",
-            Self::Gather => "Gather",
-            Self::AllToAll => "AllToAll",
-        }
-    }
-
-    /// Returns the collective of that name, as [`Self::name`] writes it.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|c| c.name() == name)
-    }
-
     /// Whether one rank, the root, has a special part.
     pub const fn is_rooted(self) -> bool {
         matches!(self, Self::Broadcast | Self::Reduce | Self::Scatter | Self::Gather)

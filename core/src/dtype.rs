@@ -1,5 +1,7 @@
 //! Element types and reduce ops: the two parameters of a plan that no schedule depends on.
 
+#[doc(hidden)]
+pub use roundelay_dtype::named_enum;
 pub use roundelay_dtype::{DType, NoSuchOp, ReduceOp};
 
 use crate::diagnostics::{Code, Diagnostic};

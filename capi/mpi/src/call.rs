@@ -4,45 +4,31 @@ use std::ffi::{c_int, c_void};
 use std::fmt;
 
 use roundelay::Collective;
+use roundelay_core::dtype::named_enum;
 use roundelay_kernels::mpi::Handle;
 
-/// A collective of MPI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum MpiCollective {
-    Allreduce,
-    Allgather,
-    ReduceScatterBlock,
-    Bcast,
-    Reduce,
-    Scatter,
-    Gather,
-    Alltoall,
-    Allgatherv,
-    ReduceScatter,
-    Gatherv,
-    Scatterv,
-    Alltoallv,
-    Barrier,
+named_enum! {
+    /// A collective of MPI.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub(crate) enum MpiCollective {
+        Allreduce = "Allreduce",
+        Allgather = "Allgather",
+        ReduceScatterBlock = "Reduce_scatter_block",
+        Bcast = "Bcast",
+        Reduce = "Reduce",
+        Scatter = "Scatter",
+        Gather = "Gather",
+        Alltoall = "Alltoall",
+        Allgatherv = "Allgatherv",
+        ReduceScatter = "Reduce_scatter",
+        Gatherv = "Gatherv",
+        Scatterv = "Scatterv",
+        Alltoallv = "Alltoallv",
+        Barrier = "Barrier",
+    }
 }
 
 impl MpiCollective {
-    pub(crate) const ALL: [Self; 14] = [
-        Self::Allreduce,
-        Self::Allgather,
-        Self::ReduceScatterBlock,
-        Self::Bcast,
-        Self::Reduce,
-        Self::Scatter,
-        Self::Gather,
-        Self::Alltoall,
-        Self::Allgatherv,
-        Self::ReduceScatter,
-        Self::Gatherv,
-        Self::Scatterv,
-        Self::Alltoallv,
-        Self::Barrier,
-    ];
-
     /// Whether it combines values by an op.
     pub(crate) fn combines(self) -> bool {
         self != Self::Barrier && self.collective().reduces()
@@ -77,22 +63,7 @@ impl MpiCollective {
 
 impl fmt::Display for MpiCollective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Allreduce => "Allreduce",
-            Self::Allgather => "Allgather",
-            Self::ReduceScatterBlock => "Reduce_scatter_block",
-            Self::Bcast => "Bcast",
-            Self::Reduce => "Reduce",
-            Self::Scatter => "Scatter",
-            Self::Gather => "Gather",
-            Self::Alltoall => "Alltoall",
-            Self::Allgatherv => "Allgatherv",
-            Self::ReduceScatter => "Reduce_scatter",
-            Self::Gatherv => "Gatherv",
-            Self::Scatterv => "Scatterv",
-            Self::Alltoallv => "Alltoallv",
-            Self::Barrier => "Barrier",
-        })
+        f.write_str(self.name())
     }
 }
 

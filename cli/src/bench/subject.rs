@@ -17,7 +17,7 @@ use crate::memory::TooMuch;
 use crate::msccl;
 use crate::program::{self, AlgorithmOrProgram, Loaded, load_with, read};
 use crate::ranks;
-use crate::report::{Failure, JsonDiagnostic, name_counts, print_all, refuse};
+use crate::report::{Failure, name_counts, print_all, refuse, wrong};
 use crate::topology;
 
 /// An algorithm, proved for a rank count and a root.
@@ -220,8 +220,7 @@ fn of_msccl(flags: &BenchFlags, path: &str) -> Result<Named, Failure> {
 }
 
 fn refused_source(flags: &BenchFlags, errors: &[Diagnostic], source: &Source) -> Failure {
-    let json = |diagnostics: Vec<JsonDiagnostic>| serde_json::json!({ "ok": false, "diagnostics": diagnostics });
-    refuse(flags.format, errors, source, json)
+    refuse(flags.format, errors, source, wrong)
 }
 
 /// Returns the roots to set; none where there is no root, or the algorithm's own root is kept.

@@ -6,7 +6,7 @@ mod letters;
 
 use std::fmt::Write as _;
 
-use roundelay_export::picture::{escaped, px};
+use roundelay_export::picture::{LETTER, escaped, page, px, text};
 
 pub(crate) use axis::Axis;
 
@@ -30,8 +30,6 @@ const GAP: f64 = 30.0;
 const SAMPLE: f64 = 32.0;
 /// The distance from a name to the next.
 const LINE: f64 = 16.0;
-/// Pixels of a letter, on average and a little more.
-const LETTER: f64 = 6.7;
 
 /// Curves, with their frame and texts.
 pub(crate) struct Chart {
@@ -105,12 +103,12 @@ impl Chart {
         for (value, label) in &self.columns {
             let at = LEFT + WIDE * self.x.share(*value);
             line(&mut body, "grid", (at, TOP), (at, TOP + TALL));
-            text(&mut body, "small x", at, TOP + TALL + 18.0, label);
+            text(&mut body, "small x", (at, TOP + TALL + 18.0), label);
         }
         for (value, label) in &self.rows {
             let at = TOP + TALL * (1.0 - self.y.share(*value));
             line(&mut body, "grid", (LEFT, at), (LEFT + WIDE, at));
-            text(&mut body, "small y", LEFT - 8.0, at + 4.0, label);
+            text(&mut body, "small y", (LEFT - 8.0, at + 4.0), label);
         }
         let _ = writeln!(
             body,
@@ -120,8 +118,8 @@ impl Chart {
             px(WIDE),
             px(TALL)
         );
-        text(&mut body, "small x", LEFT + WIDE / 2.0, TOP + TALL + 42.0, self.below);
-        text(&mut body, "small", MARGIN, TOP - 12.0, self.above);
+        text(&mut body, "small x", (LEFT + WIDE / 2.0, TOP + TALL + 42.0), self.below);
+        text(&mut body, "small", (MARGIN, TOP - 12.0), self.above);
         // The first curve is drawn last, above the others.
         for (at, curve) in self.curves.iter().enumerate().rev() {
             let under = self.curves[..at].iter().any(|above| self.covers(above, curve));
@@ -132,17 +130,12 @@ impl Chart {
         let head_wide = self.title.chars().count().max(self.caption.chars().count()) as f64;
         let wide = LEFT + WIDE + GAP + SAMPLE + widest * LETTER;
         // The title is larger than the rest.
-        let wide = px(wide.max(MARGIN + head_wide * LETTER * 1.2) + MARGIN);
-        let tall = px((TOP + TALL + BOTTOM).max(bottom + MARGIN));
+        let wide = wide.max(MARGIN + head_wide * LETTER * 1.2) + MARGIN;
+        let tall = (TOP + TALL + BOTTOM).max(bottom + MARGIN);
         let mut head = String::new();
-        text(&mut head, "title", MARGIN, MARGIN + 12.0, &self.title);
-        text(&mut head, "small", MARGIN, MARGIN + 31.0, &self.caption);
-        format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {tall}\" width=\"{wide}\" height=\"{tall}\" role=\"img\">\n\
-             <title>{}</title>\n<style>\n{STYLE}</style>\n\
-             <rect class=\"page\" width=\"{wide}\" height=\"{tall}\"/>\n{head}{body}</svg>\n",
-            escaped(&self.title)
-        )
+        text(&mut head, "title", (MARGIN, MARGIN + 12.0), &self.title);
+        text(&mut head, "small", (MARGIN, MARGIN + 31.0), &self.caption);
+        page(&self.title, (wide, tall), (STYLE, ""), &(head + &body))
     }
 
     fn place(&self, point: &Point) -> (f64, f64) {
@@ -218,7 +211,7 @@ impl Chart {
                 px(*height),
                 px(x + SAMPLE - 8.0)
             );
-            text(body, "name", x + SAMPLE, height + 4.0, &curve.name);
+            text(body, "name", (x + SAMPLE, height + 4.0), &curve.name);
         }
         heights.last().copied().unwrap_or(0.0)
     }
@@ -233,9 +226,4 @@ fn line(body: &mut String, class: &str, from: (f64, f64), to: (f64, f64)) {
         px(to.0),
         px(to.1)
     );
-}
-
-fn text(body: &mut String, class: &str, x: f64, y: f64, words: &str) {
-    let (x, y, words) = (px(x), px(y), escaped(words));
-    let _ = writeln!(body, r#"<text class="{class}" x="{x}" y="{y}">{words}</text>"#);
 }

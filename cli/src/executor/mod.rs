@@ -19,7 +19,7 @@ use roundelay_core::syntax::Source;
 
 use crate::lints::LintFlags;
 use crate::program::{self, compile};
-use crate::report::{Failure, Format, JsonDiagnostic, print_all, refuse};
+use crate::report::{Failure, Format, print_all, refuse, wrong};
 pub(crate) use export::export;
 pub(crate) use flags::ExecutorFlags;
 pub(crate) use flags::Which;
@@ -151,10 +151,4 @@ impl Which {
             Err(Stopped::Failure(failure)) => Err(failure),
         }
     }
-}
-
-/// Returns errors as JSON has them.
-#[expect(clippy::needless_pass_by_value, reason = "`refuse` passes it by value")]
-pub(super) fn wrong(diagnostics: Vec<JsonDiagnostic>) -> serde_json::Value {
-    serde_json::json!({ "ok": false, "diagnostics": diagnostics })
 }

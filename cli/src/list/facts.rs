@@ -7,6 +7,7 @@ use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Machine, simulate};
+use roundelay_core::units::counted;
 use roundelay_core::verify::{self, Sameness, Signals};
 use roundelay_export::picture;
 use serde::Serialize;
@@ -311,20 +312,7 @@ fn written(counts: &[u32]) -> String {
     if counts == powers {
         return "powers of two".to_owned();
     }
-    let mut runs: Vec<(u32, u32)> = Vec::new();
-    for &n in counts {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == n => *last = n,
-            _ => runs.push((n, n)),
-        }
-    }
-    let run = |(lo, hi): &(u32, u32)| {
-        if lo == hi { lo.to_string() } else { format!("{lo}..={hi}") }
-    };
-    if runs.is_empty() {
-        return format!("none of 1..={TRIED}");
-    }
-    runs.iter().map(run).collect::<Vec<_>>().join(", ")
+    if counts.is_empty() { format!("none of 1..={TRIED}") } else { counted(counts) }
 }
 
 /// Breaks a text into indented lines that fit the terminal.

@@ -10,7 +10,7 @@ use roundelay_core::layout::{Algorithm, Configured};
 
 use crate::parallel::side_by_side;
 use crate::program::{compile, read};
-use crate::report::{Failure, Format, refuse};
+use crate::report::{Failure, Format, refuse, wrong};
 use crate::streams::{print, print_json, remark};
 use crate::values::{collective_named, collectives};
 use facts::Listed;
@@ -85,10 +85,7 @@ fn wanted(flags: &ListFlags) -> Result<(Option<&str>, Option<Collective>), Failu
 /// Returns the algorithms of a source; one alone where the source is its name.
 fn of_source(name: &str, format: Format) -> Result<Vec<Configured>, Failure> {
     let source = read(name)?;
-    let program = compile(&source).map_err(|errors| {
-        let json = |diagnostics| serde_json::json!({ "ok": false, "diagnostics": diagnostics });
-        refuse(format, &errors, &source, json)
-    })?;
+    let program = compile(&source).map_err(|errors| refuse(format, &errors, &source, wrong))?;
     let alone = program.algorithms.iter().any(|algorithm| algorithm.name == name);
     let wanted = program.algorithms.into_iter().filter(|a| !alone || a.name == name);
     Ok(wanted.map(|algorithm| Configured::new(algorithm, &source)).collect())

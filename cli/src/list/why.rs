@@ -21,10 +21,7 @@ pub(super) fn main(
     collective: Collective,
     own: &[Configured],
 ) -> Result<bool, Failure> {
-    let given = match &flags.topology {
-        Some(text) => Some(topology::read(text, flags.assume.as_deref())?),
-        None => None,
-    };
+    let given = topology::optional(flags.topology.as_deref(), flags.assume.as_deref())?;
     let topology = given.as_ref().map(|given| &*given.topology);
     let nranks = flags.nranks.or(topology.map(roundelay::Topology::nranks)).unwrap_or(SHOWN);
     let constants = flags.costs.of(topology, nranks)?;

@@ -35,7 +35,7 @@ use crate::output;
 use crate::program::{Loaded, load, load_with, one, read};
 use crate::progress;
 use crate::ranks;
-use crate::report::{Failure, Format, JsonDiagnostic, name_counts, print_all, refuse};
+use crate::report::{Failure, Format, name_counts, print_all, refuse, wrong};
 use crate::topology;
 use crate::trace::{TraceFlag, predict};
 use crate::values::{RankCounts, at_least, count, dtype, rank_counts, reduce_op};
@@ -125,14 +125,7 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
         return program(flags);
     }
     let source = read(&flags.source.source)?;
-    let failed = |errors: &[Diagnostic]| {
-        refuse(
-            flags.format,
-            errors,
-            &source,
-            |diagnostics: Vec<JsonDiagnostic>| serde_json::json!({ "ok": false, "diagnostics": diagnostics }),
-        )
-    };
+    let failed = |errors: &[Diagnostic]| refuse(flags.format, errors, &source, wrong);
     let algorithm = match load(&source, &flags.source)? {
         Loaded::Ready(algorithms) => one(algorithms, &source)?,
         Loaded::Wrong(errors) => return Err(failed(&errors)),

@@ -68,10 +68,7 @@ pub(crate) fn main(flags: &SelectFlags) -> Result<bool, Failure> {
         return file::check(&flags.what, flags.format);
     };
     output::reserve(&[("--write", flags.write.as_deref())], flags.format == Format::Json)?;
-    let given = match &flags.topology {
-        Some(text) => Some(topology::read(text, flags.assume.as_deref())?),
-        None => None,
-    };
+    let given = topology::optional(flags.topology.as_deref(), flags.assume.as_deref())?;
     let topology = given.as_ref().map(|given| &*given.topology);
     let nranks = flags.nranks.or(topology.map(roundelay::Topology::nranks)).unwrap_or(RANKS);
     if let Some(topology) = topology {

@@ -31,7 +31,7 @@ use crate::msccl;
 use crate::output;
 use crate::program::{AlgorithmOrProgram, Loaded, load_on, one, read};
 use crate::progress;
-use crate::report::{Failure, Format, JsonDiagnostic, refuse};
+use crate::report::{Failure, Format, refuse, wrong};
 use crate::streams::{print, print_json};
 use crate::topology;
 use crate::values::count_of_size;
@@ -81,10 +81,7 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
     let (machine, constants) = flags.machine(&given.topology, nranks)?;
     machine.check(nranks)?;
     flags.picture.check(nranks)?;
-    let refused = |errors: &[_]| {
-        let json = |diagnostics: Vec<JsonDiagnostic>| serde_json::json!({ "ok": false, "diagnostics": diagnostics });
-        refuse(flags.format, errors, &source, json)
-    };
+    let refused = |errors: &[_]| refuse(flags.format, errors, &source, wrong);
     let subject = match program {
         Some(proved) => AlgorithmOrProgram::Program(proved),
         None => match load_on(&source, &flags.source, Some(&given))? {

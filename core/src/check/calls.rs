@@ -206,7 +206,7 @@ impl Checker<'_> {
             let owner = ast::Name { text: owner.to_owned(), span: name.span };
             return self.constructor(&[owner, name.clone()], args, span).unwrap_or(error);
         }
-        if let Some(function) = IntFn::ALL.into_iter().find(|f| f.name() == name.text) {
+        if let Some(function) = IntFn::from_name(&name.text) {
             if args.len() != function.arity() {
                 let form = match function {
                     IntFn::BitReverse => "bit_reverse(x, bits)".to_owned(),
@@ -285,12 +285,12 @@ impl Checker<'_> {
                 _ => return None,
             }
         }
-        if let Some(signal) = Signal::ALL.into_iter().find(|s| s.name() == name.text) {
+        if let Some(signal) = Signal::from_name(&name.text) {
             let [peer] = &peers[..] else { return None };
             return regions.is_empty().then(|| (format!("{peer}.{}()", signal.name()), false));
         }
         let called = elsewhere(&name.text).unwrap_or_else(|| name.text.clone());
-        let primitive = Primitive::ALL.into_iter().find(|p| p.name() == called)?;
+        let primitive = Primitive::from_name(&called)?;
         let [first, others @ ..] = &peers[..] else { return None };
         // The form has as many peers behind the dot, and as many regions.
         let forms = primitive.form().split_once('(')?.1.trim_end_matches(')').split(", ");

@@ -163,7 +163,7 @@ impl Checker<'_> {
     }
 
     fn tree(&mut self, form: &str, args: &[ast::Expr]) -> Option<TreeForm> {
-        let regular = TreeKind::ALL.into_iter().find(|kind| kind.name() == form);
+        let regular = TreeKind::from_name(form);
         Some(match (regular, form, args) {
             (Some(kind), _, [root]) => TreeForm::Regular(kind, self.rank_of(root)),
             (_, "double_binary", [which]) => {
@@ -178,7 +178,7 @@ impl Checker<'_> {
     }
 
     fn trees(&mut self, form: &str, args: &[ast::Expr]) -> Option<TreesForm> {
-        let regular = TreeKind::ALL.into_iter().find(|kind| kind.name() == form);
+        let regular = TreeKind::from_name(form);
         Some(match (regular, form, args) {
             (Some(kind), _, []) => TreesForm::Regular(kind),
             (_, "double_binary", []) => TreesForm::DoubleBinary(None),

@@ -6,6 +6,7 @@ use crate::collective::Collective;
 use crate::source::Span;
 use crate::topology::Topology;
 use crate::units::{count, size_text};
+use roundelay_dtype::named_enum;
 
 /// An executor: `executor NAME for COLLECTIVE { … }`. Its algorithms have the form `A`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,33 +79,22 @@ pub struct Declared {
     pub span: Span,
 }
 
-/// A resource that an executor takes from its framework.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Asset {
-    /// Bytes of memory of a rank beside its two CCL buffers.
-    Scratch,
-    /// Streams of a rank beside its main stream.
-    SlaveStreams,
-    /// Notifies between the streams of a rank.
-    Notifies,
-    /// Links of a rank: peers whose memory it touches, or that it signals.
-    Links,
+named_enum! {
+    /// A resource that an executor takes from its framework.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Asset {
+        /// Bytes of memory of a rank beside its two CCL buffers.
+        Scratch = "scratch",
+        /// Streams of a rank beside its main stream.
+        SlaveStreams = "slave_streams",
+        /// Notifies between the streams of a rank.
+        Notifies = "notifies",
+        /// Links of a rank: peers whose memory it touches, or that it signals.
+        Links = "links",
+    }
 }
 
 impl Asset {
-    /// All assets.
-    pub const ALL: [Self; 4] = [Self::Scratch, Self::SlaveStreams, Self::Notifies, Self::Links];
-
-    /// Returns the name of the setting that declares the asset.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Scratch => "scratch",
-            Self::SlaveStreams => "slave_streams",
-            Self::Notifies => "notifies",
-            Self::Links => "links",
-        }
-    }
-
     /// Returns the words for `n` of the asset, such as `3 slave streams`.
     pub fn counted(self, n: u64) -> String {
         match self {

@@ -20,6 +20,7 @@ use crate::values::resource::Resource;
 pub(crate) use depth::MOST_DEPTH;
 pub use exprs::*;
 pub(crate) use nest::Nest;
+use roundelay_dtype::named_enum;
 pub use walk::walk;
 
 /// A checked algorithm.
@@ -235,78 +236,43 @@ pub enum Demand {
     Multiple(Expr, String),
 }
 
-/// The four signals of the language.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Signal {
-    /// Release, to the peer's `RxAck`.
-    TxAck,
-    /// Acquire.
-    RxAck,
-    /// Release, to the peer's `RxDataSignal`.
-    TxDataSignal,
-    /// Acquire.
-    RxDataSignal,
-}
-
-impl Signal {
-    /// All four signals.
-    pub const ALL: [Self; 4] = [Self::TxAck, Self::RxAck, Self::TxDataSignal, Self::RxDataSignal];
-
-    /// Returns the method's name in the language.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::TxAck => "TxAck",
-            Self::RxAck => "RxAck",
-            Self::TxDataSignal => "TxDataSignal",
-            Self::RxDataSignal => "RxDataSignal",
-        }
+named_enum! {
+    /// The four signals of the language.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Signal {
+        /// Release, to the peer's `RxAck`.
+        TxAck = "TxAck",
+        /// Acquire.
+        RxAck = "RxAck",
+        /// Release, to the peer's `RxDataSignal`.
+        TxDataSignal = "TxDataSignal",
+        /// Acquire.
+        RxDataSignal = "RxDataSignal",
     }
 }
 
-/// NCCL's primitives, which pass data through the fifo of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Primitive {
-    /// Own data into the peer's next slot.
-    Send,
-    /// The next slot into own memory.
-    Recv,
-    /// The next slot reduced into own memory.
-    RecvReduce,
-    /// The next slot into own memory and the next peer's slot.
-    RecvCopySend,
-    /// The next slot, reduced with own data, into the next peer's slot.
-    RecvReduceSend,
-    /// The next slot, reduced with own data, into own memory.
-    RecvReduceCopy,
-    /// The next slot, reduced with own data, into own memory and the next peer's slot.
-    RecvReduceCopySend,
+named_enum! {
+    /// NCCL's primitives, which pass data through the fifo of a link.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Primitive {
+        /// Own data into the peer's next slot.
+        Send = "send",
+        /// The next slot into own memory.
+        Recv = "recv",
+        /// The next slot reduced into own memory.
+        RecvReduce = "recv_reduce",
+        /// The next slot into own memory and the next peer's slot.
+        RecvCopySend = "recv_copy_send",
+        /// The next slot, reduced with own data, into the next peer's slot.
+        RecvReduceSend = "recv_reduce_send",
+        /// The next slot, reduced with own data, into own memory.
+        RecvReduceCopy = "recv_reduce_copy",
+        /// The next slot, reduced with own data, into own memory and the next peer's slot.
+        RecvReduceCopySend = "recv_reduce_copy_send",
+    }
 }
 
 impl Primitive {
-    /// All seven primitives.
-    pub const ALL: [Self; 7] = [
-        Self::Send,
-        Self::Recv,
-        Self::RecvReduce,
-        Self::RecvCopySend,
-        Self::RecvReduceSend,
-        Self::RecvReduceCopy,
-        Self::RecvReduceCopySend,
-    ];
-
-    /// Returns the method's name in the language.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Send => "send",
-            Self::Recv => "recv",
-            Self::RecvReduce => "recv_reduce",
-            Self::RecvCopySend => "recv_copy_send",
-            Self::RecvReduceSend => "recv_reduce_send",
-            Self::RecvReduceCopy => "recv_reduce_copy",
-            Self::RecvReduceCopySend => "recv_reduce_copy_send",
-        }
-    }
-
     /// Returns the call of the primitive as it is written.
     pub const fn form(self) -> &'static str {
         match self {

@@ -241,8 +241,8 @@ impl Checker<'_> {
         if scope::nearest(&name.text, regions).is_some() {
             return false;
         }
-        let signal = Signal::ALL.into_iter().any(|signal| signal.name() == meant);
-        let form = match Primitive::ALL.into_iter().find(|p| p.name() == meant) {
+        let signal = Signal::from_name(meant).is_some();
+        let form = match Primitive::from_name(meant) {
             Some(primitive) => primitive.form().to_owned(),
             None => format!("{}.{meant}()", printer::print_expr(written)),
         };

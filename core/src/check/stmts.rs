@@ -292,10 +292,10 @@ impl Checker<'_> {
         match &*expr.kind {
             ast::ExprKind::Error => None,
             ast::ExprKind::Method(base, name, args) => {
-                if let Some(signal) = Signal::ALL.into_iter().find(|s| s.name() == name.text) {
+                if let Some(signal) = Signal::from_name(&name.text) {
                     return Some(self.signal(signal, base, name, args));
                 }
-                if let Some(which) = Primitive::ALL.into_iter().find(|p| p.name() == name.text) {
+                if let Some(which) = Primitive::from_name(&name.text) {
                     return self.primitive(which, base, name, args, expr.span);
                 }
                 self.no_effect(expr);

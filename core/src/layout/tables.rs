@@ -42,9 +42,9 @@ pub(crate) struct Tables {
     pub(super) rings: Vec<(Rings, u32, Arc<[RingOrder]>)>,
     topologies: Vec<(Shape, Arc<Topology>)>,
     /// Each with the number of ranks, which need not be all ranks.
-    trees: Vec<((Tree, u32), Arc<Rooted>)>,
-    forests: Vec<((Trees, u32), Arc<Forest>)>,
-    groups: Vec<((Groups, u32), Arc<Partition>)>,
+    trees: Vec<(Tree, u32, Arc<Rooted>)>,
+    forests: Vec<(Trees, u32, Arc<Forest>)>,
+    groups: Vec<(Groups, u32, Arc<Partition>)>,
     pub(crate) demands: Demands,
     /// A number that every count is a multiple of.
     pub(crate) multiple: u64,
@@ -60,6 +60,21 @@ pub(crate) struct Tables {
     steps: u64,
     ops: u64,
     pub(super) problems: Vec<Finding>,
+}
+
+/// Returns the value of a key for that many ranks; each is made once.
+fn once<K: Clone + PartialEq, V: Clone>(
+    known: &mut Vec<(K, u32, V)>,
+    key: &K,
+    nranks: u32,
+    make: impl FnOnce() -> Result<V, Problem>,
+) -> Result<V, Problem> {
+    if let Some((.., value)) = known.iter().find(|(known, n, _)| *n == nranks && known == key) {
+        return Ok(value.clone());
+    }
+    let value = make()?;
+    known.push((key.clone(), nranks, value.clone()));
+    Ok(value)
 }
 
 /// The most work that a schedule may be. Work is counted, not timed, so the limit is equal on all machines.
@@ -142,13 +157,7 @@ impl Tables {
         ring: &Ring,
         nranks: u32,
     ) -> Result<Arc<RingOrder>, Problem> {
-        let known = self.ring_orders.iter().find(|(known, n, _)| *n == nranks && known == ring);
-        if let Some((.., ring_order)) = known {
-            return Ok(ring_order.clone());
-        }
-        let ring_order = Arc::new(ring.resolve(nranks)?);
-        self.ring_orders.push((ring.clone(), nranks, ring_order.clone()));
-        Ok(ring_order)
+        once(&mut self.ring_orders, ring, nranks, || Ok(Arc::new(ring.resolve(nranks)?)))
     }
 
     pub(crate) fn ring_orders(
@@ -156,33 +165,15 @@ impl Tables {
         rings: &Rings,
         nranks: u32,
     ) -> Result<Arc<[RingOrder]>, Problem> {
-        let known = self.rings.iter().find(|(known, n, _)| *n == nranks && known == rings);
-        if let Some((.., ring_orders)) = known {
-            return Ok(ring_orders.clone());
-        }
-        let ring_orders: Arc<[RingOrder]> = rings.resolve(nranks)?.into();
-        self.rings.push((rings.clone(), nranks, ring_orders.clone()));
-        Ok(ring_orders)
+        once(&mut self.rings, rings, nranks, || Ok(rings.resolve(nranks)?.into()))
     }
 
     pub(crate) fn tree(&mut self, tree: &Tree, nranks: u32) -> Result<Arc<Rooted>, Problem> {
-        let known = |((known, n), _): &&(_, _)| (known, *n) == (tree, nranks);
-        if let Some((_, rooted)) = self.trees.iter().find(known) {
-            return Ok(Arc::clone(rooted));
-        }
-        let rooted = Arc::new(tree.grow(nranks)?);
-        self.trees.push(((tree.clone(), nranks), rooted.clone()));
-        Ok(rooted)
+        once(&mut self.trees, tree, nranks, || Ok(Arc::new(tree.grow(nranks)?)))
     }
 
     pub(crate) fn forest(&mut self, trees: &Trees, nranks: u32) -> Result<Arc<Forest>, Problem> {
-        let known = |((known, n), _): &&(_, _)| (known, *n) == (trees, nranks);
-        if let Some((_, forest)) = self.forests.iter().find(known) {
-            return Ok(Arc::clone(forest));
-        }
-        let forest = Arc::new(trees.grow(nranks)?);
-        self.forests.push(((trees.clone(), nranks), forest.clone()));
-        Ok(forest)
+        once(&mut self.forests, trees, nranks, || Ok(Arc::new(trees.grow(nranks)?)))
     }
 
     pub(crate) fn groups(
@@ -190,13 +181,7 @@ impl Tables {
         groups: &Groups,
         nranks: u32,
     ) -> Result<Arc<Partition>, Problem> {
-        let known = |((known, n), _): &&(_, _)| (known, *n) == (groups, nranks);
-        if let Some((_, partition)) = self.groups.iter().find(known) {
-            return Ok(Arc::clone(partition));
-        }
-        let partition = Arc::new(groups.divide(nranks)?);
-        self.groups.push(((groups.clone(), nranks), partition.clone()));
-        Ok(partition)
+        once(&mut self.groups, groups, nranks, || Ok(Arc::new(groups.divide(nranks)?)))
     }
 
     /// Returns the topology of a shape, laid out once for all ranks.

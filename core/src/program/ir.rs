@@ -12,6 +12,7 @@ use crate::source::{Location, Span};
 use crate::values::order_class::OrderClass;
 use crate::values::params::ParamTy;
 use crate::values::resource::Resource;
+use roundelay_dtype::named_enum;
 
 /// The work of one rank of an algorithm, for every rank and every number of ranks: a tree of statements with loops.
 ///
@@ -174,55 +175,40 @@ pub struct Var {
     pub span: Span,
 }
 
-/// The kinds of values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// A number, a truth value (0 or 1), or a peer (its rank in the whole run).
-    Number,
-    /// A list of numbers.
-    List,
-    /// A part of a buffer, of any rank.
-    Region,
-    /// A region cut in pieces, or slots of scratch.
-    Pieces,
-    /// A region of one rank.
-    Place,
-    /// A ring, with this rank's position in it.
-    Ring,
-    /// Several rings.
-    Rings,
-    /// A tree, with this rank's node in it.
-    Tree,
-    /// Several weighted trees.
-    Trees,
-    /// Groups, with this rank's place in them.
-    Groups,
-    /// A topology.
-    Topology,
-    /// A bandwidth or a latency.
-    Quantity,
-    /// A name without a value, such as that of a step.
-    Nothing,
+named_enum! {
+    /// The kinds of values.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Kind {
+        /// A number, a truth value (0 or 1), or a peer (its rank in the whole run).
+        Number = "number",
+        /// A list of numbers.
+        List = "list",
+        /// A part of a buffer, of any rank.
+        Region = "region",
+        /// A region cut in pieces, or slots of scratch.
+        Pieces = "pieces",
+        /// A region of one rank.
+        Place = "place",
+        /// A ring, with this rank's position in it.
+        Ring = "ring",
+        /// Several rings.
+        Rings = "rings",
+        /// A tree, with this rank's node in it.
+        Tree = "tree",
+        /// Several weighted trees.
+        Trees = "trees",
+        /// Groups, with this rank's place in them.
+        Groups = "groups",
+        /// A topology.
+        Topology = "topology",
+        /// A bandwidth or a latency.
+        Quantity = "quantity",
+        /// A name without a value, such as that of a step.
+        Nothing = "nothing",
+    }
 }
 
 impl Kind {
-    /// All kinds.
-    pub const ALL: [Self; 13] = [
-        Self::Number,
-        Self::List,
-        Self::Region,
-        Self::Pieces,
-        Self::Place,
-        Self::Ring,
-        Self::Rings,
-        Self::Tree,
-        Self::Trees,
-        Self::Groups,
-        Self::Topology,
-        Self::Quantity,
-        Self::Nothing,
-    ];
-
     /// The kind of the values of a parameter.
     pub const fn of_param(ty: ParamTy) -> Self {
         match ty {
@@ -234,25 +220,6 @@ impl Kind {
             ParamTy::Groups => Self::Groups,
             ParamTy::Topology => Self::Topology,
             ParamTy::Ranks => Self::List,
-        }
-    }
-
-    /// The word for it in the text form.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Number => "number",
-            Self::List => "list",
-            Self::Region => "region",
-            Self::Pieces => "pieces",
-            Self::Place => "place",
-            Self::Ring => "ring",
-            Self::Rings => "rings",
-            Self::Tree => "tree",
-            Self::Trees => "trees",
-            Self::Groups => "groups",
-            Self::Topology => "topology",
-            Self::Quantity => "quantity",
-            Self::Nothing => "nothing",
         }
     }
 }

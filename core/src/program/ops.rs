@@ -114,10 +114,10 @@ impl Op {
     pub(super) fn named(name: &str) -> Option<Self> {
         let row = TABLE.iter().find(|row| row.1 == name).map(|row| row.0);
         let row = row.or_else(|| OTHERS.iter().find(|row| row.1 == name).map(|row| row.0));
-        let function = || IntFn::ALL.into_iter().find(|f| f.name() == name).map(Self::Function);
+        let function = || IntFn::from_name(name).map(Self::Function);
         let tree = || {
             let (many, kind) = name.split_once('.')?;
-            let kind = TreeKind::ALL.into_iter().find(|known| known.name() == kind)?;
+            let kind = TreeKind::from_name(kind)?;
             match many {
                 "tree" => Some(Self::Tree(kind)),
                 "trees" => Some(Self::Trees(kind)),

@@ -10,74 +10,43 @@ use std::fmt;
 use super::{Link, LinkKind, NodeId, NodeKind, Topology, Vendor};
 use crate::ids::RankId;
 use crate::rational::Rat;
+use roundelay_dtype::named_enum;
 
 /// Bytes a second from a node to itself.
 pub const LOCAL: Rat = Rat::whole(5_000_000_000_000);
 
-/// The kind of a path, best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PathType {
-    /// A rank to itself.
-    Loc,
-    /// `NVLink`, straight or through switches.
-    Nvl,
-    /// `NVLink` through one other rank.
-    Nvb,
-    /// Chip to chip.
-    C2c,
-    /// Through one PCI switch.
-    Pix,
-    /// Through several PCI switches, without the CPU.
-    Pxb,
-    /// Chip to chip to the CPU, then PCI to a network card.
-    P2c,
-    /// To a network card through a rank that is joined by `NVLink`.
-    Pxn,
-    /// Over PCI through the CPU.
-    Phb,
-    /// A path from one CPU to another.
-    Sys,
-    /// Over the network.
-    Net,
-    /// There is no path.
-    Dis,
+named_enum! {
+    /// The kind of a path, best first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum PathType {
+        /// A rank to itself.
+        Loc = "LOC",
+        /// `NVLink`, straight or through switches.
+        Nvl = "NVL",
+        /// `NVLink` through one other rank.
+        Nvb = "NVB",
+        /// Chip to chip.
+        C2c = "C2C",
+        /// Through one PCI switch.
+        Pix = "PIX",
+        /// Through several PCI switches, without the CPU.
+        Pxb = "PXB",
+        /// Chip to chip to the CPU, then PCI to a network card.
+        P2c = "P2C",
+        /// To a network card through a rank that is joined by `NVLink`.
+        Pxn = "PXN",
+        /// Over PCI through the CPU.
+        Phb = "PHB",
+        /// A path from one CPU to another.
+        Sys = "SYS",
+        /// Over the network.
+        Net = "NET",
+        /// There is no path.
+        Dis = "DIS",
+    }
 }
 
 impl PathType {
-    /// All kinds, best first.
-    pub const ALL: [Self; 12] = [
-        Self::Loc,
-        Self::Nvl,
-        Self::Nvb,
-        Self::C2c,
-        Self::Pix,
-        Self::Pxb,
-        Self::P2c,
-        Self::Pxn,
-        Self::Phb,
-        Self::Sys,
-        Self::Net,
-        Self::Dis,
-    ];
-
-    /// NCCL's name of the type.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Loc => "LOC",
-            Self::Nvl => "NVL",
-            Self::Nvb => "NVB",
-            Self::C2c => "C2C",
-            Self::Pix => "PIX",
-            Self::Pxb => "PXB",
-            Self::P2c => "P2C",
-            Self::Pxn => "PXN",
-            Self::Phb => "PHB",
-            Self::Sys => "SYS",
-            Self::Net => "NET",
-            Self::Dis => "DIS",
-        }
-    }
-
     /// Whether a network card accesses a rank's memory directly over a path of this type (`GPUDirect` RDMA).
     pub fn is_gdr(self) -> bool {
         self <= Self::P2c

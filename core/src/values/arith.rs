@@ -6,6 +6,7 @@ use std::fmt;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::syntax::ast::BinOp;
+use roundelay_dtype::named_enum;
 
 /// The reason why a value could not be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,58 +174,32 @@ pub fn compare(op: BinOp, a: i64, b: i64) -> bool {
     }
 }
 
-/// The built-in functions from integers to integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum IntFn {
-    /// `floor(log2(x))`, x >= 1
-    Log2,
-    /// `ceil(log2(x))`, x >= 1
-    CeilLog2,
-    /// `2^x`, 0 <= x < 63
-    Pow2,
-    /// The smaller of two numbers.
-    Min,
-    /// The larger of two numbers.
-    Max,
-    /// The magnitude.
-    Abs,
-    /// Number of one bits, x >= 0
-    Popcount,
-    /// Number of zero bits below the lowest one bit, x >= 1
-    TrailingZeros,
-    /// `bit_reverse(x, bits)`: the lowest `bits` bits of x in reverse order
-    BitReverse,
+named_enum! {
+    /// The built-in functions from integers to integers.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum IntFn {
+        /// `floor(log2(x))`, x >= 1
+        Log2 = "log2",
+        /// `ceil(log2(x))`, x >= 1
+        CeilLog2 = "ceil_log2",
+        /// `2^x`, 0 <= x < 63
+        Pow2 = "pow2",
+        /// The smaller of two numbers.
+        Min = "min",
+        /// The larger of two numbers.
+        Max = "max",
+        /// The magnitude.
+        Abs = "abs",
+        /// Number of one bits, x >= 0
+        Popcount = "popcount",
+        /// Number of zero bits below the lowest one bit, x >= 1
+        TrailingZeros = "trailing_zeros",
+        /// `bit_reverse(x, bits)`: the lowest `bits` bits of x in reverse order
+        BitReverse = "bit_reverse",
+    }
 }
 
 impl IntFn {
-    /// All functions.
-    pub const ALL: [Self; 9] = [
-        Self::Log2,
-        Self::CeilLog2,
-        Self::Pow2,
-        Self::Min,
-        Self::Max,
-        Self::Abs,
-        Self::Popcount,
-        Self::TrailingZeros,
-        Self::BitReverse,
-    ];
-
-    /// Returns the name in the language.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Log2 => "log2",
-            Self::CeilLog2 => "ceil_log2",
-            Self::Pow2 => "pow2",
-            Self::Min => "min",
-            Self::Max => "max",
-            Self::Abs => "abs",
-            Self::Popcount => "popcount",
-            Self::TrailingZeros => "trailing_zeros",
-            Self::BitReverse => "bit_reverse",
-        }
-    }
-
     /// Returns the number of arguments.
     pub const fn arity(self) -> usize {
         match self {

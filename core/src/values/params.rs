@@ -8,6 +8,7 @@ use super::rings::Rings;
 use super::tree::{Tree, TreeKind};
 use super::trees::Trees;
 use crate::topology::{Problem, Topology};
+use roundelay_dtype::named_enum;
 
 /// A value for a parameter of an algorithm; each variant is for parameters of the type that it names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -135,7 +136,7 @@ fn topology(text: &str, given: Option<&Arc<Topology>>) -> Result<Arc<Topology>, 
 
 fn tree(text: &str) -> Option<Tree> {
     let Some((form, inside)) = call(text) else { return ranks(text).map(Tree::parents) };
-    let regular = TreeKind::ALL.into_iter().find(|kind| kind.name() == form);
+    let regular = TreeKind::from_name(form);
     match (regular, form, &*ranks(inside)?) {
         (Some(kind), _, [root]) => Some(Tree::regular(kind, *root)),
         (_, "double_binary", [which]) => Some(Tree::double_binary(*which, None)),
@@ -146,7 +147,7 @@ fn tree(text: &str) -> Option<Tree> {
 
 fn trees(text: &str) -> Option<Trees> {
     let (form, inside) = call(text).unwrap_or((text.trim(), ""));
-    let kind = TreeKind::ALL.into_iter().find(|kind| kind.name() == form);
+    let kind = TreeKind::from_name(form);
     match (kind, form, inside.trim()) {
         (Some(kind), _, "") => Some(Trees::regular(kind)),
         (_, "double_binary", "") => Some(Trees::double_binary(None)),
@@ -186,62 +187,34 @@ fn ranks(text: &str) -> Option<Vec<i64>> {
     text.split(',').map(|item| item.trim().parse().ok()).collect()
 }
 
-/// The type of the values that a parameter takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ParamTy {
-    /// `int`
-    Int,
-    /// `bool`
-    Bool,
-    /// `Rank`: an `int` in `0..nranks`
-    Rank,
-    /// `Ring`
-    Ring,
-    /// `Rings`
-    Rings,
-    /// `Tree`
-    Tree,
-    /// `Trees`
-    Trees,
-    /// `Groups`
-    Groups,
-    /// `Topology`
-    Topology,
-    /// `[Rank]`
-    Ranks,
+named_enum! {
+    /// The type of the values that a parameter takes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum ParamTy {
+        /// `int`
+        Int = "int",
+        /// `bool`
+        Bool = "bool",
+        /// `Rank`: an `int` in `0..nranks`
+        Rank = "Rank",
+        /// `Ring`
+        Ring = "Ring",
+        /// `Rings`
+        Rings = "Rings",
+        /// `Tree`
+        Tree = "Tree",
+        /// `Trees`
+        Trees = "Trees",
+        /// `Groups`
+        Groups = "Groups",
+        /// `Topology`
+        Topology = "Topology",
+        /// `[Rank]`
+        Ranks = "[Rank]",
+    }
 }
 
 impl ParamTy {
-    /// All types.
-    pub const ALL: [Self; 10] = [
-        Self::Int,
-        Self::Bool,
-        Self::Rank,
-        Self::Ring,
-        Self::Rings,
-        Self::Tree,
-        Self::Trees,
-        Self::Groups,
-        Self::Topology,
-        Self::Ranks,
-    ];
-
-    /// Returns the type as written in the language.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Int => "int",
-            Self::Bool => "bool",
-            Self::Rank => "Rank",
-            Self::Ring => "Ring",
-            Self::Rings => "Rings",
-            Self::Tree => "Tree",
-            Self::Trees => "Trees",
-            Self::Groups => "Groups",
-            Self::Topology => "Topology",
-            Self::Ranks => "[Rank]",
-        }
-    }
-
     /// Whether the type has a natural value for a missing argument: the natural ring, the full mesh.
     pub const fn has_natural(self) -> bool {
         matches!(self, Self::Ring | Self::Topology)

@@ -7,6 +7,7 @@ use super::members::Members;
 use crate::diagnostics::Code;
 use crate::ids::RankId;
 use crate::topology::Problem;
+use roundelay_dtype::named_enum;
 
 /// A spanning tree of the ranks, for an algorithm's parameter of type `Tree`.
 ///
@@ -27,33 +28,22 @@ enum TreeForm {
     Edges(u32, Arc<[(u32, u32)]>),
 }
 
-/// The kinds of tree that a root alone determines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TreeKind {
-    /// Counted from the root, rank q has the children 2q + 1 and 2q + 2.
-    Binary,
-    /// Counted from the root, the parent of rank q is q without its lowest bit (MPI's binomial tree).
-    Binomial,
-    /// Every rank has one child, the next rank.
-    Chain,
-    /// All ranks are children of the root.
-    Star,
+named_enum! {
+    /// The kinds of tree that a root alone determines.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum TreeKind {
+        /// Counted from the root, rank q has the children 2q + 1 and 2q + 2.
+        Binary = "binary",
+        /// Counted from the root, the parent of rank q is q without its lowest bit (MPI's binomial tree).
+        Binomial = "binomial",
+        /// Every rank has one child, the next rank.
+        Chain = "chain",
+        /// All ranks are children of the root.
+        Star = "star",
+    }
 }
 
 impl TreeKind {
-    /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Binary, Self::Binomial, Self::Chain, Self::Star];
-
-    /// Returns the name of the kind's constructor in the language, such as `binomial`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Binary => "binary",
-            Self::Binomial => "binomial",
-            Self::Chain => "chain",
-            Self::Star => "star",
-        }
-    }
-
     /// Returns the parent of rank q > 0, where the root is rank 0.
     const fn parent(self, q: u32) -> u32 {
         match self {

@@ -12,10 +12,10 @@ use roundelay_core::told::told;
 
 use super::Curve;
 use super::levels::{Levels, Load};
-use super::subjects::{Subject, refused};
+use super::subjects::Subject;
 use crate::constants::Constants;
 use crate::parallel::side_by_side;
-use crate::report::{Failure, name_counts};
+use crate::report::{self, Failure, name_counts, refuse};
 use crate::simulate::flags::SimulateFlags;
 use crate::simulate::{bound, by_one_rank, simulated};
 
@@ -89,7 +89,7 @@ pub(super) fn simulate(
                 if !refuses || named && !compared {
                     name_counts(&mut errors, &subject.algorithm, None);
                     if !compared {
-                        return Err(refused(flags.format, &errors, &subject.source));
+                        return Err(refuse(flags.format, &errors, &subject.source, report::wrong));
                     }
                     wrong.get_or_insert((errors.clone(), &subject.source));
                 }
@@ -100,14 +100,14 @@ pub(super) fn simulate(
     }
     if curves.iter().all(|curve| curve.points.is_empty()) {
         if let Some((errors, source)) = wrong {
-            return Err(refused(flags.format, &errors, source));
+            return Err(refuse(flags.format, &errors, source, report::wrong));
         }
         let (curve, subject) = (&curves[0], &subjects[0]);
         let reason = curve.missing.first().map_or(String::new(), |m| m.reason.clone());
         let title = format!("{} admits none of the rank counts asked for", curve.name);
         let place = subject.algorithm.program().header();
         let error = Diagnostic::new(Code::NothingAdmitted, place, title).note(reason);
-        return Err(refused(flags.format, &[error], &subject.source));
+        return Err(refuse(flags.format, &[error], &subject.source, report::wrong));
     }
     Ok(curves)
 }

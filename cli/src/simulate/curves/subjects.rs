@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use roundelay::Algorithm as _;
-use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::diagnostics::Code;
 use roundelay_core::layout::Configured;
 use roundelay_core::syntax::Source;
 
 use crate::flags::{SourceFlags, TopologyFlags};
 use crate::program::{self, Loaded, in_library, load_on, read};
-use crate::report::{Failure, Format, JsonDiagnostic, refuse};
+use crate::report::{Failure, refuse, wrong};
 use crate::simulate::flags::SimulateFlags;
 use crate::topology::Given;
 
@@ -59,7 +59,7 @@ pub(super) fn find(flags: &SimulateFlags, given: &Given) -> Result<Vec<Subject>,
                     source: source.clone(),
                 }));
             }
-            Loaded::Wrong(errors) => return Err(refused(flags.format, &errors, &source)),
+            Loaded::Wrong(errors) => return Err(refuse(flags.format, &errors, &source, wrong)),
         }
     }
     distinct(&mut subjects)?;
@@ -121,10 +121,4 @@ fn set(subjects: &mut [Subject], settings: &[(String, String)]) -> Result<(), Fa
         }
     }
     Ok(())
-}
-
-/// Returns the failure of a program with errors.
-pub(super) fn refused(format: Format, errors: &[Diagnostic], source: &Source) -> Failure {
-    let json = |diagnostics: Vec<JsonDiagnostic>| serde_json::json!({ "ok": false, "diagnostics": diagnostics });
-    refuse(format, errors, source, json)
 }

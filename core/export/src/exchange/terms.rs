@@ -1,6 +1,7 @@
 //! The terms that programs of all runtimes share: buffers, chunks, protocols, and the modes of a call.
 
 use roundelay_core::diagnostics::near::nearest;
+use roundelay_core::dtype::named_enum;
 
 /// A buffer of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,56 +44,33 @@ pub struct Place {
     pub offset: i64,
 }
 
-/// The mode of a call: where input and output lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Input and output apart: no step writes the input.
-    OutOfPlace,
-    /// Input and output in one buffer, all of which the program may write.
-    InPlace,
-    /// Either, at the caller's choice.
-    Both,
-}
-
-impl Mode {
-    /// Returns the name for messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::OutOfPlace => "out of place",
-            Self::InPlace => "in place",
-            Self::Both => "in place and out of place",
-        }
+named_enum! {
+    /// The mode of a call: where input and output lie.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Mode {
+        /// Input and output apart: no step writes the input.
+        OutOfPlace = "out of place",
+        /// Input and output in one buffer, all of which the program may write.
+        InPlace = "in place",
+        /// Either, at the caller's choice.
+        Both = "in place and out of place",
     }
 }
 
-/// The protocol of the connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// Large messages, with one flag for each slice.
-    Simple,
-    /// A flag with every 4 bytes.
-    Ll,
-    /// A flag with every line of 128 bytes.
-    Ll128,
+named_enum! {
+    /// The protocol of the connections.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Protocol {
+        /// Large messages, with one flag for each slice.
+        Simple = "Simple",
+        /// A flag with every 4 bytes.
+        Ll = "LL",
+        /// A flag with every line of 128 bytes.
+        Ll128 = "LL128",
+    }
 }
 
 impl Protocol {
-    const ALL: [Self; 3] = [Self::Simple, Self::Ll, Self::Ll128];
-
-    /// Returns the name that a program writes.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Simple => "Simple",
-            Self::Ll => "LL",
-            Self::Ll128 => "LL128",
-        }
-    }
-
-    /// Returns the protocol of a name.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|protocol| protocol.name() == name)
-    }
-
     /// Returns the name that was probably meant.
     pub(super) fn meant(name: &str) -> Option<&'static str> {
         nearest(name, Self::ALL.map(Self::name))

@@ -9,14 +9,10 @@ use super::matrix::{Matrix, Moment};
 use super::scale::{short, time_text};
 use super::shares::LEVELS;
 use super::{AXIS, Diagram, MARGIN, STYLE, bar_class, gaps};
-use crate::picture::{LETTER, escaped, px, wrapped};
+use crate::picture::{self, LETTER, LINE, caption, legend, page, px, wrapped};
 use roundelay_core::simulate::TimelineState;
 use roundelay_core::units::count;
 
-/// The distance from a line of text to the next.
-const LINE: f64 = 19.0;
-/// The width of a sample before an entry.
-const SAMPLE: f64 = 38.0;
 /// The most ranks whose arrows can be told apart.
 const FEW: u32 = 8;
 /// The room above the matrix, for the heading of its columns.
@@ -33,47 +29,20 @@ pub(super) fn finish(diagram: &Diagram<'_>, body: &str) -> String {
     let (title, wide) = (diagram.drawing.title, diagram.width());
     let letters = (wide / LETTER) as usize;
     let mut text = String::new();
-    let mut line = |class: &str, y: f64, words: &str| {
-        let (x, y, words) = (px(MARGIN), px(y), escaped(words));
-        let _ = writeln!(text, r#"<text class="{class}" x="{x}" y="{y}">{words}</text>"#);
-    };
-    let mut y = MARGIN + 12.0;
-    for words in wrapped(title, letters * 3 / 4) {
-        line("title", y, &words);
-        y += LINE + 2.0;
-    }
     let ring =
         diagram.shown.reordered().then(|| "The ranks are in the order of the ring.".to_owned());
     let said = std::iter::once(counted(diagram)).chain(instead(diagram)).chain(ring);
-    for words in said.flat_map(|said| wrapped(&said, letters)) {
-        line("small", y, &words);
-        y += LINE;
-    }
+    let said = said.flat_map(|said| wrapped(&said, letters));
+    let y = caption(&mut text, MARGIN, (title, letters), said);
     let heading = if diagram.matrix.is_some() { HEADING } else { 0.0 };
     let top = y + 8.0 + AXIS + heading;
     let bottom = top + diagram.height() + AXIS;
-    let mut at = (MARGIN, bottom + 28.0);
     let mut entries = String::new();
-    for (sample, words) in entries_of(diagram) {
-        let room = SAMPLE + words.chars().count() as f64 * LETTER + 16.0;
-        if at.0 > MARGIN && at.0 + room > MARGIN + wide {
-            at = (MARGIN, at.1 + LINE);
-        }
-        let _ = writeln!(
-            entries,
-            r#"<g transform="translate({} {})">{sample}<text class="small" x="{}" y="4">{}</text></g>"#,
-            px(at.0),
-            px(at.1),
-            px(SAMPLE),
-            escaped(&words)
-        );
-        at.0 += room;
-    }
+    let mut y = legend(&mut entries, (MARGIN, bottom + 28.0), wide, entries_of(diagram));
     for words in missing(diagram).iter().flat_map(|words| wrapped(words, letters)) {
-        at.1 += LINE;
-        line("small", at.1 + 4.0, &words);
+        y += LINE;
+        picture::text(&mut text, "small", (MARGIN, y + 4.0), &words);
     }
-    let (wide, tall) = (px(wide + 2.0 * MARGIN), px(at.1 + MARGIN));
     let mut marks = String::new();
     for (mark, shape) in MARKS {
         let _ = writeln!(
@@ -88,15 +57,13 @@ pub(super) fn finish(diagram: &Diagram<'_>, body: &str) -> String {
             if pattern == "waits" { 45 } else { -45 }
         );
     }
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {tall}\" width=\"{wide}\" height=\"{tall}\" role=\"img\">\n\
-         <title>{}</title>\n<style>\n{STYLE}</style>\n<defs>\n{marks}</defs>\n\
-         <rect class=\"page\" width=\"{wide}\" height=\"{tall}\"/>\n{text}\
-         <g class=\"run\" transform=\"translate({} {})\">\n{body}</g>\n{entries}</svg>\n",
-        escaped(title),
+    let body = format!(
+        "{text}<g class=\"run\" transform=\"translate({} {})\">\n{body}</g>\n{entries}",
         px(MARGIN),
         px(top)
-    )
+    );
+    let definitions = format!("<defs>\n{marks}</defs>\n");
+    page(title, (wide + 2.0 * MARGIN, y + MARGIN), (STYLE, &definitions), &body)
 }
 
 /// Returns the counts of the drawn part, for example `8 ranks, 14 rounds, 112 messages, 101.4 us`.

@@ -5,16 +5,11 @@ use std::fmt::Write as _;
 
 use super::cables::Cables;
 use super::pairs::{rate, value};
-use super::plane::PlanePoint;
 use super::{Body, MARGIN, Marks, STYLE, ring_class, shown, width};
-use crate::picture::{LETTER, escaped, px, wrapped};
+use crate::picture::{LETTER, caption, legend, page, px, wrapped};
 use roundelay_core::rational::Rat;
 use roundelay_core::topology::{LinkKind, Node, NodeKind, Topology};
 
-/// The distance from a line of text to the next.
-const LINE: f64 = 19.0;
-/// The width of a sample before an entry.
-const SAMPLE: f64 = 30.0;
 /// The least width of a picture, for captions without too many line breaks.
 const NARROWEST: f64 = 460.0;
 /// The most entries for links, by kind and bandwidth.
@@ -61,25 +56,13 @@ pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: 
     let wide = drawn.x.max(NARROWEST);
     let letters = (wide / LETTER) as usize;
     let mut text = String::new();
-    let mut line = |class: &str, y: f64, words: &str| {
-        let (x, y, words) = (px(MARGIN), px(y), escaped(words));
-        let _ = writeln!(text, r#"<text class="{class}" x="{x}" y="{y}">{words}</text>"#);
-    };
-    let mut y = MARGIN + 12.0;
-    for words in wrapped(topology.name(), letters * 3 / 4) {
-        line("title", y, &words);
-        y += LINE + 2.0;
-    }
     let counted = counted(topology, cables);
     let unit = topology.is_relative() && cables.count > 0;
     let unit = unit.then(|| "B: bandwidth of one link in one direction".to_owned());
     let said = std::iter::once(&counted).chain(&unit).chain(&cables.remark);
     let said = said.chain(marks.trees.caption()).chain(&marks.caption);
-    for words in said.flat_map(|words| wrapped(words, letters)).take(LINES) {
-        line("small", y, &words);
-        y += LINE;
-    }
-    let top = y + 8.0;
+    let said = said.flat_map(|words| wrapped(words, letters)).take(LINES);
+    let top = caption(&mut text, MARGIN, (topology.name(), letters), said) + 8.0;
     let x = MARGIN + (wide - drawn.x) / 2.0 - body.area.low.x;
     let _ = write!(
         text,
@@ -88,28 +71,11 @@ pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: 
         px(top - body.area.low.y),
         body.text
     );
-    let mut at = PlanePoint::new(MARGIN, top + drawn.y + MARGIN + 8.0);
-    for (sample, words) in entries(topology, marks, cables) {
-        let room = SAMPLE + 8.0 + words.chars().count() as f64 * LETTER + 16.0;
-        if at.x > MARGIN && at.x + room > MARGIN + wide {
-            at = PlanePoint::new(MARGIN, at.y + LINE);
-        }
-        let (x, y) = (px(at.x), px(at.y));
-        let _ = writeln!(
-            text,
-            r#"<g transform="translate({x} {y})">{sample}<text class="small" x="38" y="4">{}</text></g>"#,
-            escaped(&words)
-        );
-        at.x += room;
-    }
-    let (wide, tall) = (px(wide + 2.0 * MARGIN), px(at.y + MARGIN));
+    let below = (MARGIN, top + drawn.y + MARGIN + 8.0);
+    let y = legend(&mut text, below, wide, entries(topology, marks, cables));
     let trees = if marks.trees.any() { include_str!("trees.css") } else { "" };
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {tall}\" width=\"{wide}\" height=\"{tall}\" role=\"img\">\n\
-         <title>{}</title>\n<style>\n{STYLE}{trees}</style>\n\
-         <rect class=\"page\" width=\"{wide}\" height=\"{tall}\"/>\n{text}</svg>\n",
-        escaped(topology.name())
-    )
+    let style = format!("{STYLE}{trees}");
+    page(topology.name(), (wide + 2.0 * MARGIN, y + MARGIN), (&style, ""), &text)
 }
 
 /// Returns the counts of a topology, for example `8 ranks, 1 CPU, 2 switches, 27 cables`.

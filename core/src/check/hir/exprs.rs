@@ -8,6 +8,7 @@ use crate::topology::nccl::NamedMachine;
 use crate::topology::shape::ShapeKind;
 use crate::values::arith::IntFn;
 use crate::values::tree::TreeKind;
+use roundelay_dtype::named_enum;
 
 /// An argument of a topology's constructor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,28 +71,16 @@ pub enum TreeField {
     Depth,
 }
 
-/// A field of a topology that holds for all its ranks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TopologyField {
-    /// Pairs of ranks that are not linked, as one list.
-    Missing,
-    /// The part of the data that each rank should own.
-    Shares,
-    /// The ranks that are linked to all other ranks.
-    Hubs,
-}
-
-impl TopologyField {
-    /// All fields.
-    pub const ALL: [Self; 3] = [Self::Missing, Self::Shares, Self::Hubs];
-
-    /// Returns the method of the field in the language.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Missing => "missing",
-            Self::Shares => "shares",
-            Self::Hubs => "hubs",
-        }
+named_enum! {
+    /// A field of a topology that holds for all its ranks.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum TopologyField {
+        /// Pairs of ranks that are not linked, as one list.
+        Missing = "missing",
+        /// The part of the data that each rank should own.
+        Shares = "shares",
+        /// The ranks that are linked to all other ranks.
+        Hubs = "hubs",
     }
 }
 

@@ -88,7 +88,7 @@ impl<'t> ProgramReader<'t> {
             let [name, kind, place] = words[..] else {
                 return Err("expected `var NAME KIND PLACE`".into());
             };
-            let kind = Kind::ALL.into_iter().find(|known| known.name() == kind);
+            let kind = Kind::from_name(kind);
             let kind = kind.ok_or("no values are of that kind")?;
             names.declare(Var { name: name.to_owned(), kind, span: span(place)? });
         }
@@ -127,7 +127,7 @@ fn param(line: &str, names: &Names) -> Result<Param, String> {
         Some((ty, default)) => (ty, Some(default)),
         None => (rest, None),
     };
-    let ty = ParamTy::ALL.into_iter().find(|known| known.name() == ty);
+    let ty = ParamTy::from_name(ty);
     let ty = ty.ok_or("no parameter has that type")?;
     let (var, kind) = names.var(name)?;
     if kind != Kind::of_param(ty) {

@@ -100,7 +100,7 @@ fn wrong_operation(
     }
     let overlapping = |(src, at): (Place, SpanId)| {
         memories.overlap(rank, (src, dst), count).then(|| {
-            let title = format!("a `{}` whose source and destination overlap", kind.word());
+            let title = format!("a `{}` whose source and destination overlap", kind.name());
             Diagnostic::new(Code::RepeatedDestination, span(at), title).note(name(at))
         })
     };

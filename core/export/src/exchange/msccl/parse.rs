@@ -96,7 +96,7 @@ impl<'t> MscclReader<'t, '_> {
 
     fn protocol(&mut self, element: &Element<'t>) -> Option<Protocol> {
         let name = self.value(element, "proto")?;
-        let protocol = Protocol::parse(name);
+        let protocol = Protocol::from_name(name);
         if protocol.is_none() {
             let title = format!("no protocol is called `{}`", shown(name));
             let meant = did_you_mean(Protocol::meant(name));

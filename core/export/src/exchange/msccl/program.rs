@@ -1,6 +1,7 @@
 //! A rank's program after the runtime has read it: blocks that run side by side, each a list of operations.
 
 use crate::exchange::terms::Place;
+use roundelay_core::dtype::named_enum;
 use roundelay_core::ids::SpanId;
 
 /// The facts in the header that only programs for MSCCL have.
@@ -14,50 +15,30 @@ pub struct MscclFacts {
     pub says_bytes: bool,
 }
 
-/// The kind of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OperationKind {
-    /// `s`
-    Send,
-    /// `r`
-    Receive,
-    /// `rcs`
-    ReceiveCopySend,
-    /// `rrs`
-    ReceiveReduceSend,
-    /// `rrc`
-    ReceiveReduceCopy,
-    /// `rrcs`
-    ReceiveReduceCopySend,
-    /// `cpy`
-    Copy,
-    /// `re`
-    Reduce,
+named_enum! {
+    /// The kind of an operation.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum OperationKind {
+        /// Sends data of the rank.
+        Send = "s",
+        /// Receives.
+        Receive = "r",
+        /// Receives, stores and sends on.
+        ReceiveCopySend = "rcs",
+        /// Receives, reduces and sends on.
+        ReceiveReduceSend = "rrs",
+        /// Receives, reduces and stores.
+        ReceiveReduceCopy = "rrc",
+        /// Receives, reduces, stores and sends on.
+        ReceiveReduceCopySend = "rrcs",
+        /// Copies within the rank.
+        Copy = "cpy",
+        /// Reduces within the rank.
+        Reduce = "re",
+    }
 }
 
 impl OperationKind {
-    /// All kinds with their words in a program.
-    const WORDS: [(Self, &str); 8] = [
-        (Self::Send, "s"),
-        (Self::Receive, "r"),
-        (Self::ReceiveCopySend, "rcs"),
-        (Self::ReceiveReduceSend, "rrs"),
-        (Self::ReceiveReduceCopy, "rrc"),
-        (Self::ReceiveReduceCopySend, "rrcs"),
-        (Self::Copy, "cpy"),
-        (Self::Reduce, "re"),
-    ];
-
-    /// Returns the kind with the word `word`.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::WORDS.into_iter().find(|(_, known)| *known == word).map(|(kind, _)| kind)
-    }
-
-    /// Returns the word that a program writes for the kind.
-    pub fn word(self) -> &'static str {
-        Self::WORDS.into_iter().find(|(kind, _)| *kind == self).map_or("", |(_, word)| word)
-    }
-
     /// Whether the operation sends.
     pub const fn sends(self) -> bool {
         !matches!(self, Self::Receive | Self::ReceiveReduceCopy | Self::Copy | Self::Reduce)

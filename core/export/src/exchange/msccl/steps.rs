@@ -99,7 +99,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
         let reader = &mut *self.reader;
         let number = reader.number(element, "s", 0..=i64::from(i32::MAX))?;
         let word = reader.value(element, "type")?;
-        let kind = OperationKind::parse(word);
+        let kind = OperationKind::from_name(word);
         if kind.is_none() && word != "nop" {
             let title = format!("no step is of the type `{}`", shown(word));
             reader.report.refuse(xml::range(reader.text, word), title);
@@ -247,7 +247,7 @@ impl<'a, 't, 'r> Steps<'a, 't, 'r> {
     }
 
     fn peers(&mut self, element: &Element<'t>, kind: OperationKind) -> bool {
-        let word = kind.word();
+        let word = kind.name();
         let mut good = true;
         for (needs, has, name) in
             [(kind.sends(), self.block.send, "send"), (kind.receives(), self.block.receive, "recv")]

@@ -12,6 +12,7 @@ use quick_xml::events::{BytesStart, Event};
 use super::report::{TextReport, shown};
 use super::runtime::{ATTRIBUTES, WORD};
 use roundelay_core::diagnostics::Code;
+use roundelay_core::dtype::named_enum;
 use roundelay_core::foreign;
 
 /// The most bytes of a file.
@@ -23,27 +24,18 @@ const ELEMENTS: usize = 1 << 19;
 /// The most different names of elements and attributes that warnings name.
 const NAMES: usize = 32;
 
-/// An element that the runtime knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tag {
-    Algo,
-    Gpu,
-    Tb,
-    Step,
+named_enum! {
+    /// An element that the runtime knows, each within the one before.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Tag {
+        Algo = "algo",
+        Gpu = "gpu",
+        Tb = "tb",
+        Step = "step",
+    }
 }
 
 impl Tag {
-    const ALL: [Self; 4] = [Self::Algo, Self::Gpu, Self::Tb, Self::Step];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Algo => "algo",
-            Self::Gpu => "gpu",
-            Self::Tb => "tb",
-            Self::Step => "step",
-        }
-    }
-
     /// Returns the attributes that the runtime reads.
     const fn attributes(self) -> &'static [&'static str] {
         match self {
@@ -218,10 +210,7 @@ impl<'t> Parser<'t, '_> {
         let expected = match self.open.last() {
             None => Some(Tag::Algo),
             Some(None) => return Ok(None),
-            Some(Some(parent)) => {
-                let index = Tag::ALL.iter().position(|tag| tag == parent).unwrap_or(0);
-                Tag::ALL.get(index + 1).copied()
-            }
+            Some(Some(parent)) => Tag::ALL.get(*parent as usize + 1).copied(),
         };
         if let Some(tag) = expected.filter(|tag| tag.name() == name) {
             self.keep(tag, start, at)?;

@@ -83,7 +83,7 @@ impl XmlWriter<'_> {
         let _ = writeln!(
             text,
             "      <step s=\"{s}\" type=\"{}\" {} {} cnt=\"{}\" depid=\"{block}\" deps=\"{level}\" hasdep=\"{}\"/>",
-            step.kind.map_or("nop", OperationKind::word),
+            step.kind.map_or("nop", OperationKind::name),
             self.place("src", step.src),
             self.place("dst", step.dst),
             step.dst.count,
