@@ -84,6 +84,28 @@ mod world;
 /// [`Algorithm`], and the functions from a text to a proof.
 pub use roundelay_core as compiler;
 
+/// The verdict of `roundelay check`, as a value: the rank counts that are proved, with the certificate of each, or the
+/// errors.
+///
+/// ```
+/// use roundelay::compiler::{check::Frontend, compile, layout::Configured, syntax::Source};
+/// use roundelay::verdict::{Asked, Verdict, Within};
+///
+/// let text = "algorithm Nothing() -> AllGather { copy(local.input, local.output); }";
+/// let source = Source::from_text("nothing.coll", text);
+/// let program = compile(&source, Frontend::File).expect("names and types are right");
+/// let algorithm = Configured::new(program.algorithms[0].clone(), &source);
+///
+/// let alone = Verdict::of(&algorithm, &source, &Asked::within(&[1], Within::Plans), |_, _| ());
+/// assert_eq!((alone.is_right(), alone.counts()), (true, vec![1]));
+/// println!("{}", alone.json()); // an algorithm of `roundelay check --format json`
+///
+/// let two = Verdict::of(&algorithm, &source, &Asked::within(&[1, 2], Within::Plans), |_, _| ());
+/// assert_eq!((two.counts(), two.wrong, two.errors[0].code.as_str()), (vec![1], vec![2], "E0208"));
+/// ```
+#[doc(inline)]
+pub use roundelay_core::verdict;
+
 /// The forms of programs and schedules for other programs: texts for other compilers and runtimes, files of other
 /// languages of collectives, and pictures.
 #[cfg(feature = "export")]

@@ -36,8 +36,8 @@ use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::executor::Executor;
 use roundelay_core::layout::Configured;
 use roundelay_core::program::Program;
-use roundelay_core::prove_source;
 use roundelay_core::syntax::Source;
+use roundelay_core::verdict::{Asked, Verdict, Within};
 use roundelay_tests::compile;
 use roundelay_tests::{files, name, root, sources};
 
@@ -74,18 +74,11 @@ fn is_right(what: &str, text: &str) -> Result<(), String> {
 /// Checks that the algorithm is proved for some of 1..=9 ranks and refuses the others; the error says why not.
 fn proved(what: &str, algorithm: Program, source: &Source) -> Result<(), String> {
     let algorithm = Configured::new(algorithm, source);
-    let mut proved = 0;
-    for nranks in 1..=9 {
-        match prove_source(&algorithm, nranks) {
-            Ok(_) => proved += 1,
-            Err(errors) => {
-                if let Some(wrong) = errors.iter().find(|e| !e.code.refuses()) {
-                    return Err(format!("{what} at nranks = {nranks}: {}", wrong.report(source)));
-                }
-            }
-        }
-    }
-    if proved > 0 { Ok(()) } else { Err(format!("{what}: every rank count is refused")) }
+    let counts: Vec<u32> = (1..=9).collect();
+    let verdict = Verdict::with(&algorithm, &Asked::within(&counts, Within::Plans), |_| (), |_| ());
+    let wrong = verdict.errors.first().map(|wrong| wrong.report(source));
+    let refused = || verdict.is_refused().then(|| "every rank count is refused".to_owned());
+    wrong.or_else(refused).map_or(Ok(()), |why| Err(format!("{what}: {why}")))
 }
 
 /// A file of the book as text.

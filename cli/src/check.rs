@@ -3,27 +3,23 @@
 use std::time::Instant;
 
 use clap::Args;
-use roundelay::{Algorithm as _, OrderClass, Promises};
-use roundelay_core::certificate::Certificate;
+use roundelay::{OrderClass, Promises};
 use roundelay_core::check::Verify;
-use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::expansion::{CountErrors, counted};
-use roundelay_core::layout::Configured;
-use roundelay_core::layout::roots::{self, WithRoot};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::expansion::counted;
+use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 use roundelay_core::units::count;
 use roundelay_core::values::resource::Resource;
+use roundelay_core::verdict::{Asked, Every, Verdict, Within, reason};
 use roundelay_core::verify::Signals;
-use roundelay_core::{AnyProof, prove_many};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use crate::every::Every;
-use crate::facts::facts;
+use crate::facts::part;
 use crate::flags::SourceFlags;
 use crate::interrupt;
 use crate::msccl::{self, MscclFlags};
-use crate::optimum::Optimum;
 use crate::program::{Loaded, load_with, read};
 use crate::progress;
 use crate::report::{
@@ -80,43 +76,17 @@ struct CheckReport {
     diagnostics: Vec<JsonDiagnostic>,
 }
 
+/// A verdict, with the costs of its proofs.
 #[derive(Serialize)]
 struct Checked {
-    name: String,
-    collective: &'static str,
-    ok: bool,
-    seconds: f64,
-    ops: u64,
-    nranks: Vec<u32>,
-    proved: Vec<u32>,
-    /// The values of the parameters that the proofs hold for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    values: Vec<String>,
-    refused: Vec<RefusedCount>,
-    /// The rank count at which Ctrl-C ended the proofs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stopped: Option<u32>,
-    #[serde(serialize_with = "facts")]
-    certificates: Vec<Certificate>,
-    /// Where no error was found at the counts asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    every_nranks: Option<Every>,
-    /// On the given topology, if any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    bounds: Vec<Optimum>,
+    #[serde(flatten, serialize_with = "whole")]
+    verdict: Verdict,
     #[serde(skip_serializing_if = "Option::is_none")]
     stats: Option<Stats>,
-    #[serde(skip)]
-    errors: Vec<Diagnostic>,
-    /// The time of the proof at each rank count, for `--verbose`.
-    #[serde(skip)]
-    each: Vec<String>,
 }
 
-#[derive(Serialize)]
-struct RefusedCount {
-    nranks: u32,
-    reason: String,
+fn whole<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
+    part(&verdict.json(), serializer)
 }
 
 /// Checks one source after the other, whatever the errors of earlier ones; the exit code is the worst of all.
@@ -179,25 +149,25 @@ fn check(flags: &CheckFlags, tally: &mut Tally) -> Result<bool, Failure> {
             algorithm.demand_at_most(*resource, *most);
         }
     }
-    let prove = |algorithm| prove_all(algorithm, flags, &source);
+    let prove = |algorithm| proved(algorithm, flags, &source);
     let checked: Vec<Checked> = algorithms.iter().map(prove).collect();
     for c in &checked {
-        tally.algorithm(c.ok, !c.refused.is_empty());
+        tally.algorithm(c.verdict.is_right(), !c.verdict.refused.is_empty());
     }
-    let ok = checked.iter().all(|c| c.ok);
+    let ok = checked.iter().all(|c| c.verdict.is_right());
     match flags.format {
         Format::Human => {
             print_all(&warnings, &source);
             for c in &checked {
-                print_all(&c.errors, &source);
-                print_human(c);
+                print_all(&c.verdict.errors, &source);
+                print_human(&c.verdict);
                 if let Some(stats) = &c.stats {
                     stats.print();
                 }
             }
         }
         Format::Json => {
-            let errors = checked.iter().flat_map(|c| &c.errors);
+            let errors = checked.iter().flat_map(|c| &c.verdict.errors);
             let diagnostics =
                 warnings.iter().chain(errors).map(|d| JsonDiagnostic::new(d, &source)).collect();
             print_json(&report(ok, checked, diagnostics));
@@ -253,194 +223,77 @@ fn counts(algorithm: &Configured, flags: &CheckFlags) -> RankCounts {
     }
 }
 
-fn prove_all(algorithm: &Configured, flags: &CheckFlags, source: &Source) -> Checked {
-    let nranks = counts(algorithm, flags);
-    // It takes no longer for more ranks, so it can be told while they are proved.
-    let every = Every::new(algorithm.program(), source);
-    let prove = || prove_each(algorithm, &nranks, flags, source, &every);
-    let mut checked = if flags.stats {
-        let (mut checked, spent) = stages::record(prove);
-        checked.stats = Some(Stats::new(spent, usize::try_from(checked.ops).unwrap_or(usize::MAX)));
-        checked
-    } else {
-        prove()
+fn proved(algorithm: &Configured, flags: &CheckFlags, source: &Source) -> Checked {
+    let RankCounts { counts, named } = counts(algorithm, flags);
+    let asked = Asked {
+        named,
+        signals: flags.signals,
+        stop: interrupt::stop(),
+        ..Asked::within(&counts, Within::Plans)
     };
-    checked.every_nranks = checked.errors.is_empty().then_some(every);
-    checked
-}
-
-fn prove_each(
-    algorithm: &Configured,
-    nranks: &RankCounts,
-    flags: &CheckFlags,
-    source: &Source,
-    every: &Every,
-) -> Checked {
-    let start = Instant::now();
-    let mut checked = Checked {
-        name: algorithm.name().to_owned(),
-        collective: algorithm.collective().name(),
-        ok: true,
-        seconds: 0.0,
-        ops: 0,
-        nranks: nranks.counts.clone(),
-        proved: Vec::new(),
-        values: Vec::new(),
-        refused: Vec::new(),
-        stopped: None,
-        certificates: Vec::new(),
-        every_nranks: None,
-        bounds: Vec::new(),
-        stats: None,
-        errors: Vec::new(),
-        each: Vec::new(),
-    };
-    let mut slips = CountErrors::default();
-    let mut held = Vec::new();
-    for &n in &nranks.counts {
-        if slips.settled() {
-            break;
-        }
+    let about = |n, every: &Every| {
         let known = if every.is_proved() { format!("{}; ", every.line()) } else { String::new() };
-        progress::about(format!("{} {known}{n} ranks", checked.name));
-        let (mut first, mut refusal, mut wrong) = (None, None, false);
-        let (begun, before) = (Instant::now(), checked.ops);
-        let at = algorithm.roots().each(n, roots::MOST_OPS, |root| {
-            let with = algorithm.with_root(root);
-            let Some(proved) = interrupt::until(|| prove_many(&with, n, flags.signals)) else {
-                checked.stopped = Some(n);
-                return WithRoot::Ended;
-            };
-            match proved {
-                Ok(proved) => {
-                    let (ops, root) = match &proved {
-                        AnyProof::Direct(all, _) => {
-                            (all.schedule().ops.len() as u64, all.schedule().root)
-                        }
-                        AnyProof::Symmetric(one) => (one.ops(), one.of.own.root),
-                    };
-                    checked.ops += ops;
-                    first.get_or_insert(proved);
-                    WithRoot::Proved { root, ops }
-                }
-                Err(errors) if errors.iter().all(|e| e.code.refuses()) => {
-                    refusal.get_or_insert(errors);
-                    WithRoot::Refused
-                }
-                Err(errors) => {
-                    slips.add(errors);
-                    wrong = true;
-                    WithRoot::Ended
-                }
-            }
-        });
-        if checked.stopped.is_some() {
-            break;
-        }
-        match (first, refusal) {
-            _ if wrong => {}
-            (Some(proved), _) => {
-                checked.proved.push(n);
-                held.push(at);
-                let how = match &proved {
-                    AnyProof::Direct(..) => "",
-                    AnyProof::Symmetric(_) => ", one rank for all by symmetry",
-                };
-                let (ops, spent) = (checked.ops - before, took(begun.elapsed().as_secs_f64()));
-                checked.each.push(format!("{}: {ops} ops in {spent}{how}", count(n, "rank")));
-                checked.certificates.push(Certificate::new(&proved, flags.signals));
-                if let AnyProof::Direct(proved, _) = &proved {
-                    let optimum = algorithm.topology().and_then(|t| Optimum::new(proved, t));
-                    checked.bounds.extend(optimum);
-                }
-            }
-            (None, Some(errors)) if !nranks.named => {
-                let reason = errors.into_iter().next().map(reason).unwrap_or_default();
-                checked.refused.push(RefusedCount { nranks: n, reason });
-            }
-            (None, Some(errors)) => slips.add(errors),
-            (None, None) => {}
-        }
+        progress::about(format!("{} {known}{n} ranks", algorithm.name()));
+    };
+    let prove = || Verdict::of(algorithm, source, &asked, about);
+    if !flags.stats {
+        return Checked { verdict: prove(), stats: None };
     }
-    checked.errors = slips.errors;
-    checked.values = algorithm.held(source, &held, every.holds_in_any_order(&checked.proved));
-    if checked.proved.is_empty() && checked.errors.is_empty() && checked.stopped.is_none() {
-        let reason = checked.refused.first().map_or(String::new(), |r| r.reason.clone());
-        let title = format!("{} admits none of the rank counts asked for", checked.name);
-        let place = algorithm.program().header();
-        checked.errors.push(Diagnostic::new(Code::NothingAdmitted, place, title).note(reason));
-    }
-    checked.ok = checked.errors.is_empty() && checked.stopped.is_none();
-    checked.seconds = start.elapsed().as_secs_f64();
-    checked
+    let (verdict, spent) = stages::record(prove);
+    let ops = usize::try_from(verdict.ops).unwrap_or(usize::MAX);
+    Checked { verdict, stats: Some(Stats::new(spent, ops)) }
 }
 
-/// Returns why a rank count is refused. The title of a `require` names the algorithm and the count, which stand beside
-/// it already.
-fn reason(refusal: Diagnostic) -> String {
-    match refusal.title.split_once(": ") {
-        Some((_, why)) if refusal.code == Code::RankCountRefused => why.to_owned(),
-        _ => refusal.title,
+fn print_human(verdict: &Verdict) {
+    let Verdict { name, collective, refused, proved, every, .. } = verdict;
+    let refused: Vec<_> = refused.iter().map(|(n, errors)| (n, reason(errors))).collect();
+    for same in refused.chunk_by(|a, b| a.1 == b.1) {
+        let counts: Vec<u32> = same.iter().map(|(n, _)| **n).collect();
+        let (counts, reason) = (counted(&counts), &same[0].1);
+        print(&format!("  \x1b[1;93mrefused\x1b[0m {name} for nranks {counts}: {reason}"));
     }
-}
-
-fn print_human(checked: &Checked) {
-    for same in checked.refused.chunk_by(|a, b| a.reason == b.reason) {
-        let counts: Vec<u32> = same.iter().map(|r| r.nranks).collect();
-        let (name, reason) = (&checked.name, &same[0].reason);
-        print(&format!(
-            "  \x1b[1;93mrefused\x1b[0m {name} for nranks {}: {reason}",
-            counted(&counts)
-        ));
-    }
-    if let Some(nranks) = checked.stopped {
-        let so_far = match &checked.proved[..] {
+    let below = |line: &str| print(&within_a_page(&format!("          {line}"), 14));
+    if let Some(nranks) = verdict.stopped {
+        let so_far = match &proved[..] {
             [] => "nothing was proved before".to_owned(),
-            proved => format!("proved for nranks {} before", counted(proved)),
+            _ => format!("proved for nranks {} before", verdict.counted()),
         };
-        let name = &checked.name;
         print(&format!("  \x1b[1;93mstopped\x1b[0m {name} at {nranks} ranks: {so_far}"));
-        if let Some(every) = checked.every_nranks.as_ref().filter(|every| every.is_proved()) {
+        if let Some(every) = every.as_ref().filter(|every| every.is_proved()) {
             print(&format!("          {}", every.line()));
         }
-    } else if checked.ok {
+    } else if verdict.is_right() {
         print(&format!(
-            "   \x1b[1;92mproved\x1b[0m {} ({}) for nranks {}: {} ops in {}",
-            checked.name,
-            checked.collective,
-            counted(&checked.proved),
-            checked.ops,
-            took(checked.seconds)
+            "   \x1b[1;92mproved\x1b[0m {name} ({collective}) for nranks {}: {} ops in {}",
+            verdict.counted(),
+            verdict.ops,
+            took(verdict.took.as_secs_f64())
         ));
-        for line in checked.each.iter().filter(|_| is_verbose()) {
-            print(&format!("          {line}"));
+        for one in proved.iter().filter(|_| is_verbose()) {
+            let by = one.facts.certificate.symmetry.as_ref();
+            let how = by.map_or("", |_| ", one rank for all by symmetry");
+            let (ranks, spent) = (count(one.nranks(), "rank"), took(one.took.as_secs_f64()));
+            print(&format!("          {ranks}: {} ops in {spent}{how}", one.ops));
         }
-        if let Some(every) = &checked.every_nranks {
-            print(&within_a_page(&format!("          {}", every.line()), 14));
+        if let Some(every) = every {
+            below(&every.line());
         }
-        if !checked.values.is_empty() {
-            print(&within_a_page(&format!("          for {}", checked.values.join(", ")), 14));
+        if !verdict.values.is_empty() {
+            below(&format!("for {}", verdict.values.join(", ")));
         }
-        if let Some(counts) = checked.certificates.iter().rev().find_map(Certificate::counts) {
-            print(&within_a_page(&format!("          {counts}"), 14));
+        if let Some(counts) = proved.iter().rev().find_map(|one| one.facts.certificate.counts()) {
+            below(&counts);
         }
         // The largest run says most.
-        let on_topology = !checked.bounds.is_empty();
-        for line in checked.certificates.last().map_or(vec![], |c| c.lines(!on_topology)) {
-            print(&within_a_page(&format!("          {line}"), 14));
+        let optimum = proved.iter().rev().find_map(|one| one.facts.optimum.as_ref());
+        if let Some(one) = proved.last() {
+            one.facts.certificate.lines(optimum.is_none()).iter().for_each(|line| below(line));
         }
-        if let Some(optimum) = checked.bounds.last() {
-            for line in optimum.lines() {
-                print(&within_a_page(&format!("          {line}"), 14));
-            }
+        if let Some(optimum) = optimum {
+            optimum.lines().iter().for_each(|line| below(line));
         }
     } else {
-        let n = checked.errors.len();
-        print(&format!(
-            "   \x1b[1;91mfailed\x1b[0m {} ({}): {}",
-            checked.name,
-            checked.collective,
-            count(n, "error")
-        ));
+        let errors = count(verdict.errors.len(), "error");
+        print(&format!("   \x1b[1;91mfailed\x1b[0m {name} ({collective}): {errors}"));
     }
 }

@@ -1,14 +1,15 @@
-//! Certificates of the compiler in the documents of the command.
+//! Values of the compiler in the documents of the command.
 
-use roundelay_core::certificate::{Certificate, Json};
+use roundelay_core::certificate::Json;
 use serde::{Serialize, Serializer};
 
 /// A value as a part of a document.
-struct Part<'a>(&'a Json);
+pub(crate) struct Part<'a>(pub(crate) &'a Json);
 
 impl Serialize for Part<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
+            Json::Null => serializer.serialize_unit(),
             Json::Flag(value) => serializer.serialize_bool(*value),
             Json::Whole(value) => serializer.serialize_u64(*value),
             Json::Decimal(value) => serializer.serialize_f64(*value),
@@ -21,8 +22,7 @@ impl Serialize for Part<'_> {
     }
 }
 
-/// Writes certificates into a document.
-pub(crate) fn facts<S: Serializer>(all: &[Certificate], serializer: S) -> Result<S::Ok, S::Error> {
-    let all: Vec<Json> = all.iter().map(Certificate::json).collect();
-    serializer.collect_seq(all.iter().map(Part))
+/// Writes a value into a document.
+pub(crate) fn part<S: Serializer>(value: &Json, serializer: S) -> Result<S::Ok, S::Error> {
+    Part(value).serialize(serializer)
 }

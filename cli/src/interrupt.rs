@@ -3,8 +3,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use roundelay_core::stages;
-
 /// The exit code of a command that Ctrl-C ended, as shells have it.
 pub(crate) const ENDED: u8 = 130;
 
@@ -30,12 +28,7 @@ pub(crate) fn happened() -> bool {
     typed().load(Ordering::Relaxed)
 }
 
-/// Returns the result of `work`; `None` where Ctrl-C ended it.
-pub(crate) fn until<T>(work: impl FnOnce() -> T) -> Option<T> {
-    // A program that calls the command as a function handles Ctrl-C by itself.
-    if crate::streams::is_kept() {
-        return Some(work());
-    }
-    let typed = typed();
-    stages::until(|| typed.load(Ordering::Relaxed), work)
+/// Returns what tells work that Ctrl-C ends it. A program that calls the command as a function handles Ctrl-C by itself.
+pub(crate) fn stop() -> Option<fn() -> bool> {
+    (!crate::streams::is_kept()).then_some(happened)
 }

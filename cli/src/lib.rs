@@ -28,7 +28,6 @@ mod constants;
 mod device;
 mod diff;
 mod emit;
-mod every;
 mod executor;
 mod explain;
 mod exported;
@@ -54,7 +53,6 @@ mod messages;
 #[cfg_attr(not(target_os = "linux"), path = "mpirun/unsupported.rs")]
 mod mpirun;
 mod msccl;
-mod optimum;
 mod output;
 mod parallel;
 mod program;

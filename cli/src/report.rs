@@ -5,16 +5,18 @@ use std::ops::RangeInclusive;
 use clap::ValueEnum;
 use roundelay::Algorithm as _;
 use roundelay::tools::problem_text;
-use roundelay_core::diagnostics::{Code, Diagnostic, Edit, Finding, Severity};
+use roundelay_core::diagnostics::{Code, Diagnostic, Finding, Severity};
 use roundelay_core::dtype::NoSuchOp;
 use roundelay_core::expansion::counted;
+use roundelay_core::json::Json;
 use roundelay_core::layout::{Configured, Limits};
-use roundelay_core::source::{Location, Span};
+use roundelay_core::source::Span;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Problem;
 use roundelay_core::units::count;
 use serde::Serialize;
 
+use crate::facts::part;
 use crate::streams::{note, print_json, say};
 
 /// Returns the exit code of a command that reported its result, or failed: then the failure is printed here.
@@ -117,75 +119,13 @@ impl From<roundelay_kernels::cuda::Error> for Failure {
 
 /// A diagnostic as `--format json` gives it.
 #[derive(Serialize)]
-pub(crate) struct JsonDiagnostic {
-    code: &'static str,
-    severity: &'static str,
-    title: String,
-    file: String,
-    line: u32,
-    column: u32,
-    end_line: u32,
-    end_column: u32,
-    nranks: Option<u32>,
-    label: String,
-    /// Other places in the source, with their relation to the error.
-    others: Vec<JsonPlace>,
-    notes: Vec<String>,
-    help: Option<String>,
-    /// The correction as edits of the source, where it is one.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    edits: Vec<JsonEdit>,
-}
-
-/// A text that takes the place of a range of the source; an empty range is an insertion.
-#[derive(Serialize)]
-struct JsonEdit {
-    line: u32,
-    column: u32,
-    end_line: u32,
-    end_column: u32,
-    text: String,
-}
-
-/// Another place of the same source.
-#[derive(Serialize)]
-struct JsonPlace {
-    line: u32,
-    column: u32,
-    label: String,
-}
+pub(crate) struct JsonDiagnostic(#[serde(serialize_with = "part")] Json);
 
 impl JsonDiagnostic {
     pub(crate) fn new(diagnostic: &Diagnostic, source: &Source) -> Self {
-        let place = source.location(diagnostic.primary);
-        let other = |(span, label): &(Span, String)| {
-            let place = source.location(*span);
-            JsonPlace { line: place.line, column: place.column, label: label.clone() }
-        };
-        let edit = |edit: &Edit| {
-            let Location { line, column, end_line, end_column } = source.location(edit.at);
-            JsonEdit { line, column, end_line, end_column, text: edit.text.clone() }
-        };
-        Self {
-            code: diagnostic.code.as_str(),
-            severity: diagnostic.severity.name(),
-            title: diagnostic.title.clone(),
-            file: source.name().to_owned(),
-            line: place.line,
-            column: place.column,
-            end_line: place.end_line,
-            end_column: place.end_column,
-            nranks: diagnostic.nranks,
-            label: diagnostic.label.clone(),
-            others: diagnostic.others.iter().map(other).collect(),
-            notes: diagnostic.notes.clone(),
-            help: diagnostic.help.clone(),
-            edits: diagnostic.edits.iter().map(edit).collect(),
-        }
+        Self(diagnostic.json(source))
     }
-}
 
-impl JsonDiagnostic {
     /// Makes a diagnostic without a place in a source.
     pub(crate) fn placeless(problem: &Problem) -> Self {
         let Problem { code, title, notes, help } = problem.clone();

@@ -211,6 +211,14 @@ impl Severity {
     }
 }
 
+/// Returns what was found for a number of ranks; `None` where it is refused alone, which says nothing about others.
+pub fn unless_refused<T>(found: Result<T, Vec<Finding>>) -> Result<Option<T>, Vec<Finding>> {
+    match found {
+        Err(why) if why.iter().all(|why| why.code.refuses()) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
 impl Code {
     /// Whether the code refuses one number of ranks and says nothing about others: a `require` that does not hold, or a
     /// topology that cannot be made, or has no ring, for that number of ranks.

@@ -5,6 +5,8 @@ use std::fmt;
 /// A value of JSON. `{}` prints it on one line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Json {
+    /// `null`.
+    Null,
     /// `true` or `false`.
     Flag(bool),
     /// A number without decimals.
@@ -69,7 +71,7 @@ impl fmt::Display for Json {
             Self::Whole(value) => value.fmt(f),
             // The shortest digits that are read back exactly, such as 1.0 and 1e-7.
             Self::Decimal(value) if value.is_finite() => write!(f, "{value:?}"),
-            Self::Decimal(_) => f.write_str("null"),
+            Self::Null | Self::Decimal(_) => f.write_str("null"),
             Self::Text(text) => quoted(text, f),
             Self::List(values) => {
                 f.write_str("[")?;

@@ -37,9 +37,11 @@ pub mod executor;
 
 pub mod told;
 
-pub mod expansion;
-
 pub mod certificate;
+
+pub mod verdict;
+
+pub mod expansion;
 
 pub mod collective;
 pub mod cost;
@@ -140,6 +142,24 @@ pub enum AnyProof {
     Symmetric(Box<SymmetricProof>),
 }
 
+impl AnyProof {
+    /// Returns the root of the schedule.
+    pub fn root(&self) -> RankId {
+        match self {
+            Self::Direct(all, _) => all.schedule().root,
+            Self::Symmetric(one) => one.of.own.root,
+        }
+    }
+
+    /// Returns the number of ops of all ranks.
+    pub fn ops(&self) -> u64 {
+        match self {
+            Self::Direct(all, _) => all.schedule().ops.len() as u64,
+            Self::Symmetric(one) => one.ops(),
+        }
+    }
+}
+
 /// Returns the ops of one rank, in a schedule without those of the others. Where the ranks must be laid out together and
 /// are many, they are those of the rank that stands for all, if one does.
 ///
@@ -217,12 +237,22 @@ pub fn prove_source_with(
     signals: Signals,
 ) -> Result<Proved, Vec<Diagnostic>> {
     let proved = prove_source(algorithm, nranks)?;
-    if signals != Signals::default() {
-        verify::verify_with(proved.schedule(), signals).map_err(|findings| {
-            let model = format!("with {signals} signals");
-            let place = |f| algorithm.diagnostic(f, nranks).note(model.clone());
-            findings.into_iter().map(place).collect::<Vec<_>>()
-        })?;
+    let place = |f| algorithm.diagnostic(f, nranks);
+    let errors = lost_with(&proved, signals, |found| found.into_iter().map(place).collect());
+    if errors.is_empty() { Ok(proved) } else { Err(errors) }
+}
+
+/// Returns the errors of a proved schedule with other `signals`, which `place` gives their places; none where these are
+/// those of its proof.
+fn lost_with(
+    proved: &Proved,
+    signals: Signals,
+    place: impl FnOnce(Vec<Finding>) -> Vec<Diagnostic>,
+) -> Vec<Diagnostic> {
+    if signals == Signals::default() {
+        return Vec::new();
     }
-    Ok(proved)
+    let found = verify::verify_with(proved.schedule(), signals).err().unwrap_or_default();
+    let model = format!("with {signals} signals");
+    place(found).into_iter().map(|error| error.note(&model)).collect()
 }

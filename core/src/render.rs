@@ -5,8 +5,9 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Origin, Render
 
 use std::fmt::Write as _;
 
-use crate::diagnostics::{Diagnostic, Severity};
-use crate::source::Span;
+use crate::diagnostics::{Diagnostic, Edit, Severity};
+use crate::json::Json;
+use crate::source::{Location, Span};
 use crate::syntax::Source;
 
 /// Renders `diagnostic` like rustc; with terminal colors if `colored`.
@@ -72,6 +73,46 @@ impl Diagnostic {
         let mut text = format!("{} [{}]", self.title, self.code);
         self.details(source, &mut text);
         text
+    }
+
+    /// Returns all parts for a program, as `--format json` prints them.
+    pub fn json(&self, source: &Source) -> Json {
+        let whole = |at: Location| {
+            [
+                ("line", at.line.into()),
+                ("column", at.column.into()),
+                ("end_line", at.end_line.into()),
+                ("end_column", at.end_column.into()),
+            ]
+        };
+        let text = |name, text: &String| (name, Json::from(text));
+        let other = |(span, label): &(Span, String)| {
+            let [line, column, ..] = whole(source.location(*span));
+            Json::Object(vec![line, column, text("label", label)])
+        };
+        let edit = |edit: &Edit| {
+            let place = whole(source.location(edit.at)).into_iter();
+            Json::Object(place.chain([text("text", &edit.text)]).collect())
+        };
+        let mut fields = vec![
+            ("code", self.code.as_str().into()),
+            ("severity", self.severity.name().into()),
+            text("title", &self.title),
+            ("file", source.name().into()),
+        ];
+        fields.extend(whole(source.location(self.primary)));
+        fields.extend([
+            ("nranks", self.nranks.map_or(Json::Null, Json::from)),
+            text("label", &self.label),
+            // Other places in the source, with their relation to the error.
+            ("others", Json::List(self.others.iter().map(other).collect())),
+            ("notes", Json::list(&self.notes)),
+            ("help", self.help.as_ref().map_or(Json::Null, Json::from)),
+        ]);
+        // The correction as edits of the source, where it is one; an empty range is an insertion.
+        let edits = || Json::List(self.edits.iter().map(edit).collect());
+        fields.extend((!self.edits.is_empty()).then(|| ("edits", edits())));
+        Json::Object(fields)
     }
 
     /// Returns the message with its place, the line of the source and a mark below it, for callers without a span to

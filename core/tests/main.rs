@@ -32,3 +32,4 @@ mod syntax;
 mod topology;
 mod turns;
 mod units;
+mod verdict;

@@ -4,10 +4,11 @@ use std::sync::LazyLock;
 
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
-use roundelay_core::compile_with;
+use roundelay_core::diagnostics::unless_refused;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
+use roundelay_core::{compile_with, prove};
 use roundelay_library::SOURCES as LIBRARY;
 
 /// All algorithms of the library, compiled once.
@@ -29,11 +30,7 @@ fn all() -> Vec<Configured> {
 
 /// Returns the proved schedule for `nranks` ranks, or `None` where the algorithm refuses the number.
 pub(crate) fn admitted(algorithm: &Configured, nranks: u32) -> Option<Proved> {
-    match algorithm.schedule(nranks) {
-        Ok(schedule) => Some(Proved::new(schedule).expect("the library is right")),
-        Err(found) if found.iter().all(|f| f.code.refuses()) => None,
-        Err(found) => panic!("{} at {nranks} ranks: {found:#?}", algorithm.name()),
-    }
+    unless_refused(prove(algorithm, nranks)).expect("the library is right")
 }
 
 /// Returns the proved schedule of one algorithm of the library for `nranks` ranks.

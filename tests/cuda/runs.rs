@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use roundelay::{Algorithm as _, DType, Level, Options, Plan, ReduceOp, select};
 use roundelay_core::check::Frontend;
+use roundelay_core::diagnostics::unless_refused;
 use roundelay_core::layout::Configured;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
@@ -41,11 +42,7 @@ pub(super) fn spec(algorithm: &Configured) -> Spec {
 
 /// Returns the proof for `nranks` ranks, unless the algorithm refuses them.
 pub(super) fn proved(algorithm: &Configured, nranks: u32) -> Option<Proved> {
-    match roundelay_core::prove(algorithm, nranks) {
-        Ok(proved) => Some(proved),
-        Err(findings) if findings.iter().all(|f| f.code.refuses()) => None,
-        Err(findings) => panic!("{} for {nranks} ranks: {}", algorithm.name(), findings[0].title),
-    }
+    unless_refused(roundelay_core::prove(algorithm, nranks)).expect("the library is right")
 }
 
 /// The kernel of an algorithm's loops.

@@ -2,14 +2,16 @@
 
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::executor::{Asset, Executor, ExecutorLink};
+use roundelay_core::json::Json;
 use roundelay_core::layout::Algorithm as _;
-use roundelay_core::verify::{Signals, verify_with};
-use serde::Serialize;
+use roundelay_core::verdict::Optimum;
+use roundelay_core::verify::Signals;
+use serde::{Serialize, Serializer};
 
 use super::flags::CheckFlags;
 use super::list::{Listed, ListedClass};
 use super::{size, wrong};
-use crate::optimum::Optimum;
+use crate::facts::part;
 use crate::report::{Failure, Format, refuse};
 use crate::streams::{print, print_json};
 use crate::topo::count;
@@ -52,7 +54,7 @@ struct Proved {
     slave_streams: u32,
     rounds: u32,
     /// The bound on the links of the topology.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "bound")]
     optimum: Option<Optimum>,
 }
 
@@ -68,14 +70,14 @@ pub(super) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
     Ok(true)
 }
 
+#[expect(clippy::ref_option, reason = "serde hands over the field")]
+fn bound<S: Serializer>(optimum: &Option<Optimum>, serializer: S) -> Result<S::Ok, S::Error> {
+    part(&optimum.as_ref().map_or(Json::Null, Optimum::json), serializer)
+}
+
 /// Checks that every class stays right with `signals`; counting signals have been proved before.
 pub(super) fn with(executor: &Executor, signals: Signals) -> Result<(), Vec<Diagnostic>> {
-    let mut errors = Vec::new();
-    for class in executor.classes.iter().filter(|_| signals != Signals::default()) {
-        let found = verify_with(class.proved.schedule(), signals).err().unwrap_or_default();
-        let model = format!("with {signals} signals");
-        errors.extend(class.diagnostics(found).into_iter().map(|error| error.note(&model)));
-    }
+    let errors: Vec<_> = executor.classes.iter().flat_map(|c| c.wrong_with(signals)).collect();
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 

@@ -5,21 +5,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use lsp_types::Uri;
-use roundelay::Algorithm as _;
+use roundelay_core::AnyProof;
 use roundelay_core::certificate::Certificate;
 use roundelay_core::check::CheckedSource;
-use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
+use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::expansion;
-use roundelay_core::layout::roots::{self, RootsAt, WithRoot};
-use roundelay_core::layout::{Configured, Limits};
+use roundelay_core::layout::{Algorithm as _, Configured, Limits, roots};
 use roundelay_core::optimize::elide::{Reason, elide, reasons};
 use roundelay_core::program::{CompiledSource, lower};
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
-use roundelay_core::verify::{Callers, Proved as ProvedSchedule, Signals};
-
-use crate::every::Every;
-use crate::topo::count;
+use roundelay_core::units::count;
+use roundelay_core::verdict::{Asked, Every, Verdict, Within};
+use roundelay_core::verify::{Callers, Signals};
 
 /// The rank counts of which a certificate is shown: the largest that the algorithm admits.
 const SHOWN: RangeInclusive<u32> = 1..=8;
@@ -113,16 +111,16 @@ impl Job {
         for algorithm in algorithms {
             let outcome = part(vec![algorithm.clone()], Vec::new());
             let configured = Configured::new(algorithm, &source);
-            let proofs: Vec<_> = SHOWN.map(|nranks| ProofAt::new(&configured, nranks)).collect();
-            let counts = proofs.iter().map(ProofAt::light).collect();
+            let name = configured.name().to_owned();
+            let shown = shown(&configured);
+            let counts = lights(&shown);
             if outcome.errors.is_empty() {
                 let every = Every::new(configured.program(), &source);
-                let (verdict, lines) = certificate(&configured, &source, &proofs, &every);
-                let (name, needed) = (configured.name().to_owned(), needed(&proofs));
-                let every = every.counts();
+                let (verdict, lines) = certificate(&configured, &source, &shown, &every);
+                let (needed, every) = (needed(&shown), every.counts());
                 certificates.push(Certified { name, verdict, lines, needed, every, counts });
             } else {
-                refused.push((configured.name().to_owned(), counts));
+                refused.push((name, counts));
             }
             errors.extend(outcome.errors);
             left.extend(outcome.left);
@@ -134,60 +132,26 @@ impl Job {
     }
 }
 
-/// The proofs of an algorithm at a rank count.
-struct ProofAt {
-    nranks: u32,
-    /// The proof with its own root; `None` where it refuses the count or is too large for trials.
-    own: Option<Result<ProvedSchedule, Vec<Finding>>>,
-    /// Whether another root fails.
-    fails: bool,
-    roots: RootsAt,
+/// Proves an algorithm at few rank counts, of which it is wrong at some where its text has errors.
+fn shown(algorithm: &Configured) -> Verdict<AnyProof> {
+    let counts: Vec<u32> = SHOWN.collect();
+    let within = Asked::within(&counts, Within::Each(Limits::EXPANSION));
+    Verdict::with(algorithm, &Asked { every_count: true, ..within }, |_| (), |proof| proof)
 }
 
-impl ProofAt {
-    fn new(algorithm: &Configured, nranks: u32) -> Self {
-        let (mut own, mut fails) = (None, false);
-        let roots = algorithm.roots().each(nranks, roots::MOST_OPS, |root| {
-            let with = algorithm.with_root(root);
-            let schedule = match with.schedule_within(nranks, Limits::EXPANSION) {
-                Ok(schedule) => schedule,
-                Err(found) if found.iter().all(|found| found.code.refuses()) => {
-                    return WithRoot::Refused;
-                }
-                Err(found) => {
-                    fails |= found.iter().any(|found| found.code != Code::StepLimit);
-                    return WithRoot::Ended;
-                }
-            };
-            let (root, ops) = (schedule.root, schedule.ops.len() as u64);
-            let proof = ProvedSchedule::new(schedule);
-            fails |= proof.is_err();
-            let end = if fails { WithRoot::Ended } else { WithRoot::Proved { root, ops } };
-            own.get_or_insert(proof);
-            end
-        });
-        Self { nranks, own, fails, roots }
-    }
-
-    /// Returns whether it is proved, for the light of its rank count.
-    fn light(&self) -> (u32, Option<bool>) {
-        (self.nranks, self.own.as_ref().map(|_| !self.fails))
-    }
-
-    fn proved(&self) -> Option<&ProvedSchedule> {
-        self.own.as_ref()?.as_ref().ok().filter(|_| !self.fails)
-    }
-}
-
-/// Returns the proof at the largest of these rank counts that has one.
-fn largest(proofs: &[ProofAt], counts: RangeInclusive<u32>) -> Option<(&ProofAt, &ProvedSchedule)> {
-    let mut within = proofs.iter().rev().filter(|proof| counts.contains(&proof.nranks));
-    within.find_map(|proof| Some((proof, proof.proved()?)))
+/// Returns whether it is proved at each of the rank counts.
+fn lights(shown: &Verdict<AnyProof>) -> Counts {
+    let proved = shown.counts();
+    let light = |n: u32| {
+        (n, proved.contains(&n).then_some(true).or(shown.wrong.contains(&n).then_some(false)))
+    };
+    SHOWN.map(light).collect()
 }
 
 /// Returns why the signals of an algorithm are needed, at the largest of few ranks that it admits.
-fn needed(proofs: &[ProofAt]) -> Option<Vec<Reason>> {
-    let (_, proved) = largest(proofs, FEW)?;
+fn needed(shown: &Verdict<AnyProof>) -> Option<Vec<Reason>> {
+    let largest = shown.proved.iter().rev().find(|count| FEW.contains(&count.nranks()))?;
+    let AnyProof::Direct(proved, _) = &largest.facts else { return None };
     let elided = elide(proved.schedule(), Callers::Each).ok()?;
     elided.unchanged.is_none().then(|| reasons(&elided))
 }
@@ -196,16 +160,16 @@ fn needed(proofs: &[ProofAt]) -> Option<Vec<Reason>> {
 fn certificate(
     algorithm: &Configured,
     source: &Source,
-    proofs: &[ProofAt],
+    shown: &Verdict<AnyProof>,
     every: &Every,
 ) -> (String, Vec<String>) {
-    let Some((at, proved)) = largest(proofs, SHOWN) else {
+    let Some(largest) = shown.proved.last() else {
         return ("no errors within the budget".to_owned(), Vec::new());
     };
-    let (name, ranks) = (algorithm.name(), count(at.nranks as usize, "rank"));
-    let certificate = Certificate::of_proved(proved, Signals::default());
-    let proofs = std::slice::from_ref(&at.roots);
-    let with = if at.roots.is_partial() {
+    let (name, ranks) = (algorithm.name(), count(largest.nranks(), "rank"));
+    let certificate = Certificate::new(&largest.facts, Signals::default());
+    let proofs = std::slice::from_ref(&largest.roots);
+    let with = if largest.roots.is_partial() {
         format!(" with {}", roots::text(proofs))
     } else {
         String::new()
@@ -213,7 +177,7 @@ fn certificate(
     let whole = if every.is_proved() { every.line() } else { format!("proved at {ranks}{with}") };
     let verdict = format!("{whole} · {}", certificate.brief());
     let mut lines = vec![format!("proved {name} at {ranks}"), every.line()];
-    let any_order = every.holds_in_any_order(&[at.nranks]);
+    let any_order = every.holds_in_any_order(&[largest.nranks()]);
     let values = algorithm.held(source, proofs, any_order);
     lines.extend((!values.is_empty()).then(|| format!("for {}", values.join(", "))));
     lines.extend(certificate.lines(true));

@@ -22,7 +22,7 @@ use flags::TopoFormat;
 pub(crate) use marks::cut;
 use marks::marks;
 pub(crate) use roundelay_core::units::{count, short};
-pub(crate) use tables::{aligned, micro};
+pub(crate) use tables::aligned;
 
 pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
     let Some(text) = &flags.topology else { return machines::main(flags) };

@@ -70,7 +70,7 @@ pub(super) fn bandwidth(value: f64, relative: bool) -> String {
 }
 
 /// Formats four decimals: times in S/B.
-pub(crate) fn micro(value: f64) -> String {
+fn micro(value: f64) -> String {
     format!("{value:.4}")
 }
 

@@ -19,7 +19,7 @@ use crate::syntax::Source;
 use crate::topology::{Topology, search};
 use crate::units::size_text;
 use crate::values::params::ParamTy;
-use crate::verify::Proved;
+use crate::verify::{Proved, Signals};
 pub use buffers::holds_no_element;
 pub use needs::{ExecutorLink, Exposed, Needs};
 
@@ -151,6 +151,11 @@ impl Class {
             .map_err(|all| named_here(all, &algorithm, nranks, class.span))?;
         let needs = Needs::new(proved.schedule(), &executor.topology);
         Ok(Self { below: class.below, algorithm, proved, needs, span: class.span })
+    }
+
+    /// Returns the errors of its schedule with other `signals` than those of its proof.
+    pub fn wrong_with(&self, signals: Signals) -> Vec<Diagnostic> {
+        crate::lost_with(&self.proved, signals, |found| self.diagnostics(found))
     }
 
     /// Returns findings of its schedule, at the place where the executor names it.

@@ -13,53 +13,25 @@ pub mod rust;
 use crate::check::Verify;
 use crate::diagnostics::{Code, Diagnostic, Severity};
 use crate::executor::Executor;
-use crate::ids::RankId;
-use crate::layout::roots::{self, RootsAt, WithRoot};
+use crate::layout::roots::RootsAt;
 use crate::layout::{Algorithm as _, Configured, Limits};
 use crate::program::ir::Param;
 use crate::program::{CompiledSource, Program};
 use crate::source::Span;
 use crate::syntax::Source;
-use crate::told::told;
 pub use crate::units::counted;
-use crate::verify;
+use crate::verdict::{Asked, Verdict, Within};
 pub use read::Read;
 
+use std::ops::RangeInclusive;
+use std::slice;
+
 /// The rank counts that are proved unless the author names others; a plan always proves its own.
-const SMALL: std::ops::RangeInclusive<u32> = 1..=4;
+const SMALL: RangeInclusive<u32> = 1..=4;
 /// The rank counts that a generated test proves unless the author names others.
-const TESTED: std::ops::RangeInclusive<u32> = 2..=33;
+const TESTED: RangeInclusive<u32> = 2..=33;
 /// The most ops of all schedules that `#[verify(nranks = …)]` may ask for.
 const OPS: u64 = 1 << 16;
-
-/// The errors of one algorithm at growing rank counts: each error once, at the first count that shows it.
-#[derive(Debug, Default)]
-pub struct CountErrors {
-    /// In the order of the counts.
-    pub errors: Vec<Diagnostic>,
-    settled: bool,
-}
-
-impl CountErrors {
-    /// Adds the errors at one more count. If a smaller count could not even be laid out, a proof that fails at this
-    /// count is new; and so is an error of another kind.
-    pub fn add(&mut self, found: Vec<Diagnostic>) {
-        if self.settled {
-            return;
-        }
-        // More ranks take more steps.
-        let last =
-            |error: &Diagnostic| error.code >= Code::Deadlock || error.code == Code::StepLimit;
-        self.settled = found.iter().any(last);
-        let known: Vec<Code> = self.errors.iter().map(|error| error.code).collect();
-        self.errors.extend(found.into_iter().filter(|error| !known.contains(&error.code)));
-    }
-
-    /// Whether larger counts would only repeat the errors.
-    pub fn settled(&self) -> bool {
-        self.settled
-    }
-}
 
 /// The result of proving a program while a macro expands it.
 #[derive(Debug, Default)]
@@ -90,13 +62,9 @@ pub fn tested(algorithm: &Program) -> Option<(Vec<u32>, bool)> {
 pub fn prove(compiled: &CompiledSource, source: &Source) -> Outcome {
     let mut outcome = Outcome::default();
     for algorithm in compiled.algorithms.iter().filter(|a| !a.has_escapes() && !open(a)) {
-        let configured = Configured::new(algorithm.clone(), source);
-        let count_errors = CountErrors::default();
         let mut proof = Expansion {
-            algorithm: configured,
+            algorithm: Configured::new(algorithm.clone(), source),
             source,
-            ops: OPS,
-            count_errors,
             outcome: &mut outcome,
         };
         match (&algorithm.declaration.verify, algorithm.declaration.machine) {
@@ -107,8 +75,6 @@ pub fn prove(compiled: &CompiledSource, source: &Source) -> Outcome {
             (None, Some(machine)) => proof.small(machine..=machine),
             (None, None) => proof.small(SMALL),
         }
-        let errors = proof.count_errors.errors;
-        outcome.errors.extend(errors);
     }
     // Errors of an algorithm are reported at the algorithm, so executors are compiled only without errors.
     if outcome.errors.is_empty() {
@@ -130,113 +96,66 @@ fn open(algorithm: &Program) -> bool {
 struct Expansion<'o> {
     algorithm: Configured,
     source: &'o Source,
-    /// The rest of the budget.
-    ops: u64,
-    count_errors: CountErrors,
     outcome: &'o mut Outcome,
 }
 
-/// The outcome of the proof of one rank count with one root.
-enum CountOutcome {
-    Proved { root: RankId, ops: u64 },
-    Wrong,
-    Refused(Diagnostic),
-    TooLong,
-}
-
 impl Expansion<'_> {
-    /// Proves counts that the author did not ask for; where all are refused, tries larger ones until one is not.
-    fn small(&mut self, counts: std::ops::RangeInclusive<u32>) {
-        let last = *counts.end();
-        let mut refused = true;
-        for nranks in counts {
-            if self.count_errors.settled() {
-                return;
-            }
-            refused &= self.each_root(nranks);
-        }
-        if refused {
-            (last + 1..=*TESTED.end()).find(|n| !self.each_root(*n));
-        }
+    fn verdict(&self, counts: &[u32], within: Within) -> Verdict<()> {
+        Verdict::with(&self.algorithm, &Asked::within(counts, within), |_| (), |_| ())
     }
 
-    /// Proves a rank count with each rank as the root; returns whether all are refused. A count beyond the budget is
-    /// left to the plan, and roots beyond it are reported where one was proved.
-    fn each_root(&mut self, nranks: u32) -> bool {
-        let mut refused = true;
-        let at = self.algorithm.roots().each(nranks, roots::MOST_OPS, |root| {
-            let end = self.one(nranks, root, Limits::EXPANSION);
-            refused &= matches!(end, CountOutcome::Refused(_));
-            end.with_root()
-        });
-        if at.is_partial() && self.count_errors.errors.is_empty() {
-            let place = self.algorithm.program().header();
-            self.roots_left(place, &[at]);
+    /// Proves counts that the author did not ask for; where all are refused, tries larger ones until one is not. A count
+    /// beyond the budget is left to the plan, and roots beyond it are reported where one was proved.
+    fn small(&mut self, counts: RangeInclusive<u32>) {
+        let at = |counts: &[u32]| self.verdict(counts, Within::Each(Limits::EXPANSION));
+        let mut larger = (counts.end() + 1..=*TESTED.end()).map(|nranks| at(&[nranks]));
+        let mut verdict = at(&counts.collect::<Vec<_>>());
+        if verdict.is_refused() {
+            let Some(first) = larger.find(|verdict| !verdict.is_refused()) else { return };
+            verdict = first;
         }
-        refused
+        drop(larger);
+        if verdict.errors.is_empty() {
+            let place = self.algorithm.program().header();
+            for count in verdict.proved.iter().filter(|count| count.roots.is_partial()) {
+                self.roots_left(place, slice::from_ref(&count.roots));
+            }
+        }
+        self.outcome.errors.extend(verdict.errors);
     }
 
     /// Proves the counts that the author asked for: each with the algorithm's own root, and then with every other root,
     /// as far as the budget goes.
     fn asked(&mut self, counts: &[u32], named: bool, span: Span) {
-        let roots = self.algorithm.roots();
-        let mut proved: Vec<RootsAt> = Vec::new();
-        let mut refusal = None;
-        let mut beyond = None;
-        for (i, n) in counts.iter().enumerate() {
-            if self.count_errors.settled() {
-                return;
+        let Verdict { proved, refused, beyond, errors, .. } =
+            self.verdict(counts, Within::Together(OPS));
+        let proved: Vec<RootsAt> = proved.into_iter().map(|count| count.roots).collect();
+        let mut refusals = refused.into_iter().filter_map(|(_, why)| why.into_iter().next());
+        let refusal = if named { refusals.next() } else { refusals.next_back() };
+        let (right, admits_none) = (errors.is_empty(), proved.is_empty() && beyond.is_empty());
+        match refusal {
+            Some(mut why) if named => {
+                why.others.push((span, "asks for this rank count".to_owned()));
+                self.outcome.errors.push(why);
             }
-            let mut end = None;
-            let at = roots.first(*n, |root| {
-                let limits = Limits { steps: self.ops, ops: self.ops };
-                end.insert(self.one(*n, root, limits)).with_root()
-            });
-            match end {
-                Some(CountOutcome::Refused(mut why)) => {
-                    if named && refusal.is_none() {
-                        why.others.push((span, "asks for this rank count".to_owned()));
-                        self.outcome.errors.push(why.clone());
-                    }
-                    refusal = Some(why);
-                }
-                Some(CountOutcome::TooLong) => {
-                    beyond = Some(&counts[i..]);
-                    break;
-                }
-                _ if at.is_proved() => proved.push(at),
-                _ => {}
+            Some(why) if admits_none && right => {
+                let title = format!("{} admits none of these rank counts", self.algorithm.name());
+                self.outcome.errors.push(
+                    Diagnostic::new(Code::NothingAdmitted, span, title)
+                        .label("asks for these")
+                        .note(why.title)
+                        .help("ask for one that it admits"),
+                );
             }
+            _ => {}
         }
-        for at in &mut proved {
-            if !self.count_errors.errors.is_empty() {
-                return;
-            }
-            let (nranks, most) = (at.nranks(), self.ops.min(roots::MOST_OPS));
-            roots.others(at, most, |root| {
-                let limits = Limits { steps: self.ops, ops: self.ops };
-                self.one(nranks, root, limits).with_root()
-            });
-        }
-        if let Some(beyond) = beyond {
+        self.outcome.errors.extend(errors);
+        if right && !beyond.is_empty() {
             let held = self.algorithm.held(self.source, &proved, false);
             let proved: Vec<u32> = proved.iter().map(RootsAt::nranks).collect();
-            self.outcome.left.push(left(span, &held, &proved, beyond, counts));
-            return;
-        }
-        if self.count_errors.errors.is_empty() && proved.iter().any(RootsAt::is_partial) {
+            self.outcome.left.push(left(span, &held, &proved, &beyond, counts));
+        } else if right && proved.iter().any(RootsAt::is_partial) {
             self.roots_left(span, &proved);
-        }
-        if let (Some(why), true) =
-            (refusal, proved.is_empty() && self.count_errors.errors.is_empty() && !named)
-        {
-            let title = format!("{} admits none of these rank counts", self.algorithm.name());
-            self.outcome.errors.push(
-                Diagnostic::new(Code::NothingAdmitted, span, title)
-                    .label("asks for these")
-                    .note(why.title)
-                    .help("ask for one that it admits"),
-            );
         }
     }
 
@@ -252,43 +171,6 @@ impl Expansion<'_> {
             .note("every plan is proved when it is made")
             .help("prove every root by `roundelay check` at fewer ranks");
         self.outcome.left.push(Diagnostic { severity: Severity::Warning, ..left });
-    }
-
-    fn one(&mut self, nranks: u32, root: Option<u32>, limits: Limits) -> CountOutcome {
-        let algorithm = self.algorithm.with_root(root);
-        let schedule = algorithm.schedule_within(nranks, limits);
-        let found = schedule.and_then(|schedule| {
-            let ops = schedule.ops.len() as u64;
-            self.ops = self.ops.saturating_sub(ops);
-            verify::verify(&schedule).map(|_| CountOutcome::Proved { root: schedule.root, ops })
-        });
-        let findings = match found {
-            Ok(proved) => return proved,
-            Err(findings) => findings,
-        };
-        let mut wrong = Vec::new();
-        for error in told(&algorithm, findings, nranks) {
-            if error.code.refuses() {
-                return CountOutcome::Refused(error);
-            }
-            // A count beyond the budget is left to the test and the plan.
-            if error.code == Code::StepLimit {
-                return CountOutcome::TooLong;
-            }
-            wrong.push(error);
-        }
-        self.count_errors.add(wrong);
-        CountOutcome::Wrong
-    }
-}
-
-impl CountOutcome {
-    fn with_root(&self) -> WithRoot {
-        match *self {
-            Self::Proved { root, ops } => WithRoot::Proved { root, ops },
-            Self::Refused(_) => WithRoot::Refused,
-            Self::Wrong | Self::TooLong => WithRoot::Ended,
-        }
     }
 }
 

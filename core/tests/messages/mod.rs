@@ -9,8 +9,10 @@ mod refused;
 mod slots;
 
 use fastrand::Rng;
-use roundelay_core::layout::{Algorithm as _, Configured};
+use roundelay_core::diagnostics::unless_refused;
+use roundelay_core::layout::Configured;
 use roundelay_core::messages::TwoSided;
+use roundelay_core::prove;
 use roundelay_core::schedule::text;
 use roundelay_core::verify::Proved;
 use roundelay_oracles::engine::{self, Run, Transport};
@@ -19,11 +21,7 @@ use crate::sources::{self, library};
 
 /// Returns the proved schedule for `nranks` ranks, unless the count is refused.
 fn admitted(algorithm: &Configured, nranks: u32) -> Option<Proved> {
-    match algorithm.schedule(nranks) {
-        Ok(schedule) => Some(Proved::new(schedule).expect("the library is right")),
-        Err(found) if found.iter().all(|f| f.code.refuses()) => None,
-        Err(found) => panic!("{} at {nranks} ranks: {found:#?}", algorithm.name()),
-    }
+    unless_refused(prove(algorithm, nranks)).expect("the library is right")
 }
 
 /// Runs both, in all modes that the author's schedule has, with every kind of send.

@@ -6,6 +6,7 @@ mod join;
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
+use roundelay_core::diagnostics::unless_refused;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
@@ -33,9 +34,5 @@ fn of_library(name: &str, nranks: u32) -> Schedule {
 
 /// The schedule, unless the count is refused.
 fn admitted(algorithm: &Configured, nranks: u32) -> Option<Schedule> {
-    match algorithm.schedule(nranks) {
-        Ok(schedule) => Some(schedule),
-        Err(found) if found.iter().all(|f| f.code.refuses()) => None,
-        Err(found) => panic!("{} at {nranks} ranks: {found:#?}", algorithm.name()),
-    }
+    unless_refused(algorithm.schedule(nranks)).expect("the library is right")
 }

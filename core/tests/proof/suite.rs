@@ -10,7 +10,7 @@ use std::time::Instant;
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
-use roundelay_core::diagnostics::Code;
+use roundelay_core::diagnostics::{Code, unless_refused};
 use roundelay_core::layout::{Algorithm, Configured};
 use roundelay_core::schedule::demands::Demands;
 use roundelay_core::schedule::{Schedule, legality, text};
@@ -85,12 +85,10 @@ fn schedules(name: &str, text: &str, nranks: u32) -> Vec<Schedule> {
     let program = compile_with(&source, Frontend::File, &Dependencies::library(LIBRARY))
         .unwrap_or_else(|errors| panic!("{errors:#?}"));
     let laid_out = program.algorithms.into_iter().filter_map(|algorithm| {
-        match Configured::new(algorithm, &source).schedule(nranks) {
-            // The oracles do not check an attribute's demands beyond being right.
-            Ok(schedule) => Some(Schedule { demands: Demands::default(), ..schedule }),
-            Err(found) if found.iter().all(|f| f.code.refuses()) => None,
-            Err(found) => panic!("{name} at {nranks} ranks: {found:#?}"),
-        }
+        let schedule = Configured::new(algorithm, &source).schedule(nranks);
+        let schedule = unless_refused(schedule).expect("what can be laid out")?;
+        // The oracles do not check an attribute's demands beyond being right.
+        Some(Schedule { demands: Demands::default(), ..schedule })
     });
     laid_out.collect()
 }

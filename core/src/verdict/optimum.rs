@@ -1,39 +1,35 @@
 //! The distance of an algorithm from the best possible one on a topology.
 
-use roundelay_core::cost::Load;
-use roundelay_core::topology::Topology;
-use roundelay_core::topology::bounds::{Bound, Rounds, Usable};
-use roundelay_core::verify::Proved;
-use serde::Serialize;
-
-use crate::topo::{count, micro, short};
+use crate::cost::Load;
+use crate::topology::Topology;
+use crate::topology::bounds::{Bound, Rounds, Usable};
+use crate::units::{count, short};
+use crate::verify::Proved;
 
 /// An algorithm's time by bandwidth alone, and the least of any.
-#[derive(Serialize)]
-pub(crate) struct Optimum {
-    nranks: u32,
+#[derive(Clone, Debug)]
+pub struct Optimum {
+    pub(super) nranks: u32,
     /// The bound over the time; 1 is the best.
-    share: f64,
+    pub(super) share: f64,
     /// Seconds a byte of S that the busiest link takes; times B where the topology is relative.
-    seconds_per_byte: f64,
-    busiest_link: Option<String>,
-    bound_seconds_per_byte: f64,
-    bound: String,
-    binding: String,
+    pub(super) seconds_per_byte: f64,
+    pub(super) busiest_link: Option<String>,
+    pub(super) bound_seconds_per_byte: f64,
+    pub(super) bound: String,
+    pub(super) binding: String,
     /// The bound over all links at once, where the bound above is of the `NVLinks` alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    all_links_seconds_per_byte: Option<f64>,
+    pub(super) all_links_seconds_per_byte: Option<f64>,
     /// Messages in the longest chain.
-    steps: u32,
+    pub(super) steps: u32,
     /// A message needs as many between the ranks farthest apart.
-    least_steps: u32,
-    #[serde(skip)]
+    pub(super) least_steps: u32,
     relative: bool,
 }
 
 impl Optimum {
     /// Returns `None` where there is no bound: the run does not fit the topology.
-    pub(crate) fn new(proved: &Proved, topology: &Topology) -> Option<Self> {
+    pub fn new(proved: &Proved, topology: &Topology) -> Option<Self> {
         let schedule = proved.schedule();
         let load = Load::new(schedule, topology);
         let (nranks, collective) = (schedule.nranks, schedule.collective);
@@ -41,8 +37,7 @@ impl Optimum {
             Usable::new(topology, nranks, collective, schedule.root).ok()?;
         let named = |link: usize| {
             let link = topology.links()[link];
-            let name =
-                |node: roundelay_core::topology::NodeId| &topology.nodes()[node.index()].name;
+            let name = |node: crate::topology::NodeId| &topology.nodes()[node.index()].name;
             format!("{} -> {}", name(link.from), name(link.to))
         };
         Some(Self {
@@ -65,10 +60,10 @@ impl Optimum {
     }
 
     /// Returns lines for a terminal: the share of the bound, and the link that determines the algorithm's time.
-    pub(crate) fn lines(&self) -> [String; 2] {
+    pub fn lines(&self) -> [String; 2] {
         let time = |seconds: f64| {
             if self.relative {
-                format!("{} S/B", micro(seconds))
+                format!("{seconds:.4} S/B")
             } else if seconds > 0.0 {
                 format!("S / {} GB/s", short(1e-9 / seconds))
             } else {

@@ -1,30 +1,36 @@
-//! The proof for every number of ranks, as a line and as JSON.
+//! The proof for every number of ranks, in words.
 
-use roundelay_core::program::Program;
-use roundelay_core::syntax::Source;
-use roundelay_core::verify::parametric;
-use serde::Serialize;
+use crate::program::Program;
+use crate::syntax::Source;
+use crate::verify::parametric;
 
 /// The proof for all rank counts at once, or the obstacle to it.
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Every {
+#[derive(Clone, Debug)]
+pub enum Every {
     /// Proved for every nranks from this on.
     From(u32),
     /// Proved for every nranks from this on, and there for every vector of counts.
-    #[serde(rename = "from")]
     FromWithCounts(u32),
     /// Proved for every nranks from this on that is a power of two.
     FromPowersOfTwo(u32),
     /// Proved for every nranks from this on that is a power of two, and there for every vector of counts.
-    #[serde(rename = "from_powers_of_two")]
     FromPowersOfTwoWithCounts(u32),
     /// The construct that the proof for all rank counts does not support.
-    Outside { line: u32, column: u32, construct: String, what: String },
+    Outside {
+        /// The line of the construct, from 1.
+        line: u32,
+        /// Its column, from 1.
+        column: u32,
+        /// Its text, up to the end of the line.
+        construct: String,
+        /// The reason.
+        what: String,
+    },
 }
 
 impl Every {
-    pub(crate) fn new(program: &Program, source: &Source) -> Self {
+    /// Tries to prove a program for all rank counts; `source` has the text of the obstacle.
+    pub fn new(program: &Program, source: &Source) -> Self {
         match parametric::prove(program) {
             Ok(parametric::Every { from, blocks, powers_of_two }) => {
                 match (powers_of_two, blocks) {
@@ -47,12 +53,13 @@ impl Every {
         }
     }
 
-    pub(crate) fn is_proved(&self) -> bool {
+    /// Whether there is a proof.
+    pub fn is_proved(&self) -> bool {
         self.counts().is_some()
     }
 
     /// Returns the rank counts that are proved at once, in a few words.
-    pub(crate) fn counts(&self) -> Option<&'static str> {
+    pub fn counts(&self) -> Option<&'static str> {
         match self {
             Self::From(_) | Self::FromWithCounts(_) => Some("every nranks"),
             Self::FromPowersOfTwo(_) | Self::FromPowersOfTwoWithCounts(_) => {
@@ -63,7 +70,7 @@ impl Every {
     }
 
     /// Whether the proof covers these rank counts. It holds for rings in any order; one rank has only one order.
-    pub(crate) fn holds_in_any_order(&self, counts: &[u32]) -> bool {
+    pub fn holds_in_any_order(&self, counts: &[u32]) -> bool {
         let (from, powers_of_two) = match self {
             Self::From(from) | Self::FromWithCounts(from) => (*from, false),
             Self::FromPowersOfTwo(from) | Self::FromPowersOfTwoWithCounts(from) => (*from, true),
@@ -74,7 +81,7 @@ impl Every {
     }
 
     /// Returns a line for a terminal.
-    pub(crate) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         match self {
             Self::From(from) => format!("proved for every nranks >= {from}"),
             Self::FromWithCounts(from) => {
