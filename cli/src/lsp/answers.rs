@@ -10,21 +10,20 @@ use lsp_types::request::{
 };
 use lsp_types::{
     CodeAction, CodeActionKind, CodeActionParams, DocumentFormattingParams, DocumentHighlight,
-    GotoDefinitionResponse, InlayHintParams, Location, Position, PrepareRenameResponse, Range,
-    RenameParams, TextDocumentPositionParams, TextEdit, Uri, WorkspaceEdit, WorkspaceSymbolParams,
+    GotoDefinitionResponse, Hover, HoverContents, InlayHintParams, Location, Position,
+    PrepareRenameResponse, Range, RenameParams, TextDocumentPositionParams, TextEdit, Uri,
+    WorkspaceEdit, WorkspaceSymbolParams,
 };
-use roundelay_core::diagnostics::{Diagnostic, Edit};
-use roundelay_core::source::Span;
-use roundelay_core::syntax::{self, Source};
+use roundelay_core::diagnostics::Edit;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::document::{Document, Documents, OpenFiles};
 use super::files;
-use super::names::{Named, declaration};
 use super::options::Options;
-use super::place::{Lines, word};
+use super::protocol::markdown;
+use crate::ide::{Fix, Named, declaration};
 
 /// The request of a client for the page of a code: `{ "code": "E0306" }`, to which the answer is Markdown.
 const EXPLAIN: &str = "roundelay/explain";
@@ -103,124 +102,80 @@ fn json<T: serde::Serialize>(value: T) -> Result<Value, String> {
 }
 
 impl Document {
-    fn at(&self, lines: &Lines<'_>, at: Position) -> Option<Named<'_>> {
-        self.named(lines.token(&self.source, at)?)
-    }
-
-    fn location(&self, lines: &Lines<'_>, span: Span) -> Location {
-        Location::new(self.uri.clone(), lines.range(&self.source, span))
+    fn hover(&self, at: Position) -> Option<Hover> {
+        let lines = self.lines();
+        let (span, value) = self.text.hover(lines.place(at))?;
+        let contents = HoverContents::Markup(markdown(value));
+        Some(Hover { contents, range: Some(lines.range(span)) })
     }
 
     fn definition(&self, at: Position) -> Option<GotoDefinitionResponse> {
-        let lines = Lines::of(&self.source);
-        let named = self.at(&lines, at)?;
+        let lines = self.lines();
+        let named = self.named_at(lines.place(at))?;
         let location = match (declaration(named), named) {
             (Some(span), _) => self.location(&lines, span),
-            (None, Named::Word(name)) => files::declared(self, name)?,
+            (None, Named::Word(name)) => {
+                let (file, line) = self.declared_elsewhere(name)?;
+                let start = Position::new(line - 1, 0);
+                Location::new(files::address(&file)?, Range::new(start, start))
+            }
             (None, _) => return None,
         };
         Some(GotoDefinitionResponse::Scalar(location))
     }
 
     fn references(&self, at: Position) -> Vec<Location> {
-        let lines = Lines::of(&self.source);
-        let places = self.at(&lines, at).map_or_else(Vec::new, |named| self.places(named));
+        let lines = self.lines();
+        let named = self.named_at(lines.place(at));
+        let places = named.map_or_else(Vec::new, |named| self.places(named));
         places.into_iter().map(|span| self.location(&lines, span)).collect()
     }
 
     /// Returns the range of the name at a place, if it can get another name.
     fn renamed_at(&self, at: Position) -> Option<PrepareRenameResponse> {
-        let lines = Lines::of(&self.source);
-        let token = lines.token(&self.source, at)?;
-        declaration(self.named(token)?)?;
-        let range = lines.range(&self.source, Span::new(token, token + 1));
-        Some(PrepareRenameResponse::Range(range))
+        let lines = self.lines();
+        let span = self.text.renamed_at(lines.place(at))?;
+        Some(PrepareRenameResponse::Range(lines.range(span)))
     }
 
-    /// Gives a name another name at all its places. The text with the new name has the errors that it had before: a
-    /// name that is taken, or that would stand for something else somewhere, is refused.
+    /// Gives a name another name at all its places.
     fn rename(
         &self,
         params: &RenameParams,
         documents: &Documents,
     ) -> Result<Option<WorkspaceEdit>, String> {
-        let new = &params.new_name;
-        let asked = Source::from_text("", new);
-        if asked.tokens().len() != 1 || word(&asked, 0).is_none() || !asked.diagnostics().is_empty()
-        {
-            return Err(format!("`{new}` is not a name"));
-        }
-        let lines = Lines::of(&self.source);
-        let at = params.text_document_position.position;
-        let Some(named) = self.at(&lines, at) else { return Ok(None) };
-        let mut places = self.places(named);
-        if places.is_empty() {
-            return Err("this name is not declared in this text".to_owned());
-        }
-        places.sort_by_key(|span| span.lo);
-        let text = self.source.text().unwrap_or_default();
-        let (mut changed, mut end) = (String::new(), 0);
-        for span in &places {
-            let range = self.source.range(*span);
-            changed.push_str(&text[end..range.start]);
-            changed.push_str(new);
-            end = range.end;
-        }
-        changed.push_str(&text[end..]);
-        let source = Source::from_text(self.source.name(), &changed);
-        let files = OpenFiles::of(documents, source.name());
-        let after = Self::of_source(self.uri.clone(), self.version, source, self.is_rust, &files);
-        let same = after.errors.len() == self.errors.len() && {
-            let token = places[0].lo as usize;
-            after.named(token).map(|named| after.places(named).len()) == Some(places.len())
-        };
-        if !same {
-            let why = after.errors.first().map_or("it has another meaning there", |e| &e.title);
-            return Err(format!("`{new}` cannot be the name: {why}"));
-        }
-        let edit = |span: &Span| TextEdit::new(lines.range(&self.source, *span), new.clone());
-        Ok(Some(edits(&self.uri, places.iter().map(edit).collect())))
+        let (lines, new) = (self.lines(), &params.new_name);
+        let at = lines.place(params.text_document_position.position);
+        let files = OpenFiles::of(documents, self.source.name());
+        let places = self.text.rename(at, new, &files)?;
+        let edit = |span| TextEdit::new(lines.range(span), new.clone());
+        Ok(places.map(|places| edits(&self.uri, places.into_iter().map(edit).collect())))
     }
 
     /// Returns the edit that brings the text into canonical form; nothing where the text has an error of syntax.
     fn formatted(&self) -> Option<Vec<TextEdit>> {
-        let (file, errors) = syntax::parse(&self.source);
-        if self.is_rust || !errors.is_empty() {
-            return None;
-        }
-        let text = syntax::printer::print_with_trivia(&file, &self.source);
-        if self.source.text() == Some(text.as_str()) {
-            return Some(Vec::new());
-        }
-        Some(vec![TextEdit::new(Lines::of(&self.source).all(), text)])
+        let text = self.text.formatted()?;
+        let is_same = self.source.text() == Some(text.as_str());
+        let edit = (!is_same).then(|| TextEdit::new(self.lines().all(), text));
+        Some(edit.into_iter().collect())
     }
 
-    /// Returns the corrections of the errors and warnings in a range: those that their `help` says, as edits.
+    /// Returns the corrections of the errors and warnings in a range.
     fn fixes(&self, params: &CodeActionParams) -> Vec<CodeAction> {
-        let lines = Lines::of(&self.source);
-        let touches =
-            |range: Range| range.start <= params.range.end && params.range.start <= range.end;
-        let found = self.found().filter(|found| touches(lines.range(&self.source, found.primary)));
-        let fix = |found: &Diagnostic| {
-            let edit =
-                |edit: &Edit| TextEdit::new(lines.range(&self.source, edit.at), edit.text.clone());
-            let title = match &found.edits[..] {
-                [] => return None,
-                [Edit { text, .. }] if text.is_empty() => "leave it out".to_owned(),
-                [Edit { text, at }] if at.lo < at.hi && !text.contains('\n') => {
-                    format!("write `{text}`")
-                }
-                _ => found.help.clone()?,
-            };
-            Some(CodeAction {
-                title,
-                kind: Some(CodeActionKind::QUICKFIX),
-                edit: Some(edits(&self.uri, found.edits.iter().map(edit).collect())),
-                is_preferred: Some(true),
-                ..Default::default()
-            })
+        let lines = self.lines();
+        let touches = |span| {
+            let range = lines.range(span);
+            range.start <= params.range.end && params.range.start <= range.end
         };
-        found.filter_map(fix).collect()
+        let edit = |edit: &Edit| TextEdit::new(lines.range(edit.at), edit.text.clone());
+        let action = |fix: Fix<'_>| CodeAction {
+            title: fix.title,
+            kind: Some(CodeActionKind::QUICKFIX),
+            edit: Some(edits(&self.uri, fix.edits.iter().map(edit).collect())),
+            is_preferred: Some(true),
+            ..Default::default()
+        };
+        self.text.fixes(touches).map(action).collect()
     }
 }
 

@@ -1,65 +1,51 @@
-//! A text in the editor, and all that is known of it.
+//! A text in the editor.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::ops::Deref;
 
 use lsp_types::{
     DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Range, Uri,
 };
-use roundelay::tools::{self, FilesOnDisk};
-use roundelay_core::check::CheckedSource;
+use roundelay::tools::FilesOnDisk;
 use roundelay_core::check::dependencies::SourceFiles;
 use roundelay_core::diagnostics::{Diagnostic, Severity};
-use roundelay_core::lints::Levels;
+use roundelay_core::source::Span;
 use roundelay_core::syntax::Source;
 
+use super::lines::Lines;
 use super::options::Options;
-use super::place::Lines;
-use super::proof::Proved;
-use super::rust;
+use crate::ide::EditorText;
 
 /// The open texts, by their addresses.
 pub(super) type Documents = HashMap<String, Document>;
 
 pub(super) struct Document {
     pub(super) uri: Uri,
-    /// Whether the text is Rust, with programs in macros. Its errors are those of the macro, which the Rust compiler's
-    /// server shows, so they are not told twice; and its form is that of Rust.
-    pub(super) is_rust: bool,
     pub(super) version: i32,
-    pub(super) source: Source,
-    /// The declarations, as far as they could be checked.
-    pub(super) checked: CheckedSource,
-    /// Errors of syntax, names and types.
-    pub(super) errors: Vec<Diagnostic>,
-    warnings: Vec<Diagnostic>,
-    /// The proof of this version, when it is made.
-    pub(super) proof: Option<Proved>,
+    pub(super) text: EditorText,
+}
+
+impl Deref for Document {
+    type Target = EditorText;
+
+    fn deref(&self) -> &EditorText {
+        &self.text
+    }
 }
 
 impl Document {
     pub(super) fn new(uri: Uri, version: i32, text: &str, files: &dyn SourceFiles) -> Self {
-        let path = path(&uri);
-        let is_rust = Path::new(&path).extension().is_some_and(|end| end == "rs");
-        let source = if is_rust {
-            Source::from_text(path, &rust::programs(text))
-        } else {
-            Source::from_text(path, text)
-        };
-        Self::of_source(uri, version, source, is_rust, files)
+        let text = EditorText::new(path(&uri), text, files);
+        Self { uri, version, text }
     }
 
-    /// Examines a source, in which the text of Rust is blank already.
-    pub(super) fn of_source(
-        uri: Uri,
-        version: i32,
-        source: Source,
-        is_rust: bool,
-        files: &dyn SourceFiles,
-    ) -> Self {
-        let (mut checked, errors) = tools::examined(&source, files);
-        let warnings = Levels::default().apply(std::mem::take(&mut checked.warnings));
-        Self { uri, is_rust, version, source, checked, errors, warnings, proof: None }
+    pub(super) fn lines(&self) -> Lines<'_> {
+        Lines::of(&self.source)
+    }
+
+    /// Returns the place of a span, in the editor's form.
+    pub(super) fn location(&self, lines: &Lines<'_>, span: Span) -> Location {
+        Location::new(self.uri.clone(), lines.range(span))
     }
 
     /// Returns all diagnostics, in the editor's form.
@@ -67,14 +53,8 @@ impl Document {
         if self.is_rust {
             return Vec::new();
         }
-        let lines = Lines::of(&self.source);
+        let lines = self.lines();
         self.found().map(|found| self.diagnostic(&lines, found, options)).collect()
-    }
-
-    /// Returns all errors and warnings, those of the proof last.
-    pub(super) fn found(&self) -> impl Iterator<Item = &Diagnostic> {
-        let proof = self.proof.iter().flat_map(|proof| proof.errors.iter().chain(&proof.left));
-        self.errors.iter().chain(&self.warnings).chain(proof)
     }
 
     fn diagnostic(
@@ -83,9 +63,8 @@ impl Document {
         found: &Diagnostic,
         options: &Options,
     ) -> lsp_types::Diagnostic {
-        let range = |span| lines.range(&self.source, span);
         let related = found.others.iter().map(|(span, label)| DiagnosticRelatedInformation {
-            location: Location::new(self.uri.clone(), range(*span)),
+            location: self.location(lines, *span),
             message: label.clone(),
         });
         let mut message = found.title.clone();
@@ -96,7 +75,7 @@ impl Document {
         let help = found.help.iter().map(|help| format!("\nhelp: {help}"));
         message.extend(notes.chain(help));
         lsp_types::Diagnostic {
-            range: at_least_a_letter(range(found.primary)),
+            range: at_least_a_letter(lines.range(found.primary)),
             severity: Some(match found.severity {
                 Severity::Error => DiagnosticSeverity::ERROR,
                 Severity::Warning => DiagnosticSeverity::WARNING,

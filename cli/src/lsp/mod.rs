@@ -1,24 +1,20 @@
 //! `roundelay lsp`: the compiler's answers for an editor, by the Language Server Protocol on standard input and output.
+//! The answers are those of `ide`, in the protocol's form.
 //!
 //! A text is examined as soon as it changes: errors of syntax, names and types are known at once. A proof takes longer,
 //! so a thread of its own makes it, and a proof of a text that has changed meanwhile is dropped.
 
 mod answers;
 mod commands;
-mod completion;
 mod document;
 mod files;
-mod hover;
-mod lengths;
-mod names;
+mod lines;
 mod options;
-mod outline;
-mod place;
-mod proof;
-mod rust;
+
+mod proofs;
+mod protocol;
 #[cfg(test)]
 mod tests;
-mod tokens;
 mod wire;
 
 use std::collections::HashMap;
@@ -44,7 +40,7 @@ use serde_json::Value;
 use crate::report::Failure;
 use document::{Document, Documents, OpenFiles};
 use options::Options;
-use proof::{Job, Proofs, Proved};
+use proofs::{Job, Proofs, Proved};
 
 /// Serves the editor that started the process, until it says that it ends, or is gone.
 pub(crate) fn main() -> Result<bool, Failure> {
@@ -130,7 +126,7 @@ fn capabilities(options: &Options) -> ServerCapabilities {
         semantic_tokens_provider: Some(
             SemanticTokensOptions {
                 legend: SemanticTokensLegend {
-                    token_types: tokens::SORTS.to_vec(),
+                    token_types: protocol::SORTS.to_vec(),
                     token_modifiers: Vec::new(),
                 },
                 full: Some(SemanticTokensFullOptions::Bool(true)),
@@ -240,9 +236,9 @@ impl Server<'_> {
 
     /// Takes the proof of a text, unless the text has changed meanwhile.
     fn proved(&mut self, proved: Proved) -> Result<(), String> {
-        let uri = proved.uri.clone();
+        let Proved { uri, version, proof } = proved;
         match self.documents.get_mut(uri.as_str()) {
-            Some(document) if document.version == proved.version => document.proof = Some(proved),
+            Some(document) if document.version == version => document.text.proof = Some(proof),
             _ => return Ok(()),
         }
         self.publish_of(&uri)?;

@@ -88,6 +88,11 @@ fn lights_follow_the_proof() {
     assert_eq!(refused["state"], "refused");
     let counts = [1, 2, 3].map(|at| refused["counts"][at - 1]["proved"].clone());
     assert_eq!(counts, [true, false, false]);
+    // A count for which it cannot even be laid out is tried, too.
+    client.change(&RING.replace("(ring.position - round) % nranks", "nranks"));
+    assert_eq!(light(&client)["state"], "proving");
+    let counts = light(&client)["counts"].clone();
+    assert_eq!([1, 2].map(|at| counts[at - 1]["proved"].clone()), [true, false]);
     client.change(&RING.replace("left.RxAck", "left.RxAk"));
     assert_eq!(light(&client)["state"], "broken");
     client.end();

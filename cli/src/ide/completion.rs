@@ -1,9 +1,5 @@
 //! Words that may stand at a place: members behind a dot, else names, words of the language and algorithms.
 
-use lsp_types::{
-    CompletionItem, CompletionItemKind, Documentation, MarkupContent, MarkupKind, Position,
-    TextEdit,
-};
 use roundelay::{Algorithm as _, select};
 use roundelay_core::check::ATTRIBUTES;
 use roundelay_core::check::hir::Ty;
@@ -13,15 +9,39 @@ use roundelay_core::syntax::token::{CONTEXTUAL, KEYWORDS, Tok};
 use roundelay_core::topology::nccl::NamedMachine;
 use roundelay_core::topology::shape::ShapeKind;
 
-use super::document::Document;
 use super::hover::{docs, word_meaning};
 use super::names::{Named, variable};
-use super::place::{Lines, word};
+use super::place::{self, Place, word};
+use super::text::EditorText;
 
-impl Document {
-    pub(super) fn completions(&self, at: Position) -> Vec<CompletionItem> {
-        let lines = Lines::of(&self.source);
-        let last = lines.before(&self.source, at);
+/// The sort of a word.
+#[derive(Clone, Copy)]
+pub(crate) enum CompletionSort {
+    Algorithm,
+    Attribute,
+    Collective,
+    Field,
+    Keyword,
+    Machine,
+    Signal,
+    Variable,
+}
+
+/// A word that may stand at a place.
+pub(crate) struct Completion {
+    pub(crate) label: String,
+    pub(crate) sort: CompletionSort,
+    pub(crate) detail: String,
+    /// Its meaning, as Markdown.
+    pub(crate) meaning: Option<String>,
+    /// The token in whose place a text is to stand, where that text is not the word itself.
+    pub(crate) replaced: Option<(Span, String)>,
+}
+
+impl EditorText {
+    /// Returns the words that may stand at a place.
+    pub(crate) fn completions(&self, at: Place) -> Vec<Completion> {
+        let last = place::before(&self.source, at);
         // The word at hand is not yet whole, so the token before it counts.
         let before = match last {
             Some(last) if word(&self.source, last).is_some() => last.checked_sub(1),
@@ -30,7 +50,7 @@ impl Document {
         let is = |token: Option<usize>, wanted: &Tok| {
             token.is_some_and(|token| self.source.tokens().get(token) == Some(wanted))
         };
-        if let Some(machines) = last.and_then(|last| self.machines(&lines, last)) {
+        if let Some(machines) = last.and_then(|last| self.machines(last)) {
             return machines;
         }
         if is(before, &Tok::Dot) {
@@ -38,50 +58,50 @@ impl Document {
             return base.map_or_else(Vec::new, |base| self.members(base));
         }
         if is(before, &Tok::LBracket) && is(before.and_then(|at| at.checked_sub(1)), &Tok::Pound) {
-            let attribute = |(name, meaning): &(&str, &str)| CompletionItem {
-                documentation: Some(documentation(meaning)),
-                ..item(name, CompletionItemKind::PROPERTY, "an attribute")
+            let attribute = |(name, meaning): &(&str, &str)| Completion {
+                meaning: Some((*meaning).to_owned()),
+                ..item(name, CompletionSort::Attribute, "an attribute")
             };
             return ATTRIBUTES.iter().map(attribute).collect();
         }
         if is(before, &Tok::Arrow) {
             let item = |collective: &Collective| {
-                item(collective.name(), CompletionItemKind::CLASS, "a collective")
+                item(collective.name(), CompletionSort::Collective, "a collective")
             };
             return Collective::ALL.iter().map(item).collect();
         }
         let own = self.checked.algorithms.iter();
         let mut all: Vec<_> = own
             .clone()
-            .map(|a| item(&a.name, CompletionItemKind::FUNCTION, a.collective.name()))
+            .map(|a| item(&a.name, CompletionSort::Algorithm, a.collective.name()))
             .collect();
         let inside = last.and_then(|last| self.enclosing(last));
         let vars = inside.into_iter().flat_map(|algorithm| &algorithm.vars);
-        all.extend(vars.map(|var| item(&var.name, CompletionItemKind::VARIABLE, var.ty.name())));
+        all.extend(vars.map(|var| item(&var.name, CompletionSort::Variable, var.ty.name())));
         let library = select::library().iter();
-        all.extend(library.map(|known| CompletionItem {
-            documentation: Some(documentation(docs(known.docs()).trim_start())),
-            ..item(known.name(), CompletionItemKind::FUNCTION, known.collective().name())
+        all.extend(library.map(|known| Completion {
+            meaning: Some(docs(known.docs()).trim_start().to_owned()),
+            ..item(known.name(), CompletionSort::Algorithm, known.collective().name())
         }));
         for function in
             ["copy", "reduce", "peer", "len", "rank", "nranks", "local", "input", "output"]
         {
-            all.push(item(function, CompletionItemKind::KEYWORD, "of the language"));
+            all.push(item(function, CompletionSort::Keyword, "of the language"));
         }
         let shapes = ShapeKind::ALL.iter().map(|kind| (kind.name(), kind.form()));
         let gpus = ("gpus", "the last argument of a topology: gpus(sm=90) or gpus(gfx942)");
         for (name, form) in shapes.chain([gpus]) {
-            all.push(item(name, CompletionItemKind::FUNCTION, form));
+            all.push(item(name, CompletionSort::Algorithm, form));
         }
         let keywords = KEYWORDS.iter().chain(CONTEXTUAL);
-        all.extend(keywords.map(|word| item(word, CompletionItemKind::KEYWORD, "of the language")));
+        all.extend(keywords.map(|word| item(word, CompletionSort::Keyword, "of the language")));
         all.sort_by(|a, b| a.label.cmp(&b.label));
         all.dedup_by(|a, b| a.label == b.label);
         all
     }
 
     /// Returns the machines that have a name, where a text is the first argument of `machine`.
-    fn machines(&self, lines: &Lines, text: usize) -> Option<Vec<CompletionItem>> {
+    fn machines(&self, text: usize) -> Option<Vec<Completion>> {
         let tokens = self.source.tokens();
         let before = |many: usize| text.checked_sub(many).and_then(|at| tokens.get(at));
         let is_text = matches!(tokens.get(text), Some(Tok::Str(_) | Tok::Unknown));
@@ -90,20 +110,18 @@ impl Document {
         if !is_text || !is_argument {
             return None;
         }
-        let range = lines.range(&self.source, Span::new(text, text + 1));
         let machine = |machine: &NamedMachine| {
             let quoted = format!("\"{}\"", machine.name);
-            CompletionItem {
-                filter_text: Some(quoted.clone()),
-                text_edit: Some(TextEdit::new(range, quoted).into()),
-                ..item(machine.name, CompletionItemKind::VALUE, machine.product)
+            Completion {
+                replaced: Some((Span::new(text, text + 1), quoted)),
+                ..item(machine.name, CompletionSort::Machine, machine.product)
             }
         };
         Some(NamedMachine::ALL.iter().map(machine).collect())
     }
 
     /// Returns the members of the value that a token ends.
-    fn members(&self, base: usize) -> Vec<CompletionItem> {
+    fn members(&self, base: usize) -> Vec<Completion> {
         let inside = self.enclosing(base);
         let declared = |word: &str| {
             inside.and_then(|algorithm| algorithm.vars.iter().rfind(|var| var.name == word))
@@ -122,8 +140,8 @@ impl Document {
             _ => return Vec::new(),
         };
         let kind = |name: &str| match name.chars().next() {
-            Some(first) if first.is_uppercase() => CompletionItemKind::METHOD,
-            _ => CompletionItemKind::FIELD,
+            Some(first) if first.is_uppercase() => CompletionSort::Signal,
+            _ => CompletionSort::Field,
         };
         let members = ty.members().into_iter();
         let mut all: Vec<_> = members.map(|name| item(name, kind(name), ty.name())).collect();
@@ -131,22 +149,17 @@ impl Document {
         let regions =
             inside.filter(|_| ty == Ty::Peer).into_iter().flat_map(|algorithm| &algorithm.vars);
         let regions = regions.filter(|var| matches!(var.ty, Ty::Region | Ty::Pieces));
-        all.extend(regions.map(|var| item(&var.name, CompletionItemKind::FIELD, var.ty.name())));
+        all.extend(regions.map(|var| item(&var.name, CompletionSort::Field, var.ty.name())));
         all
     }
 }
 
-fn item(label: &str, kind: CompletionItemKind, detail: &str) -> CompletionItem {
-    CompletionItem {
+fn item(label: &str, sort: CompletionSort, detail: &str) -> Completion {
+    Completion {
         label: label.to_owned(),
-        kind: Some(kind),
-        detail: Some(detail.to_owned()),
-        documentation: word_meaning(label).map(documentation),
-        ..Default::default()
+        sort,
+        detail: detail.to_owned(),
+        meaning: word_meaning(label).map(str::to_owned),
+        replaced: None,
     }
-}
-
-fn documentation(text: &str) -> Documentation {
-    let value = text.to_owned();
-    Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value })
 }

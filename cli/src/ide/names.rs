@@ -3,12 +3,12 @@
 use roundelay_core::check::hir::{Algorithm, Callee, Var, VarId};
 use roundelay_core::source::Span;
 
-use super::document::Document;
-use super::place::word;
+use super::place::{Place, token, word};
+use super::text::EditorText;
 
 /// The meaning of a name.
 #[derive(Clone, Copy)]
-pub(super) enum Named<'d> {
+pub(crate) enum Named<'d> {
     /// A parameter, a `let`, a view, scratch or a step of an algorithm.
     Var(&'d Algorithm, VarId),
     /// An algorithm of this text.
@@ -17,7 +17,7 @@ pub(super) enum Named<'d> {
     Word(&'d str),
 }
 
-impl Document {
+impl EditorText {
     /// Returns the algorithm in whose text a token is: the last whose name stands before it.
     pub(super) fn enclosing(&self, token: usize) -> Option<&Algorithm> {
         let all = &self.checked.algorithms;
@@ -43,6 +43,11 @@ impl Document {
         Some(own.map_or(Named::Word(word), Named::Own))
     }
 
+    /// Returns the meaning of the name at a place.
+    pub(crate) fn named_at(&self, at: Place) -> Option<Named<'_>> {
+        self.named(token(&self.source, at)?)
+    }
+
     /// Returns the algorithm of that name that this text calls.
     pub(super) fn callee(&self, name: &str) -> Option<&Callee> {
         let all = self.checked.algorithms.iter().flat_map(Algorithm::callees);
@@ -50,7 +55,7 @@ impl Document {
     }
 
     /// Returns all places of a name, its declaration first.
-    pub(super) fn places(&self, named: Named<'_>) -> Vec<Span> {
+    pub(crate) fn places(&self, named: Named<'_>) -> Vec<Span> {
         match named {
             Named::Var(algorithm, var) => {
                 let uses = algorithm.uses.iter().filter(|(_, used)| *used == var);
@@ -74,7 +79,7 @@ impl Document {
 }
 
 /// Returns the place where a name is declared in its text.
-pub(super) fn declaration(named: Named<'_>) -> Option<Span> {
+pub(crate) fn declaration(named: Named<'_>) -> Option<Span> {
     match named {
         Named::Var(algorithm, var) => Some(variable(algorithm, var).span),
         Named::Own(algorithm) => Some(algorithm.name_span),

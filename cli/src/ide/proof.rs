@@ -1,10 +1,7 @@
-//! Proofs, on a thread of their own: those of the macro, within its budget, and the certificate at a small rank count.
+//! The proofs of a text: those of the macro, within its budget, and the certificate at a small rank count.
 
 use std::ops::RangeInclusive;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crossbeam_channel::{Receiver, Sender, unbounded};
-use lsp_types::Uri;
 use roundelay_core::AnyProof;
 use roundelay_core::certificate::Certificate;
 use roundelay_core::check::CheckedSource;
@@ -13,7 +10,6 @@ use roundelay_core::expansion;
 use roundelay_core::layout::{Algorithm as _, Configured, Limits, roots};
 use roundelay_core::optimize::elide::{Reason, elide, reasons};
 use roundelay_core::program::{CompiledSource, lower};
-use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 use roundelay_core::units::count;
 use roundelay_core::verdict::{Asked, Every, Verdict, Within};
@@ -25,18 +21,8 @@ const SHOWN: RangeInclusive<u32> = 1..=8;
 /// The rank counts at which it is found out why signals are needed.
 const FEW: RangeInclusive<u32> = 2..=4;
 
-/// A text without errors, to be proved.
-pub(super) struct Job {
-    pub(super) uri: Uri,
-    pub(super) version: i32,
-    pub(super) source: Source,
-    pub(super) checked: CheckedSource,
-}
-
-/// The outcome of a proof.
-pub(super) struct Proved {
-    pub(super) uri: Uri,
-    pub(super) version: i32,
+/// The proofs of a text.
+pub(crate) struct TextProof {
     pub(super) errors: Vec<Diagnostic>,
     /// Warnings about what the budget did not allow.
     pub(super) left: Vec<Diagnostic>,
@@ -64,72 +50,36 @@ pub(super) struct Certified {
     pub(super) counts: Counts,
 }
 
-/// The thread that proves.
-pub(super) struct Proofs {
-    jobs: Sender<Job>,
-    pub(super) done: Receiver<Proved>,
-}
-
-impl Proofs {
-    pub(super) fn start() -> Self {
-        let (jobs, waiting) = unbounded::<Job>();
-        let (out, done) = unbounded();
-        std::thread::spawn(move || {
-            while let Ok(job) = waiting.recv() {
-                // A text that was changed again is not worth the rest of its proof.
-                let next = waiting.clone();
-                let newer = move || !next.is_empty();
-                let proved =
-                    catch_unwind(AssertUnwindSafe(|| stages::until(newer, || job.prove())));
-                // A panic is a bug of ours that must not end the editor's session.
-                let Ok(Some(proved)) = proved else { continue };
-                if out.send(proved).is_err() {
-                    return;
-                }
-            }
-        });
-        Self { jobs, done }
-    }
-
-    pub(super) fn prove(&self, job: Job) {
-        // The thread ends with the session alone.
-        let _ = self.jobs.send(job);
-    }
-}
-
-impl Job {
-    /// Proves one algorithm after another.
-    fn prove(self) -> Proved {
-        let Self { uri, version, source, checked } = self;
-        let (mut errors, mut left) = (Vec::new(), Vec::new());
-        let (mut certificates, mut refused) = (Vec::new(), Vec::new());
-        let CompiledSource { algorithms, executors, .. } = lower(&checked, &source);
-        let part = |algorithms, executors| {
-            let part = CompiledSource { algorithms, executors, warnings: Vec::new() };
-            expansion::prove(&part, &source)
-        };
-        for algorithm in algorithms {
-            let outcome = part(vec![algorithm.clone()], Vec::new());
-            let configured = Configured::new(algorithm, &source);
-            let name = configured.name().to_owned();
-            let shown = shown(&configured);
-            let counts = lights(&shown);
-            if outcome.errors.is_empty() {
-                let every = Every::new(configured.program(), &source);
-                let (verdict, lines) = certificate(&configured, &source, &shown, &every);
-                let (needed, every) = (needed(&shown), every.counts());
-                certificates.push(Certified { name, verdict, lines, needed, every, counts });
-            } else {
-                refused.push((name, counts));
-            }
-            errors.extend(outcome.errors);
-            left.extend(outcome.left);
+/// Proves the algorithms of a text without errors, one after another.
+pub(crate) fn prove(checked: &CheckedSource, source: &Source) -> TextProof {
+    let (mut errors, mut left) = (Vec::new(), Vec::new());
+    let (mut certificates, mut refused) = (Vec::new(), Vec::new());
+    let CompiledSource { algorithms, executors, .. } = lower(checked, source);
+    let part = |algorithms, executors| {
+        let part = CompiledSource { algorithms, executors, warnings: Vec::new() };
+        expansion::prove(&part, source)
+    };
+    for algorithm in algorithms {
+        let outcome = part(vec![algorithm.clone()], Vec::new());
+        let configured = Configured::new(algorithm, source);
+        let name = configured.name().to_owned();
+        let shown = shown(&configured);
+        let counts = lights(&shown);
+        if outcome.errors.is_empty() {
+            let every = Every::new(configured.program(), source);
+            let (verdict, lines) = certificate(&configured, source, &shown, &every);
+            let (needed, every) = (needed(&shown), every.counts());
+            certificates.push(Certified { name, verdict, lines, needed, every, counts });
+        } else {
+            refused.push((name, counts));
         }
-        if errors.is_empty() {
-            errors = part(Vec::new(), executors).errors;
-        }
-        Proved { uri, version, errors, left, certificates, refused }
+        errors.extend(outcome.errors);
+        left.extend(outcome.left);
     }
+    if errors.is_empty() {
+        errors = part(Vec::new(), executors).errors;
+    }
+    TextProof { errors, left, certificates, refused }
 }
 
 /// Proves an algorithm at few rank counts, of which it is wrong at some where its text has errors.

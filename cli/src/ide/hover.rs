@@ -1,13 +1,12 @@
 //! The text that an editor shows for the name or the error below the pointer.
 
-use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind, Position};
 use roundelay::{Algorithm as _, select};
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::source::Span;
 
-use super::document::Document;
 use super::names::{Named, variable};
-use super::place::Lines;
+use super::place::{Place, token};
+use super::text::EditorText;
 
 /// Words of the language: the form of each, or its meaning in a program, and the word of the glossary that it stands for.
 const WORDS: [(&str, &str, &str); 24] = [
@@ -94,15 +93,14 @@ pub(super) fn word_meaning(word: &str) -> Option<&'static str> {
     WORDS.iter().find(|(known, ..)| *known == word).map(|(_, form, _)| *form)
 }
 
-impl Document {
-    pub(super) fn hover(&self, at: Position) -> Option<Hover> {
-        let lines = Lines::of(&self.source);
-        let token = lines.token(&self.source, at)?;
+impl EditorText {
+    /// Returns what is to be told of a place, as Markdown, with the token there.
+    pub(crate) fn hover(&self, at: Place) -> Option<(Span, String)> {
+        let token = token(&self.source, at)?;
         let named = self.named(token).or_else(|| Some(Named::Word(self.keyword(token)?)));
-        let range = lines.range(&self.source, Span::new(token, token + 1));
         let found = self.found().filter(|found| {
-            let place = lines.range(&self.source, found.primary);
-            place.start <= at && at <= place.end
+            let place = self.source.location(found.primary);
+            (place.line, place.column) <= at && at <= (place.end_line, place.end_column)
         });
         let mut told: Vec<String> = found
             .map(|Diagnostic { code, .. }| {
@@ -110,10 +108,7 @@ impl Document {
             })
             .collect();
         told.extend(named.and_then(|named| self.meaning(token, named)));
-        let value = told.join("\n\n");
-        let contents = MarkupContent { kind: MarkupKind::Markdown, value };
-        (!told.is_empty())
-            .then_some(Hover { contents: HoverContents::Markup(contents), range: Some(range) })
+        (!told.is_empty()).then(|| (Span::new(token, token + 1), told.join("\n\n")))
     }
 
     fn meaning(&self, token: usize, named: Named<'_>) -> Option<String> {
