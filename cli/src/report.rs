@@ -135,6 +135,12 @@ impl JsonDiagnostic {
     }
 }
 
+/// Returns the document of a command whose source has errors.
+#[expect(clippy::needless_pass_by_value, reason = "`refuse` passes it by value")]
+pub(crate) fn wrong(diagnostics: Vec<JsonDiagnostic>) -> serde_json::Value {
+    serde_json::json!({ "ok": false, "diagnostics": diagnostics })
+}
+
 /// Prints diagnostics like rustc does, to standard error.
 pub(crate) fn print_all(diagnostics: &[Diagnostic], source: &Source) {
     for diagnostic in diagnostics {

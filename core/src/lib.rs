@@ -236,8 +236,16 @@ pub fn prove_source_with(
     nranks: u32,
     signals: Signals,
 ) -> Result<Proved, Vec<Diagnostic>> {
-    let proved = prove_source(algorithm, nranks)?;
-    let place = |f| algorithm.diagnostic(f, nranks);
+    kept_with(algorithm, prove_source(algorithm, nranks)?, signals)
+}
+
+/// Returns a proved schedule of an algorithm if it is right with other `signals`, too.
+fn kept_with(
+    algorithm: &Configured,
+    proved: Proved,
+    signals: Signals,
+) -> Result<Proved, Vec<Diagnostic>> {
+    let place = |f| algorithm.diagnostic(f, proved.schedule().nranks);
     let errors = lost_with(&proved, signals, |found| found.into_iter().map(place).collect());
     if errors.is_empty() { Ok(proved) } else { Err(errors) }
 }

@@ -7,6 +7,7 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::layout::{Configured, Limits};
 use roundelay_core::syntax::Source;
 use roundelay_core::verdict::{Asked, Verdict, Within};
+use roundelay_core::verify::Signals;
 
 /// Every rank pulls block after block from its left neighbour, at two ranks and more.
 const AROUND: &str = "algorithm Around() -> AllGather {
@@ -94,6 +95,36 @@ fn every_root_is_proved() {
     let found = verdict(&star("if root == 1 { nranks - 1 } else { nranks }"), &asked);
     assert_eq!((found.counts(), found.wrong.clone()), (vec![1], vec![2]));
     assert_eq!(errors(&found), [(Code::UnmatchedWait, Some(2))]);
+    let together = Asked { within: Within::Together(1000), ..asked };
+    let found = verdict(&star("if root == 1 { nranks - 1 } else { nranks }"), &together);
+    assert_eq!((found.counts(), found.wrong.clone()), (vec![1, 3], vec![2]));
+    assert!(found.proved[1].roots.is_partial(), "three ranks with their own root alone");
+    assert_eq!(errors(&found), [(Code::UnmatchedWait, Some(2))]);
+}
+
+/// A flag loses the second of two acks, whatever the limits.
+#[test]
+fn signals_are_those_of_the_question() {
+    let twice = "algorithm Twice() -> AllGather {
+    let other = peer((rank + 1) % nranks);
+    let before = peer((rank - 1) % nranks);
+    require nranks == 2, \"a pair\";
+    copy(local.input, local.output.block(rank));
+    other.TxAck();
+    other.TxAck();
+    before.RxAck();
+    before.RxAck();
+    copy(before.output.block(1 - rank), local.output.block(1 - rank));
+    other.TxDataSignal();
+    before.RxDataSignal();
+}";
+    for within in [Within::Plans, Within::Each(Limits::EXPANSION), Within::Together(1000)] {
+        let asked = Asked::within(&[2], within);
+        assert_eq!(verdict(twice, &asked).counts(), [2], "{within:?}");
+        let signals = Signals { one_shot: true, ..Signals::default() };
+        let found = verdict(twice, &Asked { signals, ..asked });
+        assert_eq!(errors(&found), [(Code::LostSignal, Some(2))], "{within:?}");
+    }
 }
 
 #[test]

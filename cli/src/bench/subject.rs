@@ -96,7 +96,7 @@ pub(super) fn find(
                         if !all_refused || named.wanted && nranks.named {
                             let default = flags.nranks.is_none().then_some(NRANKS);
                             name_counts(&mut errors, &algorithm, default);
-                            return Err(refused_source(flags, &errors, &named.source));
+                            return Err(refuse(flags.format, &errors, &named.source, wrong));
                         }
                         let reason = errors.into_iter().next().map_or(String::new(), |e| e.title);
                         refused.push(RefusedSubject {
@@ -202,7 +202,7 @@ fn named(flags: &BenchFlags, warn: bool) -> Result<Vec<Named>, Failure> {
                     wanted: true,
                 }));
             }
-            Loaded::Wrong(errors) => return Err(refused_source(flags, &errors, &source)),
+            Loaded::Wrong(errors) => return Err(refuse(flags.format, &errors, &source, wrong)),
         }
     }
     Ok(wanted)
@@ -217,10 +217,6 @@ fn of_msccl(flags: &BenchFlags, path: &str) -> Result<Named, Failure> {
     let (source, proved) = msccl::proved(path, &flags.lints, false, flags.format)?;
     let source = Source::clone(&source);
     Ok(Named { what: AlgorithmOrProgram::Program(proved), source, wanted: true })
-}
-
-fn refused_source(flags: &BenchFlags, errors: &[Diagnostic], source: &Source) -> Failure {
-    refuse(flags.format, errors, source, wrong)
 }
 
 /// Returns the roots to set; none where there is no root, or the algorithm's own root is kept.

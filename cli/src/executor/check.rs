@@ -10,9 +10,9 @@ use serde::{Serialize, Serializer};
 
 use super::flags::CheckFlags;
 use super::list::{Listed, ListedClass};
-use super::{size, wrong};
+use super::size;
 use crate::facts::part;
-use crate::report::{Failure, Format, refuse};
+use crate::report::{Failure, Format, refuse, wrong};
 use crate::streams::{print, print_json};
 use crate::topo::count;
 

@@ -5,8 +5,8 @@ use roundelay_core::layout::Algorithm as _;
 use serde::Serialize;
 
 use super::flags::ListFlags;
-use super::{compiled, read, size, wrong};
-use crate::report::{Failure, Format, refuse};
+use super::{compiled, read, size};
+use crate::report::{Failure, Format, refuse, wrong};
 use crate::streams::{print, print_json};
 
 #[derive(Serialize)]

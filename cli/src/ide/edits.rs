@@ -9,12 +9,6 @@ use super::names::declaration;
 use super::place::{Place, token, word};
 use super::text::EditorText;
 
-/// A correction.
-pub(crate) struct Fix<'t> {
-    pub(crate) title: String,
-    pub(crate) edits: &'t [Edit],
-}
-
 impl EditorText {
     /// Returns the name at a place, if it can get another name.
     pub(crate) fn renamed_at(&self, at: Place) -> Option<Span> {
@@ -72,8 +66,11 @@ impl EditorText {
     }
 
     /// Returns the corrections of the errors and warnings that `touch` what is asked about: those that their `help` says,
-    /// as edits.
-    pub(crate) fn fixes(&self, touch: impl Fn(Span) -> bool) -> impl Iterator<Item = Fix<'_>> {
+    /// as titles and edits.
+    pub(crate) fn fixes(
+        &self,
+        touch: impl Fn(Span) -> bool,
+    ) -> impl Iterator<Item = (String, &[Edit])> {
         let found = self.found().filter(move |found| touch(found.primary));
         found.filter_map(|Diagnostic { edits, help, .. }| {
             let title = match &edits[..] {
@@ -84,7 +81,7 @@ impl EditorText {
                 }
                 _ => help.clone()?,
             };
-            Some(Fix { title, edits })
+            Some((title, &edits[..]))
         })
     }
 }

@@ -17,7 +17,6 @@ mod text;
 mod tokens;
 
 pub(crate) use completion::{Completion, CompletionSort};
-pub(crate) use edits::Fix;
 pub(crate) use files::{holds, names, programs};
 pub(crate) use names::{Named, declaration};
 pub(crate) use outline::{OutlineSort, Part, ProofState, TextHint};

@@ -23,7 +23,7 @@ use super::document::{Document, Documents, OpenFiles};
 use super::files;
 use super::options::Options;
 use super::protocol::markdown;
-use crate::ide::{Fix, Named, declaration};
+use crate::ide::{Named, declaration};
 
 /// The request of a client for the page of a code: `{ "code": "E0306" }`, to which the answer is Markdown.
 const EXPLAIN: &str = "roundelay/explain";
@@ -168,10 +168,10 @@ impl Document {
             range.start <= params.range.end && params.range.start <= range.end
         };
         let edit = |edit: &Edit| TextEdit::new(lines.range(edit.at), edit.text.clone());
-        let action = |fix: Fix<'_>| CodeAction {
-            title: fix.title,
+        let action = |(title, all): (String, &[Edit])| CodeAction {
+            title,
             kind: Some(CodeActionKind::QUICKFIX),
-            edit: Some(edits(&self.uri, fix.edits.iter().map(edit).collect())),
+            edit: Some(edits(&self.uri, all.iter().map(edit).collect())),
             is_preferred: Some(true),
             ..Default::default()
         };

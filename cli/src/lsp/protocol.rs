@@ -1,5 +1,4 @@
-//! What is shown of a text, in the editor's form: its parts, hints, lenses, colors, words that may stand at a place, and
-//! the form of a call.
+//! The protocol's form of a text's parts, hints, lenses and colors, of the words that may stand at a place, and of a call.
 
 use lsp_types::{
     CodeLens, Command, CompletionItem, CompletionItemKind, DocumentSymbol, Documentation,

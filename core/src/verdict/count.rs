@@ -8,7 +8,7 @@ use crate::source::Span;
 use crate::stages;
 use crate::told::told;
 use crate::verify::Proved;
-use crate::{AnyProof, prove_many};
+use crate::{AnyProof, kept_with, prove_many};
 
 /// The errors of one algorithm at growing rank counts: each error once, at the first count that shows it.
 #[derive(Debug, Default)]
@@ -128,14 +128,16 @@ impl<'a> Proofs<'a> {
             Within::Each(limits) => limits,
             Within::Together(_) => Limits { steps: self.ops_left, ops: self.ops_left },
         };
-        let proved = algorithm.schedule_within(nranks, limits).and_then(Proved::new);
-        proved.map(|proved| AnyProof::Direct(proved, None)).map_err(|found| {
+        let found = algorithm.schedule_within(nranks, limits).and_then(Proved::new);
+        let proved = found.map_err(|found| {
             if self.asked.every_count {
                 // Errors that are not told need no place, and no trials of their corrections.
                 let bare = |f: Finding| Diagnostic::new(f.code, Span::default(), f.title);
                 return found.into_iter().map(bare).collect();
             }
             told(algorithm, found, nranks)
-        })
+        })?;
+        let kept = kept_with(algorithm, proved, self.asked.signals)?;
+        Ok(AnyProof::Direct(kept, None))
     }
 }

@@ -45,7 +45,7 @@ pub struct Asked<'a> {
     pub counts: &'a [u32],
     /// Whether they are named one by one: then it is an error to refuse one.
     pub named: bool,
-    /// The model of signals; another one than the default has the limits of plans.
+    /// The model of signals.
     pub signals: Signals,
     /// The limits.
     pub within: Within,
@@ -230,14 +230,18 @@ impl<F> Verdict<F> {
 
     /// Proves the rank counts with the roots that are left, up to the first that is wrong.
     fn other_roots(&mut self, proofs: &mut Proofs<'_>) {
-        for count in &mut self.proved {
-            if !proofs.found.errors.is_empty() {
-                return;
-            }
+        for mut count in std::mem::take(&mut self.proved) {
             let mut tried = Tried::default();
-            proofs.others(&mut count.roots, &mut tried);
+            if self.is_right() && proofs.found.errors.is_empty() {
+                proofs.others(&mut count.roots, &mut tried);
+            }
             count.ops += tried.ops;
             self.ops += tried.ops;
+            match tried.last {
+                Some(LastRoot::Stopped) => self.stopped = Some(count.nranks()),
+                Some(LastRoot::Wrong) => self.wrong.push(count.nranks()),
+                Some(LastRoot::Beyond) | None => self.proved.push(count),
+            }
         }
     }
 
