@@ -150,6 +150,12 @@ fn the_limits_leave_counts_out() {
     let ops = verdict(AROUND, &Asked::within(&[2], Within::Plans)).ops;
     let found = verdict(AROUND, &Asked::within(&counts, Within::Together(ops + 1)));
     assert_eq!((found.counts(), found.beyond.clone()), (vec![2], vec![3, 4, 1]));
+    // Beyond the limits of plans it is an error, and the last one.
+    let endless = "algorithm A() -> AllReduce { for a in 0..1000000000000 {} }";
+    let found = verdict(endless, &Asked::within(&[2, 3], Within::Plans));
+    assert_eq!((errors(&found), found.wrong.clone()), (vec![(Code::StepLimit, Some(2))], vec![2]));
+    let found = verdict(endless, &Asked::within(&[2, 3], Within::Each(few)));
+    assert_eq!((errors(&found), found.beyond.clone()), (vec![], vec![2, 3]));
     // With all counts first, their own roots use up what other roots would need.
     let (star, asked) = (star("nranks"), [4, 3]);
     let own: u64 = verdict(&star, &Asked::within(&asked, Within::Plans))
