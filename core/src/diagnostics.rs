@@ -211,7 +211,8 @@ impl Severity {
     }
 }
 
-/// Returns what was found for a number of ranks; `None` where it is refused alone, which says nothing about others.
+/// Returns the result for a number of ranks; `None` where every finding refuses this number, and says nothing about
+/// others.
 pub fn unless_refused<T>(found: Result<T, Vec<Finding>>) -> Result<Option<T>, Vec<Finding>> {
     match found {
         Err(why) if why.iter().all(|why| why.code.refuses()) => Ok(None),

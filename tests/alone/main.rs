@@ -14,13 +14,18 @@ use std::str::FromStr as _;
 use std::thread;
 use std::time::Duration;
 
+use roundelay::compiler::check::Frontend;
+use roundelay::compiler::compile;
+use roundelay::compiler::layout::Configured;
 use roundelay::compiler::schedule::{OpKind, text};
+use roundelay::compiler::syntax::Source;
 use roundelay::library::{self, RingAllReduce, RingBroadcast};
 use roundelay::select::{
     CostForm, Counts, GivenCosts, Numbers, Origin, Refused, Row, Time, rate, select_beside, size,
     time,
 };
 use roundelay::selection::{Entry, Selection, VARIABLE, Wrong};
+use roundelay::verdict::{Asked, Every, Optimum, ProofFacts, ProvedCount, Verdict, Within, reason};
 use roundelay::{
     Algorithm, Certificate, Check, Choice, Code, Collective, Comm, Costs, DType, Differ, Element,
     EngineError, Error, Finding, Groups, Level, Missing, NoSuchOp, NotPromises, Options,
@@ -102,6 +107,23 @@ fn one_caller_runs_a_plan() -> Result<(), Error> {
     };
     assert_eq!((op, element), (ReduceOp::Lor, "f32"));
     Ok(())
+}
+
+#[test]
+fn a_verdict_is_a_value() {
+    let text = RecursiveDoubling::new().configured().source().to_owned();
+    let source = Source::from_text("doubling.coll", &text);
+    let program = compile(&source, Frontend::File).expect("the macro has compiled it");
+    let algorithm = Configured::new(program.algorithms[0].clone(), &source);
+    let counts = [3, 4];
+    let asked = Asked { named: false, ..Asked::within(&counts, Within::Plans) };
+    let seen = |nranks: u32, every: &Every| assert!(nranks < 5 && !every.line().is_empty());
+    let verdict: Verdict = Verdict::of(&algorithm, &source, &asked, seen);
+    let (four, (three, refusal)): (&ProvedCount<ProofFacts>, _) =
+        (&verdict.proved[0], &verdict.refused[0]);
+    assert_eq!((four.nranks(), *three, verdict.is_right()), (4, 3, true));
+    assert!(!reason(refusal).is_empty());
+    assert!(four.facts.optimum.as_ref().map(Optimum::lines).is_none(), "there is no topology");
 }
 
 #[test]
