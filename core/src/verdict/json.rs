@@ -39,10 +39,8 @@ impl Every {
     /// Returns the proof, or the obstacle, with the names of its fields in a report.
     pub fn json(&self) -> Json {
         let (name, value) = match self {
-            Self::From(from) | Self::FromWithCounts(from) => ("from", (*from).into()),
-            Self::FromPowersOfTwo(from) | Self::FromPowersOfTwoWithCounts(from) => {
-                ("from_powers_of_two", (*from).into())
-            }
+            Self::Proved(every) if every.powers_of_two => ("from_powers_of_two", every.from.into()),
+            Self::Proved(every) => ("from", every.from.into()),
             Self::Outside { line, column, construct, what } => {
                 let fields = vec![
                     ("line", (*line).into()),
