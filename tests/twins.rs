@@ -15,7 +15,7 @@ const FOLDERS: [&str; 7] = ["core", "macros", "stdlib", "kernels", "cli", "capi"
 const MOST: usize = 6;
 
 /// Pairs of files that share more, with the reason.
-const KNOWN: [(&str, &str, &str); 8] = [
+const KNOWN: &[(&str, &str, &str)] = &[
     ("kernels/src/shared_memory/unsupported.rs", "kernels/src/shared_memory/world.rs", FOREIGN),
     ("kernels/src/shared_memory/unsupported.rs", "stdlib/world/mod.rs", FOREIGN),
     (
@@ -33,11 +33,6 @@ const KNOWN: [(&str, &str, &str); 8] = [
         "core/src/verify/parametric/doubling/lower.rs",
         "core/src/verify/parametric/lower.rs",
         CLASSES,
-    ),
-    (
-        "core/export/src/contest/print.rs",
-        "core/export/src/cuda/print.rs",
-        "printers of two dialects of C: one printer is wanted",
     ),
     (
         "core/export/src/loops/text/read.rs",

@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 
 use super::handshakes::{Closed, Pair};
 use super::moves;
-use super::print::{self, Printer};
+use super::print::{Contest, name_of};
 use crate::loops::Loops;
 use crate::loops::columns::ColumnPlace;
-use crate::loops::cpp::said;
-use crate::loops::ir::{At, LoopNode, Number};
-use crate::loops::reserved::mentions;
+use crate::loops::cpp::array;
+use crate::loops::ir::{At, LoopNode, LoopTable, Number};
+use crate::loops::machine::RunFacts;
+use crate::loops::print::Printer;
+use crate::loops::reserved::{identifier, mentions};
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::layout::Configured;
 use roundelay_core::schedule::{Schedule, SignalKind};
@@ -17,6 +19,14 @@ use roundelay_core::syntax::Source;
 
 /// The numbers of streams that fork streams.
 const STREAMS: &str = include_str!("streams.h");
+
+/// The objects that statements use, as parameters of a function and as its arguments.
+const OBJECTS: [(&str, &str); 4] = [
+    ("Run& run", "run"),
+    ("Lane lane", "lane"),
+    ("Streams& streams", "streams"),
+    ("u32 stream", "stream"),
+];
 
 /// Returns the functions of a class that runs `algorithm`. `schedule` is its schedule, `closed` the same with the signals
 /// that its links need, and `single` has the moves of a copy engine besides, in equal pieces of a unit.
@@ -39,17 +49,16 @@ pub(super) fn functions(
     });
     let flat = || Loops::flat(single, pieces, false);
     let (loops, facts) = Loops::checked(lifted, flat, single)?;
-    let said = |line| said(source, line);
-    let (functions, body) = Printer::class(&loops, &facts, &said);
+    let (functions, body) = parts(&loops, &facts, source);
     let mut text = String::new();
     if !loops.of_program {
         text += "// These loops were found in the schedule: the program's own have no form here.\n";
     }
     let _ = writeln!(text, "constexpr i64 nranks = {};", loops.nranks);
     for (number, table) in loops.tables.all.iter().enumerate() {
-        let name = print::name_of(table, number);
+        let name = name_of(table, number);
         if mentions(&functions, &name) || mentions(&body, &name) {
-            let _ = writeln!(text, "{}", print::table(table, number, loops.nranks));
+            let _ = writeln!(text, "{}", definition(table, &name, loops.nranks));
         }
     }
     let streams = if facts.nested {
@@ -60,13 +69,58 @@ pub(super) fn functions(
     };
     text += &functions;
     let lane = if mentions(&body, "lane") { "    Lane lane(run, 0);\n" } else { "" };
-    let _ = write!(
-        text,
-        "\nHcclResult Enqueue(Run& run) {{\n{}{streams}{lane}{body}",
-        print::me(&body)
-    );
+    let _ = write!(text, "\nHcclResult Enqueue(Run& run) {{\n{}{streams}{lane}{body}", me(&body));
     text += "    return HCCL_SUCCESS;\n}\n";
     Ok(text)
+}
+
+/// Returns the text of all functions, and the statements of the body.
+fn parts(loops: &Loops, facts: &RunFacts, source: Option<&Source>) -> (String, String) {
+    let dialect = Contest { source, functions: Vec::new(), forked: true };
+    let mut printer = Printer::new(loops, facts, dialect);
+    let mut functions = String::new();
+    for (number, function) in loops.functions.iter().enumerate() {
+        let (params, body) = printer.function(&function.params, &function.body);
+        let me = me(&body);
+        let uses = |name| mentions(&body, name) || (name == "run" && !me.is_empty());
+        let used: Vec<_> = OBJECTS.into_iter().filter(|(_, name)| uses(name)).collect();
+        let objects = used.iter().map(|(object, _)| (*object).to_owned());
+        let params = objects.chain(params.into_iter().map(|name| format!("i64 {name}")));
+        // That of the form with a capital letter, and its number if another has that name.
+        let first = loops.functions.iter().position(|other| other.name == function.name);
+        let nth = if first == Some(number) { String::new() } else { format!("_{number}") };
+        let name = format!("Step_{}{nth}", identifier(&function.name));
+        let _ = write!(
+            functions,
+            "\nHcclResult {name}({}) {{\n{me}{body}    return HCCL_SUCCESS;\n}}\n",
+            params.collect::<Vec<_>>().join(", ")
+        );
+        let objects = used.into_iter().map(|(_, name)| name).collect();
+        printer.dialect.functions.push((name, objects));
+    }
+    printer.dialect.forked = false;
+    let (_, body) = printer.function(&[], &loops.body);
+    (functions, body)
+}
+
+/// Returns the declaration of the executing rank, if the text of a body uses it.
+fn me(body: &str) -> &'static str {
+    if mentions(body, "me") { "    const i64 me = run.rank;\n" } else { "" }
+}
+
+/// Returns the definition of a table.
+fn definition(table: &LoopTable, name: &str, nranks: u32) -> String {
+    let pieces = table.has_pieces();
+    let ty = if pieces { "Piece" } else { "i64" };
+    let entry = |entry: &[i64]| {
+        // Pieces of input or output have slot and base 0; for these two numbers the text relies on the default.
+        let plain = pieces && entry[2..] == [0, 0];
+        let shown = if plain { &entry[..2] } else { entry };
+        let shown: Vec<_> = shown.iter().map(ToString::to_string).collect();
+        if pieces { format!("{{{}}}", shown.join(", ")) } else { shown.join(", ") }
+    };
+    let ranks = (nranks, &*nranks.to_string());
+    format!("const {ty} {};", array(name, table, ranks, entry))
 }
 
 /// Returns the statements of the signals of a kind that close a run, from the first to the second rank of each pair: all

@@ -3,10 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::{Protocol, Spec, print};
-use crate::loops::Loops;
+use super::print::{Cuda, WIDTH, name_of};
+use super::words::{HEADER_WORDS, SCRATCH_WORDS};
+use super::{Protocol, Spec};
 use crate::loops::ir::NodeId;
 use crate::loops::machine::RunFacts;
+use crate::loops::print::Printer;
+use crate::loops::reserved::mentions;
+use crate::loops::{LoopFunction, Loops};
 use roundelay_core::schedule::{Op, OpKind, Schedule};
 
 /// The largest number that fits 32 bits beside another one.
@@ -23,10 +27,12 @@ pub(super) fn loops(
     scale: bool,
 ) -> String {
     let lined = spec.protocol == Protocol::Ll;
-    let functions = print::functions(loops, facts, lined, meets);
+    let (passes, functions) = (BTreeSet::new(), Vec::new());
+    let mut printer = Printer::new(loops, facts, Cuda { lined, meets, passes, functions });
+    let (name, functions) = functions_of(&mut printer);
     let mut defines = mix(schedule, is_move);
     if lined {
-        let passes = functions.passes.iter().map(|name| format!(" PASS({name})"));
+        let passes = printer.dialect.passes.iter().map(|name| format!(" PASS({name})"));
         let _ = writeln!(defines, "#define ROUNDELAY_PASSES(PASS){}", passes.collect::<String>());
         let _ = writeln!(defines, "#define ROUNDELAY_LINK_PASSES {}", facts.passes);
     }
@@ -35,8 +41,57 @@ pub(super) fn loops(
     if words.fold(facts.farthest, |most, word| most.max(word.unsigned_abs())) > NARROW {
         defines += "#define ROUNDELAY_NUMBER i64\n";
     }
-    let call = format!("program::{}(lane)", functions.name);
-    whole(&loops.algorithm, spec, about, (&defines, &functions.text), &call, scale)
+    let call = format!("program::{name}(lane)");
+    whole(&loops.algorithm, spec, about, (&defines, &functions), &call, scale)
+}
+
+/// Returns the name of the last function, which is that of the whole algorithm, and the text of all functions.
+fn functions_of(printer: &mut Printer<'_, Cuda<'_>>) -> (String, String) {
+    let loops = printer.loops;
+    let mut text = String::new();
+    for function in &loops.functions {
+        text += &function_of(printer, function);
+    }
+    let (name, body) = (loops.algorithm.clone(), loops.body.clone());
+    text += &function_of(printer, &LoopFunction { name, params: Vec::new(), body });
+    let name = printer.dialect.functions.pop().unwrap_or_default();
+    let mut numbers = String::new();
+    if mentions(&text, "nranks") {
+        let _ = writeln!(numbers, "constexpr num nranks = {};", loops.nranks);
+    }
+    // The first word of each table, among the facts.
+    let mut first = HEADER_WORDS + SCRATCH_WORDS * loops.scratch.len();
+    for (number, table) in loops.tables.all.iter().enumerate() {
+        let sizes: Vec<_> =
+            table.dims(loops.nranks).iter().map(|size| format!("[{size}]")).collect();
+        let words = if table.has_pieces() { "[4]" } else { "" };
+        let name = name_of(number);
+        let _ = writeln!(
+            numbers,
+            "constexpr num {name} = {first}; // the first word of {}{words}",
+            sizes.concat()
+        );
+        first += table.entries.iter().map(Vec::len).sum::<usize>();
+    }
+    (name, numbers + &text)
+}
+
+fn function_of(printer: &mut Printer<'_, Cuda<'_>>, function: &LoopFunction) -> String {
+    printer.names.begin();
+    let name = printer.names.global(&function.name);
+    let (params, body) = printer.function(&function.params, &function.body);
+    let params = params.into_iter().map(|name| format!("const num {name}"));
+    let params = std::iter::once("Lane& lane".to_owned()).chain(params);
+    let params = params.collect::<Vec<_>>().join(", ");
+    let head = format!("\nROUNDELAY_DEVICE void {name}({params}) {{\n");
+    let head = if head.len() <= WIDTH + 2 {
+        head
+    } else {
+        format!("\nROUNDELAY_DEVICE void {name}(\n    {params}) {{\n")
+    };
+    printer.dialect.functions.push(name);
+    let me = if mentions(&body, "me") { "    const num me = lane.me;\n" } else { "" };
+    format!("{head}{me}{body}}}\n")
 }
 
 /// Returns the combinations of numbers of sources and destinations that moves have: the kernel needs a loop for each.

@@ -248,6 +248,19 @@ impl Number {
     }
 }
 
+impl Piece {
+    /// Returns the numbers that a text shows of it: slot and base only where they are not 0, and of an entry its indices.
+    pub(crate) fn shown(&self) -> Vec<&Number> {
+        match self {
+            Self::Computed { lo, width, slot: Number::Const(0), base: Number::Const(0) } => {
+                vec![lo, width]
+            }
+            Self::Computed { lo, width, slot, base } => vec![lo, width, slot, base],
+            Self::Entry(_, indices) => indices.iter().collect(),
+        }
+    }
+}
+
 impl LoopPlace {
     pub(crate) fn numbers(&mut self) -> Vec<&mut Number> {
         let mut numbers: Vec<_> = self.of.iter_mut().collect();

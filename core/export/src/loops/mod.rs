@@ -10,6 +10,7 @@
 //! | `machine`, `events` | runs a form at every rank, and compares its ops with those of the schedule |
 //! | `prune` | leaves out variables and blocks without a use |
 //! | `text` | the text of a form, and its reader |
+//! | `print` | the printer of statements in a language, of which a dialect has what differs |
 //! | `cpp`, `scopes`, `reserved` | numbers as expressions of C and C++, and names of variables |
 //!
 //! A form is made of the program where its loops survive, and of the schedule otherwise. In both cases the machine runs
@@ -26,6 +27,7 @@ mod grids;
 pub(crate) mod ir;
 mod lift;
 pub(crate) mod machine;
+pub(crate) mod print;
 mod prune;
 mod recognise;
 pub(crate) mod repeats;
@@ -139,6 +141,16 @@ impl Loops {
     ) -> Result<(Self, RunFacts), Vec<Finding>> {
         let lifted = Self::lifted(algorithm, schedule, pieces);
         Self::checked(lifted, || Self::flat(schedule, pieces, true), schedule)
+    }
+
+    /// Whether statements may fork streams.
+    pub(crate) fn forks(&self, body: &[LoopNode]) -> bool {
+        let forks = |node: &LoopNode| match node {
+            LoopNode::Streams { .. } => true,
+            LoopNode::Do { function, .. } => self.forks(&self.functions[*function].body),
+            _ => false,
+        };
+        body.iter().any(|node| node.any(&forks))
     }
 
     /// Whether a signal names its lane.

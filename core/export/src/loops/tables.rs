@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::ir::{LoopTable, Number};
+use super::ir::{LoopTable, Number, binary, times};
+use roundelay_core::syntax::ast::BinOp;
 
 /// An entry with the iterations of the loops around it, and the rank that has it.
 pub(crate) type Row = (Vec<i64>, usize, Vec<i64>);
@@ -15,6 +16,20 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
+    /// Returns the number of an entry among all entries of its table.
+    pub(crate) fn index(&self, table: usize, indices: &[Number]) -> Number {
+        let table = &self.all[table];
+        let rank = table.by_rank.then_some(&Number::Me);
+        let mut index = Number::Const(0);
+        for (number, size) in indices.iter().chain(rank).zip(table.dims(self.nranks)) {
+            index = match index {
+                Number::Const(0) => number.clone(),
+                index => binary(BinOp::Add, times(index, size as i64), number.clone()),
+            };
+        }
+        index
+    }
+
     /// Adds a table of entries with as few indices as possible, and returns it with its indices. `loops` are the numbers
     /// that stand for the iterations. `None` if two rows differ in their entries alone, or if there are too many entries.
     pub(crate) fn fewest(

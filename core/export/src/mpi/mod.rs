@@ -10,11 +10,13 @@ mod about;
 mod check;
 mod entry;
 mod names;
+mod print;
 mod statements;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::loops::print::Printer;
 use crate::loops::{Loops, differs, too_fine, whole_pieces};
 use names::{FIELDS, calls, free, function};
 use roundelay_core::diagnostics::Finding;
@@ -71,14 +73,9 @@ pub fn mpi(export: &Export<'_>) -> Result<File, Vec<Finding>> {
     let longest = longest.max().unwrap_or(0);
     let loops = loops(export.form, parts.pieces);
     let facts = check::check(&loops, export.form).map_err(|_| differs())?;
-    let printer = text::MpiPrinter {
-        loops: &loops,
-        facts: &facts.run,
-        parts: &parts,
-        source: export.source,
-        roles: BTreeMap::new(),
-        peers: [None, None],
-    };
+    let (roles, peers) = (BTreeMap::new(), [None, None]);
+    let dialect = print::Mpi { parts: &parts, source: export.source, roles, peers };
+    let printer = Printer::new(&loops, &facts.run, dialect);
     let exchange = printer.functions(export.form);
     let program = entry::Program {
         schedule,

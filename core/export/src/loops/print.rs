@@ -1,0 +1,289 @@
+//! The printer of the loop form: statements, scopes, names and braces, once for all languages. A [`Dialect`] has what
+//! differs: moves, signals, streams, and the words of a language.
+
+use std::fmt::Write as _;
+
+use super::Loops;
+use super::cpp::NumberText;
+use super::ir::{At, LoopNode, LoopPlace, MessageStep, Number};
+use super::machine::RunFacts;
+use super::scopes::NameScopes;
+use roundelay_core::schedule::{Buffer, SignalKind};
+use roundelay_core::syntax::ast::BinOp;
+use roundelay_core::syntax::expr_text::{Target, Text};
+
+/// A language, and the functions of a runtime that statements call.
+pub(crate) trait Dialect: Sized {
+    /// Names that the text uses itself.
+    const OWN: &'static [&'static str];
+    /// The type of numbers.
+    const NUMBER: &'static str;
+    /// The type of a literal on the left of a shift, where it needs one.
+    const SHIFTED: Option<&'static str> = Some(Self::NUMBER);
+    /// The name of the executing rank.
+    const ME: &'static str = "me";
+    /// The name of the number of ranks.
+    const NRANKS: &'static str = "nranks";
+    /// The first scratch buffer.
+    const SCRATCH: &'static str = "SCRATCH";
+    /// Whether a block has a line of the source, as a statement has.
+    const PLACES_BLOCKS: bool = true;
+
+    /// Prints the line of the source that the next statement comes from.
+    fn place_line(printer: &mut Printer<'_, Self>, at: At);
+
+    /// Returns a fold of sources, which is written to destinations.
+    fn fold(printer: &mut Printer<'_, Self>, at: At, operands: [&[LoopPlace]; 2]) -> String;
+
+    /// Returns an entry of a table.
+    fn entry(printer: &Printer<'_, Self>, table: usize, indices: &[Number]) -> String;
+
+    /// Returns the post or the wait of a signal.
+    fn signal(_post: bool, _: SignalKind, _peer: &str, _lane: Option<String>) -> String {
+        unreachable!("the form has messages")
+    }
+
+    /// Returns the begin or the end of a message.
+    fn message(_: &mut Printer<'_, Self>, _: bool, _: &Number, _: &MessageStep) -> String {
+        unreachable!("the form has signals")
+    }
+
+    /// Returns the call of a function of the form.
+    fn call(_: &Printer<'_, Self>, _function: usize, _args: Vec<String>) -> String {
+        unreachable!("a rank's statements are one function")
+    }
+
+    /// Prints a loop whose iterations have streams.
+    fn streams(_: &mut Printer<'_, Self>, _var: usize, _: [Text; 2], _: &[LoopNode]) {
+        unreachable!("a rank has one stream")
+    }
+
+    /// Prints the statements of the stream with a number.
+    fn on(_: &mut Printer<'_, Self>, _stream: usize, _: &[LoopNode]) {
+        unreachable!("a rank has one stream")
+    }
+
+    /// Returns the declaration of a variable.
+    fn constant(name: &str, value: &str) -> String {
+        format!("const {} {name} = {value};", Self::NUMBER)
+    }
+
+    /// Returns the head of a loop.
+    fn head(name: &str, lo: Text, hi: Text) -> String {
+        let more = Target::Cpp.infix(BinOp::Lt, Text::atom(name.to_owned()), hi);
+        format!("for ({} {name} = {}; {}; ++{name}) {{", Self::NUMBER, lo.code, more.code)
+    }
+
+    /// Returns the condition of an `if`.
+    fn condition(printer: &Printer<'_, Self>, number: &Number) -> String {
+        format!("({})", printer.number(number).code)
+    }
+}
+
+/// Prints statements in a language.
+pub(crate) struct Printer<'t, D> {
+    pub(crate) loops: &'t Loops,
+    pub(crate) facts: &'t RunFacts,
+    pub(crate) dialect: D,
+    pub(crate) names: NameScopes,
+    /// The line of the last comment in the scope.
+    line: Option<u32>,
+    text: String,
+}
+
+impl<'t, D: Dialect> Printer<'t, D> {
+    pub(crate) fn new(loops: &'t Loops, facts: &'t RunFacts, dialect: D) -> Self {
+        let names = NameScopes::new(D::OWN);
+        Self { loops, facts, dialect, names, line: None, text: String::new() }
+    }
+
+    /// Returns the names of a function's parameters, and the text of its statements.
+    pub(crate) fn function(
+        &mut self,
+        params: &[usize],
+        body: &[LoopNode],
+    ) -> (Vec<String>, String) {
+        self.names.begin();
+        self.line = None;
+        let params = params.iter().map(|var| self.declare(*var)).collect();
+        self.nodes(body);
+        (params, std::mem::take(&mut self.text))
+    }
+
+    fn declare(&mut self, var: usize) -> String {
+        self.names.declare(var, &self.loops.vars[var])
+    }
+
+    /// Prints a statement on a line of its own.
+    pub(crate) fn put(&mut self, statement: &str) {
+        let _ = writeln!(self.text, "{:1$}{statement}", "", 4 * self.names.depth());
+    }
+
+    /// Prints a line that begins at the margin.
+    pub(crate) fn margin(&mut self, line: &str) {
+        let _ = writeln!(self.text, "{line}");
+    }
+
+    /// Prints a comment above the statements of a line, once for all of them.
+    pub(crate) fn comment(&mut self, line: u32, comment: Option<String>) {
+        if self.line.replace(line) != Some(line)
+            && let Some(comment) = comment
+        {
+            self.put(&format!("// {comment}"));
+        }
+    }
+
+    /// Prints in a scope of its own.
+    pub(crate) fn scope(&mut self, print: impl FnOnce(&mut Self)) {
+        self.names.open();
+        self.line = None;
+        print(self);
+        self.names.close();
+        self.line = None;
+    }
+
+    /// Prints a scope whose head declares a variable, from its head to its end.
+    pub(crate) fn nested(
+        &mut self,
+        var: usize,
+        head: impl FnOnce(&str) -> String,
+        print: impl FnOnce(&mut Self, &str),
+        end: &str,
+    ) {
+        self.scope(|printer| {
+            let name = printer.declare(var);
+            let head = head(&name);
+            let _ = writeln!(printer.text, "{:1$}{head}", "", 4 * (printer.names.depth() - 1));
+            print(printer, &name);
+        });
+        self.put(end);
+    }
+
+    /// Prints the statements of a block between two lines.
+    pub(crate) fn block(&mut self, head: &str, body: &[LoopNode], end: &str) {
+        self.put(head);
+        self.scope(|printer| printer.nodes(body));
+        self.put(end);
+    }
+
+    /// Prints the statements of a scope that ends after them. A block that comes last needs no braces: it ends with the
+    /// scope.
+    pub(crate) fn nodes(&mut self, nodes: &[LoopNode]) {
+        for (nth, node) in nodes.iter().enumerate() {
+            match node {
+                LoopNode::Block { at, body } if nth + 1 == nodes.len() => {
+                    self.place_block(*at);
+                    self.line = None;
+                    self.nodes(body);
+                }
+                node => self.node(node),
+            }
+        }
+    }
+
+    fn place_block(&mut self, at: At) {
+        if D::PLACES_BLOCKS {
+            D::place_line(self, at);
+        }
+    }
+
+    fn node(&mut self, node: &LoopNode) {
+        match node {
+            LoopNode::Let(var, value) => {
+                let value = self.number(value).code;
+                let name = self.declare(*var);
+                self.put(&D::constant(&name, &value));
+            }
+            LoopNode::Loop { var, lo, hi, body } => {
+                let (lo, hi) = (self.number(lo), self.number(hi));
+                let print = |printer: &mut Self, _: &str| printer.nodes(body);
+                self.nested(*var, |name| D::head(name, lo, hi), print, "}");
+            }
+            LoopNode::Streams { at, var, lo, hi, body } => {
+                D::place_line(self, *at);
+                let bounds = [self.number(lo), self.number(hi)];
+                D::streams(self, *var, bounds, body);
+            }
+            LoopNode::If(arms, otherwise) => {
+                for (nth, (condition, body)) in arms.iter().enumerate() {
+                    let condition = D::condition(self, condition);
+                    let word = if nth == 0 { "if" } else { "} else if" };
+                    self.put(&format!("{word} {condition} {{"));
+                    self.scope(|printer| printer.nodes(body));
+                }
+                match &otherwise[..] {
+                    [] => self.put("}"),
+                    body => self.block("} else {", body, "}"),
+                }
+            }
+            LoopNode::Block { at, body } => {
+                self.place_block(*at);
+                self.block("{", body, "}");
+            }
+            LoopNode::On { stream, body } => D::on(self, *stream, body),
+            LoopNode::Do { at, function, args } => {
+                let args = args.iter().map(|arg| self.number(arg).code).collect();
+                let call = D::call(self, *function, args);
+                self.statement(*at, &call);
+            }
+            LoopNode::Signal { at, post, kind, peer, lane } => {
+                let lane = lane.as_ref().map(|lane| self.number(lane).code);
+                let signal = D::signal(*post, *kind, &self.number(peer).code, lane);
+                self.statement(*at, &signal);
+            }
+            LoopNode::Move { at, srcs, dsts, .. } => {
+                let fold = D::fold(self, *at, [srcs, dsts]);
+                self.statement(*at, &fold);
+            }
+            LoopNode::Message { at, send, request, step } => {
+                let message = D::message(self, *send, request, step);
+                self.statement(*at, &message);
+            }
+        }
+    }
+
+    /// Prints a statement below its line of the source.
+    fn statement(&mut self, at: At, statement: &str) {
+        D::place_line(self, at);
+        self.put(statement);
+    }
+
+    /// Returns numbers between commas.
+    pub(crate) fn numbers<'n>(&self, numbers: impl IntoIterator<Item = &'n Number>) -> String {
+        let all: Vec<_> = numbers.into_iter().map(|number| self.number(number).code).collect();
+        all.join(", ")
+    }
+
+    /// Returns the indices of an entry, for arrays of arrays.
+    pub(crate) fn indices(&self, table: usize, indices: &[Number]) -> String {
+        let rank = self.loops.tables.all[table].by_rank.then_some(&Number::Me);
+        let indices = indices.iter().chain(rank);
+        indices.map(|index| format!("[{}]", self.number(index).code)).collect()
+    }
+
+    /// Returns a place, `mine` or `of` a rank, with its buffer and its piece.
+    pub(crate) fn place(&self, place: &LoopPlace, [mine, of]: [&str; 2], piece: &str) -> String {
+        let buffer = match place.buffer {
+            Buffer::Input => "INPUT".to_owned(),
+            Buffer::Output => "OUTPUT".to_owned(),
+            Buffer::Scratch(id) if id.index() == 0 => D::SCRATCH.to_owned(),
+            Buffer::Scratch(id) => format!("SCRATCH + {id}"),
+        };
+        match &place.of {
+            None => format!("{mine}({buffer}, {piece})"),
+            Some(rank) => format!("{of}({}, {buffer}, {piece})", self.number(rank).code),
+        }
+    }
+
+    pub(crate) fn number(&self, number: &Number) -> Text {
+        let text = NumberText {
+            me: D::ME,
+            ty: D::SHIFTED,
+            nranks: (self.loops.nranks, D::NRANKS),
+            var: &|var| self.names.of(var).to_owned(),
+            entry: &|table, indices| D::entry(self, table, indices),
+            least: &self.facts.least,
+        };
+        text.text(number)
+    }
+}
