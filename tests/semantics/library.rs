@@ -18,6 +18,8 @@ mod levels;
 mod matrix;
 #[path = "library/multiples.rs"]
 mod multiples;
+#[path = "library/orchestration.rs"]
+mod orchestration;
 #[path = "library/random.rs"]
 mod random;
 #[path = "library/subjects.rs"]

@@ -5,13 +5,15 @@ mod text;
 
 use clap::{Args, Subcommand};
 use roundelay::Algorithm as _;
-use roundelay_core::diagnostics::{Code, Diagnostic, Severity};
+use roundelay::library::SOURCES;
+use roundelay_core::diagnostics::{Code, Diagnostic, Finding, Severity};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::program::text as program_text;
 use roundelay_core::prove_source;
 use roundelay_core::syntax::Source;
 use roundelay_export::loops::{Loops, text as loops_text};
+use roundelay_export::rust::rust;
 
 use crate::executor::{self, Which};
 use crate::exported::{self, MscclFlags};
@@ -40,9 +42,9 @@ pub(crate) struct EmitFlags {
 enum EmitForm {
     /// An algorithm in canonical form, with its comments, as a file of its own
     Coll(CollFlags),
-    /// The Rust that the macro expands to
+    /// The struct of the macro: the Rust that `collective!` expands to
     #[cfg(not(target_family = "wasm"))]
-    Rust(FileFlags),
+    Struct(FileFlags),
     /// The syntax tree
     Ast {
         /// A .coll file, - for standard input, or the name of an algorithm of the library
@@ -60,6 +62,8 @@ enum EmitForm {
     Cuda(CudaFlags),
     /// A GPU's kernel, compiled
     Ptx(PtxFlags),
+    /// What each rank does, as plain Rust with the loops of the page, over a small trait
+    Rust(RustFlags),
     /// A C file that runs the algorithm by MPI's sends and receives
     Mpi(MpiOf),
     /// Sends, receives and times in GOAL, for simulators
@@ -166,6 +170,27 @@ struct OneCountFlags {
 }
 
 #[derive(Args)]
+struct RustFlags {
+    #[command(flatten)]
+    of: OneCountFlags,
+    /// The module that has the trait, such as crate::lane, for several texts of one program [default: the text has it]
+    #[arg(long, value_name = "PATH", value_parser = module_path)]
+    lane: Option<String>,
+}
+
+/// Reads the path of a module.
+fn module_path(text: &str) -> Result<String, String> {
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    if text.split("::").all(is_name) {
+        return Ok(text.to_owned());
+    }
+    Err("a path of names, such as crate::lane".to_owned())
+}
+
+#[derive(Args)]
 struct MpiOf {
     #[command(flatten)]
     of: OneCountFlags,
@@ -210,7 +235,8 @@ impl EmitForm {
         match self {
             Self::Coll(flags) => (&flags.source, "coll", false),
             #[cfg(not(target_family = "wasm"))]
-            Self::Rust(flags) => (&flags.source, "rs", false),
+            Self::Struct(flags) => (&flags.source, "rs", false),
+            Self::Rust(RustFlags { of, .. }) => (&of.source.source, "rs", false),
             Self::Ast { source } => (source, "ast", false),
             Self::Program(flags) => (&flags.source, "program", false),
             Self::Loops(of) => (&of.source.source, "loops", false),
@@ -234,7 +260,7 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
     match &flags.form {
         EmitForm::Coll(flags) => text::coll(flags, to),
         #[cfg(not(target_family = "wasm"))]
-        EmitForm::Rust(flags) => text::rust(flags, to),
+        EmitForm::Struct(flags) => text::of_macro(flags, to),
         EmitForm::Ast { source } => text::ast(source, to),
         EmitForm::Program(flags) => {
             let (_, algorithm) = algorithm(flags)?;
@@ -245,10 +271,9 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
             for_one_count(of, to, |algorithm, _, nranks| {
                 let proved = prove_source(algorithm, nranks)?;
                 let loops = Loops::of(algorithm, proved.schedule());
-                let told = |all: Vec<_>| {
-                    all.into_iter().map(|finding| algorithm.diagnostic(finding, nranks)).collect()
-                };
-                loops.map(|loops| loops_text::print(&loops)).map_err(told)
+                loops
+                    .map(|loops| loops_text::print(&loops))
+                    .map_err(|all| placed(algorithm, nranks, all))
             })
         }
         EmitForm::Schedule(flags) => schedule::schedule(flags, to),
@@ -274,6 +299,15 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
             for_each_count(of, to, |algorithm, nranks| match kernel.kernel(algorithm, nranks) {
                 Ok(kernel) => target.ptx(&kernel).map(Ok),
                 Err(errors) => Ok(Err(errors)),
+            })
+        }
+        EmitForm::Rust(RustFlags { of, lane }) => {
+            of.blocks.refuse("rust")?;
+            for_one_count(of, to, |algorithm, source, nranks| {
+                let proved = prove_source(algorithm, nranks)?;
+                let source = file_of(algorithm, source);
+                let text = rust(algorithm, proved.schedule(), source.as_ref(), lane.as_deref());
+                text.map_err(|all| placed(algorithm, nranks, all))
             })
         }
         EmitForm::Mpi(MpiOf { of, rank }) => {
@@ -315,6 +349,17 @@ fn algorithm(flags: &SourceFlags) -> Result<(Source, Configured), Failure> {
         Loaded::Wrong(errors) => return Err(wrong(&errors, &source)),
     };
     Ok((source, algorithm))
+}
+
+/// Returns the source that an algorithm is from: the one that was read, or one of the library's.
+fn file_of(algorithm: &Configured, source: &Source) -> Option<Source> {
+    let library = SOURCES.iter().map(|(name, text)| Source::from_text(*name, text));
+    std::iter::once(source.clone()).chain(library).find(|file| file.name() == algorithm.file())
+}
+
+/// Returns findings at their places in the source.
+fn placed(algorithm: &Configured, nranks: u32, all: Vec<Finding>) -> Vec<Diagnostic> {
+    all.into_iter().map(|finding| algorithm.diagnostic(finding, nranks)).collect()
 }
 
 /// Returns the failure of a wrong source.

@@ -14,7 +14,7 @@ use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
 use roundelay_export::steps;
 
-use super::{ScheduleFlags, StepsFlags, for_each_count, wrong};
+use super::{ScheduleFlags, StepsFlags, for_each_count, placed, wrong};
 use crate::lints::LintFlags;
 use crate::msccl;
 use crate::report::{Failure, Format};
@@ -61,11 +61,6 @@ pub(super) fn steps(flags: &StepsFlags, to: &Texts) -> Result<(), Failure> {
         };
         Ok(printed.map_err(|all| placed(algorithm, nranks, all)))
     })
-}
-
-/// Findings in a schedule, at their places in the source.
-fn placed(algorithm: &Configured, nranks: u32, all: Vec<Finding>) -> Vec<Diagnostic> {
-    all.into_iter().map(|finding| algorithm.diagnostic(finding, nranks)).collect()
 }
 
 /// Prints a text of the schedule that a program for MSCCL was proved as.

@@ -1,4 +1,4 @@
-//! `emit coll`, `emit rust` and `emit ast`: a source as text, without a rank count.
+//! `emit coll`, `emit struct` and `emit ast`: a source as text, without a rank count.
 
 use std::path::Path;
 
@@ -39,7 +39,7 @@ pub(super) fn coll(flags: &CollFlags, to: &Texts) -> Result<(), Failure> {
 }
 
 #[cfg(not(target_family = "wasm"))]
-pub(super) fn rust(flags: &FileFlags, to: &Texts) -> Result<(), Failure> {
+pub(super) fn of_macro(flags: &FileFlags, to: &Texts) -> Result<(), Failure> {
     let source = read(&flags.source)?;
     let program = match flags.lints.apply(compile(&source))? {
         Ok((program, warnings)) => {

@@ -26,6 +26,7 @@ pub mod loops;
 pub mod mpi;
 #[doc(hidden)]
 pub mod picture;
+pub mod rust;
 pub mod spacetime;
 pub mod steps;
 pub mod topology_svg;

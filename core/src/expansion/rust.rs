@@ -1,5 +1,5 @@
 //! The Rust of an algorithm: a struct with the parameters, and `impl Algorithm`, which knows its source and is laid
-//! out by a walk through that. The macro expands to this, and `emit rust` prints it.
+//! out by a walk through that. The macro expands to this, and `emit struct` prints it.
 
 use proc_macro2::{Ident, Literal, Span as RustSpan, TokenStream};
 use quote::{format_ident, quote};

@@ -16,6 +16,8 @@ pub enum Target {
     Language,
     /// C++ and CUDA, where functions compute Euclidean division.
     Cpp,
+    /// Rust, where functions compute Euclidean division.
+    Rust,
 }
 
 /// An expression's code, and its precedence.
@@ -58,7 +60,7 @@ impl Text {
 impl Target {
     const fn binds(self, op: BinOp) -> u8 {
         match self {
-            Self::Language => op.row().binds,
+            Self::Language | Self::Rust => op.row().binds,
             Self::Cpp => op.row().binds_cpp,
         }
     }
@@ -67,6 +69,11 @@ impl Target {
         match self {
             Self::Language => OperatorForm::Infix,
             Self::Cpp => op.row().cpp,
+            Self::Rust => match op {
+                BinOp::Div => OperatorForm::Call("i64::div_euclid"),
+                BinOp::Rem => OperatorForm::Call("i64::rem_euclid"),
+                _ => OperatorForm::Infix,
+            },
         }
     }
 
@@ -75,7 +82,7 @@ impl Target {
     fn spared(self, outer: BinOp, inner: BinOp) -> bool {
         let logic = |op| matches!(op, BinOp::And | BinOp::Or);
         match self {
-            Self::Language => outer.of_bits(),
+            Self::Language | Self::Rust => outer.of_bits(),
             Self::Cpp => outer.of_bits() || inner.of_bits() || (logic(outer) && logic(inner)),
         }
     }

@@ -21,7 +21,6 @@ impl Dialect for Contest<'_> {
     const OWN: &'static [&'static str] =
         &["lane", "run", "me", "nranks", "slave", "stream", "streams", "forked", "At", "Piece"];
     const NUMBER: &'static str = "i64";
-    const SCRATCH: &'static str = "SCRATCH + 0";
 
     fn place_line(printer: &mut Printer<'_, Self>, at: At) {
         // Lines of other files must not be taken for lines of this file.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::loops::ir::{At, LoopNode, LoopPlace, NodeId, Number, Piece, times};
 use crate::loops::print::{Dialect, Printer};
+use roundelay_core::ids::ScratchId;
 use roundelay_core::schedule::SignalKind;
 use roundelay_core::syntax::ast::BinOp;
 use roundelay_core::syntax::expr_text::{Target, Text};
@@ -65,6 +66,10 @@ impl Dialect for Cuda<'_> {
 
     fn entry(printer: &Printer<'_, Self>, table: usize, indices: &[Number]) -> String {
         format!("lane.entry({})", word(printer, table, indices).code)
+    }
+
+    fn scratch(id: ScratchId) -> String {
+        if id.index() == 0 { "SCRATCH".to_owned() } else { format!("SCRATCH + {id}") }
     }
 
     fn call(printer: &Printer<'_, Self>, function: usize, args: Vec<String>) -> String {

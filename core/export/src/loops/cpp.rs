@@ -6,11 +6,12 @@ use roundelay_core::syntax::Source;
 use roundelay_core::syntax::ast::{BinOp, UnOp};
 use roundelay_core::syntax::expr_text::{Target, Text};
 
-/// The names of a text, and what is known of its numbers.
+/// The language and the names of a text, and what is known of its numbers.
 pub(crate) struct NumberText<'t> {
+    pub(crate) target: Target,
     pub(crate) me: &'t str,
-    /// The type of numbers, where a literal on the left of a shift needs it.
-    pub(crate) ty: Option<&'t str>,
+    /// Returns a literal on the left of a shift.
+    pub(crate) shifted: fn(i64) -> String,
     pub(crate) nranks: (u32, &'t str),
     pub(crate) var: &'t dyn Fn(usize) -> String,
     /// Returns the text of a table's entry.
@@ -21,19 +22,37 @@ pub(crate) struct NumberText<'t> {
 
 impl NumberText<'_> {
     pub(crate) fn text(&self, number: &Number) -> Text {
-        let infix = |op, left, right| Target::Cpp.infix(op, left, right);
+        let text = self.own(number);
+        // Rust has a type of its own for truth values.
+        if self.target == Target::Rust && number.is_truth() {
+            return Text::call("i64::from", [text]);
+        }
+        text
+    }
+
+    /// Returns the text of a truth value.
+    pub(crate) fn truth(&self, number: &Number) -> Text {
+        if self.target == Target::Rust && !number.is_truth() {
+            return self.target.infix(BinOp::Ne, self.text(number), Text::number("0".into(), 0));
+        }
+        self.own(number)
+    }
+
+    /// Returns the text of a number, or of a truth value in a language where it has another type.
+    fn own(&self, number: &Number) -> Text {
+        let target = self.target;
         match number {
             Number::Const(value) => Text::number(value.to_string(), *value),
             Number::Me => Text::atom(self.me.to_owned()),
             Number::Nranks => Text::atom(self.nranks.1.to_owned()),
             Number::Var(var) => Text::atom((self.var)(*var)),
-            Number::Neg(of) => Target::Cpp.unary(UnOp::Neg, self.text(of)),
-            Number::Not(of) => Target::Cpp.unary(UnOp::Not, self.text(of)),
-            Number::Flip(of) => Target::Cpp.complement(self.text(of)),
+            Number::Neg(of) => target.unary(UnOp::Neg, self.text(of)),
+            Number::Not(of) => target.unary(UnOp::Not, self.truth(of)),
+            Number::Flip(of) => target.complement(self.text(of)),
             Number::Division(id, op, sides) => {
                 let (left, right) = (self.text(&sides[0]), self.text(&sides[1]));
-                // C++ computes the same for left sides that are never negative; for others a remainder may add the
-                // divisor once.
+                // The operator computes the same for left sides that are never negative; for others a remainder may add
+                // the divisor once.
                 let least = self.least.get(id).copied().unwrap_or(0);
                 let positive = matches!(sides[1], Number::Nranks)
                     || matches!(sides[1], Number::Const(value) if value > 0);
@@ -41,27 +60,31 @@ impl NumberText<'_> {
                     Number::Const(value) => value,
                     _ => self.nranks.0.into(),
                 };
+                let once = *op == BinOp::Rem && least >= -turn && target == Target::Cpp;
                 match (least, positive) {
-                    (0.., true) => infix(*op, left, right),
-                    (_, true) if *op == BinOp::Rem && least >= -turn => {
-                        infix(BinOp::Rem, infix(BinOp::Add, left, right.clone()), right)
-                    }
-                    _ => Target::Cpp.binary(*op, left, right),
+                    (0.., true) => target.infix(*op, left, right),
+                    (_, true) if once => target.infix(
+                        BinOp::Rem,
+                        target.infix(BinOp::Add, left, right.clone()),
+                        right,
+                    ),
+                    _ => target.binary(*op, left, right),
                 }
+            }
+            Number::Binary(op @ (BinOp::And | BinOp::Or), sides) => {
+                target.infix(*op, self.truth(&sides[0]), self.truth(&sides[1]))
             }
             Number::Binary(op, sides) => {
                 // A literal has the width of an `int`.
-                let left = match (op, &sides[0], self.ty) {
-                    (BinOp::Shl, Number::Const(value), Some(ty)) => {
-                        Text::atom(format!("{ty}({value})"))
-                    }
-                    (_, left, _) => self.text(left),
+                let left = match (op, &sides[0]) {
+                    (BinOp::Shl, Number::Const(value)) => Text::atom((self.shifted)(*value)),
+                    (_, left) => self.text(left),
                 };
-                Target::Cpp.binary(*op, left, self.text(&sides[1]))
+                target.infix(*op, left, self.text(&sides[1]))
             }
             Number::Choice(parts) => {
-                let [condition, then, otherwise] = parts.each_ref().map(|part| self.text(part));
-                Target::Cpp.choice(condition, then, otherwise)
+                let [then, otherwise] = [&parts[1], &parts[2]].map(|part| self.text(part));
+                target.choice(self.truth(&parts[0]), then, otherwise)
             }
             Number::Call(function, args) => {
                 Text::call(function.name(), args.iter().map(|arg| self.text(arg)))

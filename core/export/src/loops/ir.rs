@@ -201,6 +201,15 @@ pub(crate) fn sum(a: Number, b: Number) -> Number {
 }
 
 impl Number {
+    /// Whether it is 0 or 1 because it tells whether something holds.
+    pub(crate) fn is_truth(&self) -> bool {
+        match self {
+            Self::Not(_) | Self::IsPowerOfTwo(_) => true,
+            Self::Binary(op, _) => op.precedence() <= BinOp::Lt.precedence(),
+            _ => false,
+        }
+    }
+
     /// Returns the negated condition.
     pub(crate) fn opposite(&self) -> Self {
         let op = match self {

@@ -48,6 +48,7 @@ use roundelay_core::ids::SpanId;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::Schedule;
+use roundelay_core::syntax::expr_text::Target;
 use tables::Tables;
 
 /// The most pieces of a unit: with as many units, no product of the generated code leaves 64 bits.
@@ -229,8 +230,9 @@ pub fn expression(nranks: u32, times: &[usize], of: impl Fn(i64, i64) -> i64) ->
     let row = |at| ranks.iter().map(|rank| of(at, i64::from(*rank))).collect();
     let values = (0..times.iter().product::<usize>() as i64).map(row).collect();
     let text = cpp::NumberText {
+        target: Target::Cpp,
         me: "rank",
-        ty: None,
+        shifted: |value| value.to_string(),
         nranks: (nranks, "RANKS"),
         var: &repeats::variable,
         entry: &|table, _| format!("t{table}"),

@@ -8,6 +8,7 @@ use super::cpp::NumberText;
 use super::ir::{At, LoopNode, LoopPlace, MessageStep, Number};
 use super::machine::RunFacts;
 use super::scopes::NameScopes;
+use roundelay_core::ids::ScratchId;
 use roundelay_core::schedule::{Buffer, SignalKind};
 use roundelay_core::syntax::ast::BinOp;
 use roundelay_core::syntax::expr_text::{Target, Text};
@@ -18,14 +19,14 @@ pub(crate) trait Dialect: Sized {
     const OWN: &'static [&'static str];
     /// The type of numbers.
     const NUMBER: &'static str;
-    /// The type of a literal on the left of a shift, where it needs one.
-    const SHIFTED: Option<&'static str> = Some(Self::NUMBER);
+    /// The language of numbers.
+    const TARGET: Target = Target::Cpp;
+    /// The buffers that each rank has.
+    const BUFFERS: [&'static str; 2] = ["INPUT", "OUTPUT"];
     /// The name of the executing rank.
     const ME: &'static str = "me";
     /// The name of the number of ranks.
     const NRANKS: &'static str = "nranks";
-    /// The first scratch buffer.
-    const SCRATCH: &'static str = "SCRATCH";
     /// Whether a block has a line of the source, as a statement has.
     const PLACES_BLOCKS: bool = true;
 
@@ -63,6 +64,16 @@ pub(crate) trait Dialect: Sized {
         unreachable!("a rank has one stream")
     }
 
+    /// Returns a literal on the left of a shift.
+    fn shifted(value: i64) -> String {
+        format!("{}({value})", Self::NUMBER)
+    }
+
+    /// Returns a scratch buffer.
+    fn scratch(id: ScratchId) -> String {
+        format!("SCRATCH + {id}")
+    }
+
     /// Returns the declaration of a variable.
     fn constant(name: &str, value: &str) -> String {
         format!("const {} {name} = {value};", Self::NUMBER)
@@ -75,8 +86,8 @@ pub(crate) trait Dialect: Sized {
     }
 
     /// Returns the condition of an `if`.
-    fn condition(printer: &Printer<'_, Self>, number: &Number) -> String {
-        format!("({})", printer.number(number).code)
+    fn condition(condition: Text) -> String {
+        format!("({})", condition.code)
     }
 }
 
@@ -206,7 +217,7 @@ impl<'t, D: Dialect> Printer<'t, D> {
             }
             LoopNode::If(arms, otherwise) => {
                 for (nth, (condition, body)) in arms.iter().enumerate() {
-                    let condition = D::condition(self, condition);
+                    let condition = D::condition(self.truth(condition));
                     let word = if nth == 0 { "if" } else { "} else if" };
                     self.put(&format!("{word} {condition} {{"));
                     self.scope(|printer| printer.nodes(body));
@@ -264,10 +275,9 @@ impl<'t, D: Dialect> Printer<'t, D> {
     /// Returns a place, `mine` or `of` a rank, with its buffer and its piece.
     pub(crate) fn place(&self, place: &LoopPlace, [mine, of]: [&str; 2], piece: &str) -> String {
         let buffer = match place.buffer {
-            Buffer::Input => "INPUT".to_owned(),
-            Buffer::Output => "OUTPUT".to_owned(),
-            Buffer::Scratch(id) if id.index() == 0 => D::SCRATCH.to_owned(),
-            Buffer::Scratch(id) => format!("SCRATCH + {id}"),
+            Buffer::Input => D::BUFFERS[0].to_owned(),
+            Buffer::Output => D::BUFFERS[1].to_owned(),
+            Buffer::Scratch(id) => D::scratch(id),
         };
         match &place.of {
             None => format!("{mine}({buffer}, {piece})"),
@@ -276,14 +286,23 @@ impl<'t, D: Dialect> Printer<'t, D> {
     }
 
     pub(crate) fn number(&self, number: &Number) -> Text {
-        let text = NumberText {
+        self.with_text(|text| text.text(number))
+    }
+
+    /// Returns a condition.
+    pub(crate) fn truth(&self, number: &Number) -> Text {
+        self.with_text(|text| text.truth(number))
+    }
+
+    fn with_text(&self, get: impl FnOnce(&NumberText<'_>) -> Text) -> Text {
+        get(&NumberText {
+            target: D::TARGET,
             me: D::ME,
-            ty: D::SHIFTED,
+            shifted: D::shifted,
             nranks: (self.loops.nranks, D::NRANKS),
             var: &|var| self.names.of(var).to_owned(),
             entry: &|table, indices| D::entry(self, table, indices),
             least: &self.facts.least,
-        };
-        text.text(number)
+        })
     }
 }

@@ -32,7 +32,6 @@ type MpiPrinter<'t, 'a> = Printer<'t, Mpi<'a>>;
 impl Dialect for Mpi<'_> {
     const OWN: &'static [&'static str] = &[];
     const NUMBER: &'static str = "int";
-    const SHIFTED: Option<&'static str> = None;
     const ME: &'static str = "rank";
     const NRANKS: &'static str = "RANKS";
 
@@ -90,6 +89,10 @@ impl Dialect for Mpi<'_> {
 
     fn entry(printer: &Printer<'_, Self>, table: usize, indices: &[Number]) -> String {
         format!("{}_{table}{}", printer.dialect.roles[&table], printer.indices(table, indices))
+    }
+
+    fn shifted(value: i64) -> String {
+        value.to_string()
     }
 
     fn head(name: &str, lo: Text, hi: Text) -> String {
