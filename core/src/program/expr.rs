@@ -6,7 +6,7 @@ use crate::syntax::ast::BinOp;
 use crate::topology::GpuModel;
 use crate::topology::nccl::NamedMachine;
 use crate::topology::shape::ShapeKind;
-use crate::values::arith::IntFn;
+use crate::values::arith::{self, Fault, IntFn};
 use crate::values::tree::TreeKind;
 
 /// An expression: an operator on its operands.
@@ -21,6 +21,66 @@ pub struct Expr {
 }
 
 impl Expr {
+    /// Makes an operator on these operands, without a place.
+    pub fn of(op: Op, args: Vec<Self>) -> Self {
+        Self { op, args: args.into(), span: Span::default() }
+    }
+
+    /// Makes an operator without operands.
+    pub fn leaf(op: Op) -> Self {
+        Self::of(op, Vec::new())
+    }
+
+    /// Makes a number.
+    pub fn int(value: i64) -> Self {
+        Self::leaf(Op::Int(value))
+    }
+
+    /// Makes the value of the variable with a number.
+    pub fn var(number: usize) -> Self {
+        Self::leaf(Op::Var(VarId(number as u32)))
+    }
+
+    /// Computes a number from numbers, where the operator is one of arithmetic. `value` computes an operand; those of
+    /// `&&`, `||` and `if` are computed only if they are reached.
+    #[inline]
+    pub fn arithmetic<'e, E>(
+        &'e self,
+        mut value: impl FnMut(&'e Self) -> Result<i64, E>,
+    ) -> Option<Result<Result<i64, Fault>, E>> {
+        let args = &self.args;
+        let mut compute = || {
+            Ok(Ok(match self.op {
+                Op::Neg => return Ok(arith::arithmetic(BinOp::Sub, 0, value(&args[0])?)),
+                Op::Flip => !value(&args[0])?,
+                Op::Not => (value(&args[0])? == 0).into(),
+                Op::Binary(BinOp::And) => (value(&args[0])? != 0 && value(&args[1])? != 0).into(),
+                Op::Binary(BinOp::Or) => (value(&args[0])? != 0 || value(&args[1])? != 0).into(),
+                Op::Binary(op) => {
+                    let (left, right) = (value(&args[0])?, value(&args[1])?);
+                    if !op.compares() {
+                        return Ok(arith::arithmetic(op, left, right));
+                    }
+                    arith::compare(op, left, right).into()
+                }
+                Op::If => {
+                    let chosen = if value(&args[0])? != 0 { &args[1] } else { &args[2] };
+                    value(chosen)?
+                }
+                Op::Function(function) => {
+                    let first = value(&args[0])?;
+                    let second = args.get(1).map_or(Ok(0), &mut value)?;
+                    return Ok(function.apply(first, second));
+                }
+                _ => {
+                    let of = value(&args[0])?;
+                    (of > 0 && of & (of - 1) == 0).into()
+                }
+            }))
+        };
+        self.op.is_arithmetic().then(&mut compute)
+    }
+
     /// Visits the expression and all its parts.
     pub(crate) fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
         visit(self);
@@ -191,6 +251,25 @@ pub enum Op {
     Shares,
     /// The ranks that are linked to all others.
     Hubs,
+    /// An entry of the table with this number, by its indices. Only the loop form of an algorithm has tables.
+    Entry(u32),
     /// The escape with this number, which only the compiled crate can run, on the values of the names in its text.
     Escape(u32),
+}
+
+impl Op {
+    /// Whether it computes a number from numbers alone.
+    #[inline]
+    pub const fn is_arithmetic(self) -> bool {
+        matches!(
+            self,
+            Self::Neg
+                | Self::Flip
+                | Self::Not
+                | Self::Binary(_)
+                | Self::If
+                | Self::Function(_)
+                | Self::IsPowerOfTwo
+        )
+    }
 }

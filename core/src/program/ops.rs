@@ -90,7 +90,7 @@ const OTHERS: &[(Op, &str)] = &[
 
 impl Op {
     /// The name of an operator that is written as a function of its operands; `None` for the others.
-    pub(super) fn name(self) -> Option<String> {
+    pub fn name(self) -> Option<String> {
         if let Some(row) = TABLE.iter().find(|row| row.0 == self) {
             return Some(row.1.to_owned());
         }
@@ -111,7 +111,7 @@ impl Op {
     }
 
     /// Returns the operator with this name.
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub fn named(name: &str) -> Option<Self> {
         let row = TABLE.iter().find(|row| row.1 == name).map(|row| row.0);
         let row = row.or_else(|| OTHERS.iter().find(|row| row.1 == name).map(|row| row.0));
         let function = || IntFn::from_name(name).map(Self::Function);
@@ -138,7 +138,7 @@ impl Op {
     }
 
     /// Returns the kind of the value, if the operator takes operands of these kinds; not for `Var`.
-    pub(super) fn result(self, args: &[Kind]) -> Option<Kind> {
+    pub fn result(self, args: &[Kind]) -> Option<Kind> {
         if let Some((_, _, takes, gives)) = TABLE.iter().find(|row| row.0 == self) {
             return (*takes == args).then_some(*gives);
         }

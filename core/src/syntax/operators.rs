@@ -147,7 +147,7 @@ impl BinOp {
     }
 
     /// Whether the operator is a comparison.
-    pub(super) const fn compares(self) -> bool {
+    pub const fn compares(self) -> bool {
         self.precedence() == Self::Eq.precedence()
     }
 }

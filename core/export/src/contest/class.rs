@@ -147,7 +147,7 @@ fn signals(loops: &mut Loops, kind: SignalKind, pairs: &[Pair]) -> Vec<LoopNode>
             continue;
         }
         // Where ranks have different numbers of signals, each rank has a list.
-        let (lo, hi) = (Number::Const(0), place.number(&mut loops.tables, &vec![counts]));
+        let (lo, hi) = (Number::int(0), place.number(&mut loops.tables, &vec![counts]));
         let var = loops.vars.len();
         loops.vars.push("nth".to_owned());
         place.enter(many, var);

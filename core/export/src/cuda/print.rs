@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::loops::ir::{At, LoopNode, LoopPlace, NodeId, Number, Piece, times};
+use crate::loops::ir::{At, LoopNode, LoopPlace, NodeId, Number, Op, Piece, executing, times};
 use crate::loops::print::{Dialect, Printer};
 use roundelay_core::ids::ScratchId;
 use roundelay_core::schedule::SignalKind;
@@ -127,7 +127,7 @@ fn place(printer: &Printer<'_, Cuda<'_>>, place: &LoopPlace) -> String {
     };
     match &place.step {
         Some(step) if printer.dialect.lined => {
-            let place = LoopPlace { of: place.of.clone().or(Some(Number::Me)), ..place.clone() };
+            let place = LoopPlace { of: place.of.clone().or(Some(executing())), ..place.clone() };
             let piece = format!("{piece}, {}", printer.number(step).code);
             printer.place(&place, ["", "lane.slot"], &piece)
         }
@@ -142,10 +142,10 @@ fn word(printer: &Printer<'_, Cuda<'_>>, table: usize, indices: &[Number]) -> Te
     let index = times(index, if tables.all[table].has_pieces() { 4 } else { 1 });
     let first = Text::atom(name_of(table));
     let plus = |sum, number: &Number| Target::Cpp.infix(BinOp::Add, sum, printer.number(number));
-    match &index {
-        Number::Const(0) => first,
-        Number::Binary(BinOp::Add, sides) => plus(plus(first, &sides[0]), &sides[1]),
-        index => plus(first, index),
+    match (index.op, &index.args) {
+        (Op::Int(0), _) => first,
+        (Op::Binary(BinOp::Add), sides) => plus(plus(first, &sides[0]), &sides[1]),
+        _ => plus(first, &index),
     }
 }
 

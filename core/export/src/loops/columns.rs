@@ -1,6 +1,6 @@
 //! Numbers of a statement in loops that were found in a schedule: a column has the values of each iteration and rank.
 
-use super::ir::{Number, Piece};
+use super::ir::{Number, Op, Piece, entry, executing};
 use super::recognise::{Sample, Samples};
 use super::repeats::Column;
 use super::tables::{Row, Tables};
@@ -25,7 +25,7 @@ impl<'a> ColumnPlace<'a> {
 
     /// Enters a loop with this variable.
     pub(crate) fn enter(&mut self, times: usize, var: usize) {
-        self.loops.push(Number::Var(var));
+        self.loops.push(Number::var(var));
         self.times.push(times);
     }
 
@@ -54,8 +54,8 @@ impl<'a> ColumnPlace<'a> {
             counters: &self.counters(column.len()),
             rows: rows.collect(),
             loops: &self.loops,
-            rank: &Number::Me,
-            nranks: (self.nranks.into(), &Number::Nranks),
+            rank: &executing(),
+            nranks: (self.nranks.into(), &Number::leaf(Op::Nranks)),
             whole,
         };
         samples.number()
@@ -86,7 +86,7 @@ impl<'a> ColumnPlace<'a> {
     pub(crate) fn number(&self, tables: &mut Tables, column: &Column<i64>) -> Number {
         self.recognised(column, self.plain).unwrap_or_else(|| {
             let (table, indices) = self.table(tables, std::slice::from_ref(column));
-            Number::Entry(table, indices)
+            entry((table, indices))
         })
     }
 

@@ -1,7 +1,8 @@
 //! Numbers of the loop form as expressions of C and C++.
 
-use super::ir::{LoopTable, Number};
+use super::ir::{LoopTable, Number, division, is_truth};
 use super::machine::LeastSides;
+use roundelay_core::program::ir::Op;
 use roundelay_core::syntax::Source;
 use roundelay_core::syntax::ast::{BinOp, UnOp};
 use roundelay_core::syntax::expr_text::{Target, Text};
@@ -24,7 +25,7 @@ impl NumberText<'_> {
     pub(crate) fn text(&self, number: &Number) -> Text {
         let text = self.own(number);
         // Rust has a type of its own for truth values.
-        if self.target == Target::Rust && number.is_truth() {
+        if self.target == Target::Rust && is_truth(number) {
             return Text::call("i64::from", [text]);
         }
         text
@@ -32,7 +33,7 @@ impl NumberText<'_> {
 
     /// Returns the text of a truth value.
     pub(crate) fn truth(&self, number: &Number) -> Text {
-        if self.target == Target::Rust && !number.is_truth() {
+        if self.target == Target::Rust && !is_truth(number) {
             return self.target.infix(BinOp::Ne, self.text(number), Text::number("0".into(), 0));
         }
         self.own(number)
@@ -40,57 +41,54 @@ impl NumberText<'_> {
 
     /// Returns the text of a number, or of a truth value in a language where it has another type.
     fn own(&self, number: &Number) -> Text {
-        let target = self.target;
-        match number {
-            Number::Const(value) => Text::number(value.to_string(), *value),
-            Number::Me => Text::atom(self.me.to_owned()),
-            Number::Nranks => Text::atom(self.nranks.1.to_owned()),
-            Number::Var(var) => Text::atom((self.var)(*var)),
-            Number::Neg(of) => target.unary(UnOp::Neg, self.text(of)),
-            Number::Not(of) => target.unary(UnOp::Not, self.truth(of)),
-            Number::Flip(of) => target.complement(self.text(of)),
-            Number::Division(id, op, sides) => {
-                let (left, right) = (self.text(&sides[0]), self.text(&sides[1]));
+        let (target, args) = (self.target, &number.args);
+        match number.op {
+            Op::Int(value) => Text::number(value.to_string(), value),
+            Op::Local => Text::atom(self.me.to_owned()),
+            Op::Nranks => Text::atom(self.nranks.1.to_owned()),
+            Op::Var(var) => Text::atom((self.var)(var.index())),
+            Op::Neg => target.unary(UnOp::Neg, self.text(&args[0])),
+            Op::Not => target.unary(UnOp::Not, self.truth(&args[0])),
+            Op::Flip => target.complement(self.text(&args[0])),
+            Op::Binary(op @ (BinOp::Div | BinOp::Rem)) => {
+                let (left, right) = (self.text(&args[0]), self.text(&args[1]));
                 // The operator computes the same for left sides that are never negative; for others a remainder may add
                 // the divisor once.
-                let least = self.least.get(id).copied().unwrap_or(0);
-                let positive = matches!(sides[1], Number::Nranks)
-                    || matches!(sides[1], Number::Const(value) if value > 0);
-                let turn = match sides[1] {
-                    Number::Const(value) => value,
-                    _ => self.nranks.0.into(),
+                let least = division(number).and_then(|id| self.least.get(&id)).copied();
+                let least = least.unwrap_or(0);
+                let (positive, turn) = match args[1].op {
+                    Op::Int(value) => (value > 0, value),
+                    op => (op == Op::Nranks, self.nranks.0.into()),
                 };
-                let once = *op == BinOp::Rem && least >= -turn && target == Target::Cpp;
+                let once = op == BinOp::Rem && least >= -turn && target == Target::Cpp;
                 match (least, positive) {
-                    (0.., true) => target.infix(*op, left, right),
-                    (_, true) if once => target.infix(
-                        BinOp::Rem,
-                        target.infix(BinOp::Add, left, right.clone()),
-                        right,
-                    ),
-                    _ => target.binary(*op, left, right),
+                    (0.., true) => target.infix(op, left, right),
+                    (_, true) if once => {
+                        target.infix(op, target.infix(BinOp::Add, left, right.clone()), right)
+                    }
+                    _ => target.binary(op, left, right),
                 }
             }
-            Number::Binary(op @ (BinOp::And | BinOp::Or), sides) => {
-                target.infix(*op, self.truth(&sides[0]), self.truth(&sides[1]))
+            Op::Binary(op @ (BinOp::And | BinOp::Or)) => {
+                target.infix(op, self.truth(&args[0]), self.truth(&args[1]))
             }
-            Number::Binary(op, sides) => {
+            Op::Binary(op) => {
                 // A literal has the width of an `int`.
-                let left = match (op, &sides[0]) {
-                    (BinOp::Shl, Number::Const(value)) => Text::atom((self.shifted)(*value)),
-                    (_, left) => self.text(left),
+                let left = match (op, args[0].op) {
+                    (BinOp::Shl, Op::Int(value)) => Text::atom((self.shifted)(value)),
+                    _ => self.text(&args[0]),
                 };
-                target.infix(*op, left, self.text(&sides[1]))
+                target.infix(op, left, self.text(&args[1]))
             }
-            Number::Choice(parts) => {
-                let [then, otherwise] = [&parts[1], &parts[2]].map(|part| self.text(part));
-                target.choice(self.truth(&parts[0]), then, otherwise)
+            Op::If => {
+                let [then, otherwise] = [&args[1], &args[2]].map(|part| self.text(part));
+                target.choice(self.truth(&args[0]), then, otherwise)
             }
-            Number::Call(function, args) => {
-                Text::call(function.name(), args.iter().map(|arg| self.text(arg)))
+            Op::Entry(table) => Text::atom((self.entry)(table as usize, args)),
+            op => {
+                let name = op.name().expect("a function has a name");
+                Text::call(&name, args.iter().map(|arg| self.text(arg)))
             }
-            Number::IsPowerOfTwo(of) => Text::call("is_power_of_two", [self.text(of)]),
-            Number::Entry(table, indices) => Text::atom((self.entry)(*table, indices)),
         }
     }
 }

@@ -4,7 +4,9 @@
 use super::columns::ColumnPlace;
 use super::events::{EventPlace, LoopEvent, events};
 use super::form::{LoopFunction, Loops};
-use super::ir::{At, LoopNode, LoopPlace, MessageStep, Number, Piece, binary};
+use super::ir::{
+    At, LoopNode, LoopPlace, MessageStep, Number, Op, Piece, binary, entry, executing,
+};
 use super::repeats::{self, Column, RepeatNode, variable};
 use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::ast::BinOp;
@@ -103,11 +105,11 @@ impl Loops {
     /// Returns the condition that the executing rank is one of these.
     fn is_any(&mut self, ranks: &[u32]) -> Number {
         if let [rank] = ranks {
-            return binary(BinOp::Eq, Number::Me, Number::Const((*rank).into()));
+            return binary(BinOp::Eq, executing(), Number::int((*rank).into()));
         }
         let is = |rank| vec![ranks.contains(&rank).into()];
         let table = self.tables.table(Vec::new(), true, (0..self.nranks).map(is).collect());
-        Number::Entry(table, Vec::new())
+        entry((table, Vec::new()))
     }
 
     fn nodes(
@@ -124,7 +126,7 @@ impl Loops {
                     place.enter(times, var);
                     let body = self.nodes(body, place);
                     place.leave();
-                    let (lo, hi) = (Number::Const(0), Number::Const(times as i64));
+                    let (lo, hi) = (Number::int(0), Number::int(times as i64));
                     all.push(LoopNode::Loop { var, lo, hi, body });
                 }
                 RepeatNode::Once { mut key, columns } => {
@@ -142,7 +144,7 @@ impl Loops {
             LoopNode::Signal { peer, lane, .. } => [peer].into_iter().chain(lane).collect(),
             LoopNode::Message { request, step, .. } => match step {
                 MessageStep::Begin { peer, tag, .. } => vec![request, peer, tag],
-                MessageStep::Finish(Number::Const(1)) => vec![request],
+                MessageStep::Finish(many) if many.op == Op::Int(1) => vec![request],
                 MessageStep::Finish(many) => vec![request, many],
             },
             _ => Vec::new(),
@@ -173,7 +175,7 @@ fn parts(event: LoopEvent, me: u32, line: u32) -> (LoopNode, Vec<i64>) {
     let mut numbers = Vec::new();
     let mut hole = |value: u64| {
         numbers.push(value as i64);
-        Number::Const(0)
+        Number::int(0)
     };
     let place = |hole: &mut dyn FnMut(u64) -> Number, (rank, buffer, piece, step): EventPlace| {
         let of = (rank != me).then(|| hole(rank.into()));
@@ -202,7 +204,7 @@ fn parts(event: LoopEvent, me: u32, line: u32) -> (LoopNode, Vec<i64>) {
         }
         LoopEvent::Finish(send, request, many) => {
             let request = hole(request);
-            let many = if many == 1 { Number::Const(1) } else { hole(many) };
+            let many = if many == 1 { Number::int(1) } else { hole(many) };
             LoopNode::Message { at, send, request, step: MessageStep::Finish(many) }
         }
     };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::form::{LoopFunction, Loops};
-use super::ir::{At, LoopNode, Number};
+use super::ir::{At, LoopNode, Number, Op};
 use super::prune::prune;
 
 /// The most statements of a call that stay in their place, if they call no function.
@@ -49,7 +49,7 @@ impl StepFunctions {
                 }
             });
         }
-        let values: Vec<Number> = params.iter().map(|param| Number::Var(*param)).collect();
+        let values: Vec<Number> = params.iter().map(|param| Number::var(*param)).collect();
         let found = self
             .all
             .iter()
@@ -124,8 +124,8 @@ fn with_values(body: &[LoopNode]) -> Option<LoopNode> {
     }
     let mut call = call.clone();
     call.visit(&mut |number| {
-        if let Number::Var(var) = number
-            && let Some(value) = values.get(var)
+        if let Op::Var(var) = number.op
+            && let Some(value) = values.get(&var.index())
         {
             *number = (*value).clone();
         }

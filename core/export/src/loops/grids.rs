@@ -35,11 +35,11 @@ impl Grid {
         let Self { stride, size } = self;
         let row = match stride {
             1 => rank,
-            _ => binary(BinOp::Div, rank, Number::Const(stride)),
+            _ => binary(BinOp::Div, rank, Number::int(stride)),
         };
         if stride * size == i64::from(nranks) {
             return row;
         }
-        binary(BinOp::Rem, row, Number::Const(size))
+        binary(BinOp::Rem, row, Number::int(size))
     }
 }

@@ -1,10 +1,12 @@
 //! The statements of the loop form, the numbers in them, and the tables that numbers are looked up in.
 
+pub(crate) use roundelay_core::program::ir::Op;
+use roundelay_core::program::ir::{Expr, VarId};
 use roundelay_core::schedule::{Buffer, SignalKind};
 use roundelay_core::syntax::ast::BinOp;
-use roundelay_core::values::arith::IntFn;
 
-/// The number of a quotient or a remainder in a form, in the order of its text.
+/// The number of a quotient or a remainder in a form, in the order of its text. Their texts depend on the numbers that they
+/// are computed of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct DivisionId(pub(crate) u32);
 
@@ -29,26 +31,10 @@ impl At {
     }
 }
 
-/// A number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Number {
-    Const(i64),
-    /// The executing rank.
-    Me,
-    Nranks,
-    Var(usize),
-    Neg(Box<Self>),
-    Not(Box<Self>),
-    Flip(Box<Self>),
-    Binary(BinOp, Box<[Self; 2]>),
-    /// A quotient or a remainder. It has an id, since its text depends on the numbers that it is computed of.
-    Division(DivisionId, BinOp, Box<[Self; 2]>),
-    Choice(Box<[Self; 3]>),
-    Call(IntFn, Vec<Self>),
-    IsPowerOfTwo(Box<Self>),
-    /// An entry of a table; the indices are iterations of loops, and also the rank if the table has a row for each.
-    Entry(usize, Vec<Self>),
-}
+/// A number: an expression of a program, of arithmetic, the executing rank ([`Op::Local`]), the number of ranks, variables
+/// of the form, and entries of its tables. The indices of an entry are iterations of loops, and the rank follows them if
+/// the table has a row for each. The place of a quotient or a remainder is its [`DivisionId`].
+pub(crate) type Number = Expr;
 
 /// A table. Its dimensions are iterations of loops, the outermost first, and last the rank if `by_rank`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,94 +152,81 @@ pub(crate) enum MessageStep {
     Finish(Number),
 }
 
+/// Makes the executing rank.
+pub(crate) fn executing() -> Number {
+    Number::leaf(Op::Local)
+}
+
+/// Makes an entry of a table.
+pub(crate) fn entry((table, indices): (usize, Vec<Number>)) -> Number {
+    Number::of(Op::Entry(table as u32), indices)
+}
+
 pub(crate) fn binary(op: BinOp, left: Number, right: Number) -> Number {
-    let sides = Box::new([left, right]);
-    match op {
-        BinOp::Div | BinOp::Rem => Number::Division(DivisionId::default(), op, sides),
-        op => Number::Binary(op, sides),
-    }
+    Number::of(Op::Binary(op), vec![left, right])
 }
 
 pub(crate) fn times(index: Number, width: i64) -> Number {
-    match (index, width) {
-        (Number::Const(index), _) => Number::Const(index * width),
-        (index, 1) => index,
-        (index, _) => binary(BinOp::Mul, index, Number::Const(width)),
+    match (index.op, width) {
+        (Op::Int(index), _) => Number::int(index * width),
+        (_, 1) => index,
+        _ => binary(BinOp::Mul, index, Number::int(width)),
     }
 }
 
 pub(crate) fn product(a: Number, b: Number) -> Number {
-    match (a, b) {
-        (a, Number::Const(b)) => times(a, b),
-        (Number::Const(0), _) => Number::Const(0),
-        (Number::Const(1), b) => b,
-        (a, b) => binary(BinOp::Mul, a, b),
+    match (a.op, b.op) {
+        (_, Op::Int(b)) => times(a, b),
+        (Op::Int(0), _) => a,
+        (Op::Int(1), _) => b,
+        _ => binary(BinOp::Mul, a, b),
     }
 }
 
 pub(crate) fn sum(a: Number, b: Number) -> Number {
-    match (a, b) {
-        (Number::Const(0), b) => b,
-        (a, Number::Const(0)) => a,
-        (Number::Const(a), Number::Const(b)) => Number::Const(a + b),
-        (a, b) => binary(BinOp::Add, a, b),
+    match (a.op, b.op) {
+        (Op::Int(0), _) => b,
+        (_, Op::Int(0)) => a,
+        (Op::Int(a), Op::Int(b)) => Number::int(a + b),
+        _ => binary(BinOp::Add, a, b),
     }
 }
 
-impl Number {
-    /// Whether it is 0 or 1 because it tells whether something holds.
-    pub(crate) fn is_truth(&self) -> bool {
-        match self {
-            Self::Not(_) | Self::IsPowerOfTwo(_) => true,
-            Self::Binary(op, _) => op.precedence() <= BinOp::Lt.precedence(),
-            _ => false,
-        }
+/// Whether a number is 0 or 1 because it tells whether something holds.
+pub(crate) fn is_truth(number: &Number) -> bool {
+    match number.op {
+        Op::Not | Op::IsPowerOfTwo | Op::Binary(BinOp::And | BinOp::Or) => true,
+        Op::Binary(op) => op.compares(),
+        _ => false,
     }
+}
 
-    /// Returns the negated condition.
-    pub(crate) fn opposite(&self) -> Self {
-        let op = match self {
-            Self::Not(of) => return (**of).clone(),
-            Self::Binary(BinOp::Eq, _) => BinOp::Ne,
-            Self::Binary(BinOp::Ne, _) => BinOp::Eq,
-            Self::Binary(BinOp::Lt, _) => BinOp::Ge,
-            Self::Binary(BinOp::Ge, _) => BinOp::Lt,
-            Self::Binary(BinOp::Gt, _) => BinOp::Le,
-            Self::Binary(BinOp::Le, _) => BinOp::Gt,
-            other => return Self::Not(Box::new(other.clone())),
-        };
-        match self {
-            Self::Binary(_, sides) => Self::Binary(op, sides.clone()),
-            other => other.clone(),
-        }
-    }
+/// Returns the negated condition.
+pub(crate) fn opposite(number: &Number) -> Number {
+    let op = match number.op {
+        Op::Not => return number.args[0].clone(),
+        Op::Binary(BinOp::Eq) => BinOp::Ne,
+        Op::Binary(BinOp::Ne) => BinOp::Eq,
+        Op::Binary(BinOp::Lt) => BinOp::Ge,
+        Op::Binary(BinOp::Ge) => BinOp::Lt,
+        Op::Binary(BinOp::Gt) => BinOp::Le,
+        Op::Binary(BinOp::Le) => BinOp::Gt,
+        _ => return Number::of(Op::Not, vec![number.clone()]),
+    };
+    Number { op: Op::Binary(op), ..number.clone() }
+}
 
-    /// Returns the numbers that this number is computed from.
-    pub(crate) fn parts(&self) -> Vec<&Self> {
-        match self {
-            Self::Var(_) | Self::Const(_) | Self::Me | Self::Nranks => Vec::new(),
-            Self::Neg(of) | Self::Not(of) | Self::Flip(of) | Self::IsPowerOfTwo(of) => vec![of],
-            Self::Binary(_, sides) | Self::Division(_, _, sides) => sides.iter().collect(),
-            Self::Choice(parts) => parts.iter().collect(),
-            Self::Call(_, args) | Self::Entry(_, args) => args.iter().collect(),
-        }
-    }
+/// Returns the id of a quotient or a remainder.
+pub(crate) fn division(number: &Number) -> Option<DivisionId> {
+    let divides = matches!(number.op, Op::Binary(BinOp::Div | BinOp::Rem));
+    divides.then_some(DivisionId(number.span.lo))
+}
 
-    /// Calls `each` with this number and then with its parts.
-    pub(crate) fn visit(&mut self, each: &mut impl FnMut(&mut Self)) {
-        each(self);
-        let parts: &mut [Self] = match self {
-            Self::Var(_) | Self::Const(_) | Self::Me | Self::Nranks => &mut [],
-            Self::Neg(of) | Self::Not(of) | Self::Flip(of) | Self::IsPowerOfTwo(of) => {
-                std::slice::from_mut(of)
-            }
-            Self::Binary(_, sides) | Self::Division(_, _, sides) => &mut sides[..],
-            Self::Choice(parts) => &mut parts[..],
-            Self::Call(_, args) | Self::Entry(_, args) => args,
-        };
-        for part in parts {
-            part.visit(each);
-        }
+/// Calls `each` with a number and then with its parts.
+pub(crate) fn visit(number: &mut Number, each: &mut impl FnMut(&mut Number)) {
+    each(number);
+    for part in &mut number.args {
+        visit(part, each);
     }
 }
 
@@ -261,7 +234,9 @@ impl Piece {
     /// Returns the numbers that a text shows of it: slot and base only where they are not 0, and of an entry its indices.
     pub(crate) fn shown(&self) -> Vec<&Number> {
         match self {
-            Self::Computed { lo, width, slot: Number::Const(0), base: Number::Const(0) } => {
+            Self::Computed { lo, width, slot, base }
+                if [slot, base].into_iter().all(|number| number.op == Op::Int(0)) =>
+            {
                 vec![lo, width]
             }
             Self::Computed { lo, width, slot, base } => vec![lo, width, slot, base],
@@ -305,7 +280,7 @@ impl LoopNode {
     /// Calls `each` with every number of the statement, and of those in its blocks.
     pub(crate) fn visit(&mut self, each: &mut impl FnMut(&mut Number)) {
         for number in self.numbers() {
-            number.visit(each);
+            visit(number, each);
         }
         for node in self.blocks_mut().into_iter().flatten() {
             node.visit(each);
@@ -329,9 +304,11 @@ impl LoopNode {
     /// text. `each` is told whether the variable is declared there.
     pub(crate) fn visit_vars(&mut self, each: &mut impl FnMut(&mut usize, bool)) {
         for number in self.numbers() {
-            number.visit(&mut |number| {
-                if let Number::Var(var) = number {
-                    each(var, false);
+            visit(number, &mut |number| {
+                if let Op::Var(var) = &mut number.op {
+                    let mut own = var.index();
+                    each(&mut own, false);
+                    *var = VarId(own as u32);
                 }
             });
         }

@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::events::{EventPlace, LoopEvent, events};
 use super::form::Loops;
 use super::ir::{
-    At, DivisionId, LoopNode, LoopPlace, LoopTable, MessageStep, NodeId, Number, Piece,
+    At, DivisionId, LoopNode, LoopPlace, LoopTable, MessageStep, NodeId, Number, Piece, division,
 };
+use roundelay_core::program::ir::Op;
 use roundelay_core::schedule::{Schedule, SignalKind};
-use roundelay_core::syntax::ast::BinOp;
-use roundelay_core::values::arith;
 
 /// The form differs from the schedule that it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,50 +128,25 @@ impl<'t> Machine<'t> {
     }
 
     fn computed(&mut self, number: &Number) -> RunResult<i64> {
-        let fits = |value: Result<i64, arith::Fault>| value.map_err(|_| Differs);
-        Ok(match number {
-            Number::Const(value) => *value,
-            Number::Me => self.me.into(),
-            Number::Nranks => self.nranks.into(),
-            Number::Var(var) => self.vars[*var],
-            Number::Neg(of) => fits(arith::arithmetic(BinOp::Sub, 0, self.number(of)?))?,
-            Number::Not(of) => (self.number(of)? == 0).into(),
-            Number::Flip(of) => !self.number(of)?,
-            Number::Binary(BinOp::And, sides) => {
-                (self.number(&sides[0])? != 0 && self.number(&sides[1])? != 0).into()
+        match number.op {
+            Op::Int(value) => Ok(value),
+            Op::Local => Ok(self.me.into()),
+            Op::Nranks => Ok(self.nranks.into()),
+            Op::Var(var) => Ok(self.vars[var.index()]),
+            Op::Entry(table) => Ok(self.entry(table as usize, &number.args)?[0]),
+            _ => {
+                let mut left = division(number);
+                let value = number.arithmetic(|part| {
+                    let value = self.number(part)?;
+                    if let Some(division) = left.take() {
+                        let least = self.facts.least.entry(division).or_insert(value);
+                        *least = value.min(*least);
+                    }
+                    Ok(value)
+                });
+                value.ok_or(Differs)??.map_err(|_| Differs)
             }
-            Number::Binary(BinOp::Or, sides) => {
-                (self.number(&sides[0])? != 0 || self.number(&sides[1])? != 0).into()
-            }
-            Number::Binary(op, sides) => {
-                let (left, right) = (self.number(&sides[0])?, self.number(&sides[1])?);
-                if op.precedence() <= BinOp::Lt.precedence() {
-                    arith::compare(*op, left, right).into()
-                } else {
-                    fits(arith::arithmetic(*op, left, right))?
-                }
-            }
-            Number::Division(id, op, sides) => {
-                let (left, right) = (self.number(&sides[0])?, self.number(&sides[1])?);
-                let least = self.facts.least.entry(*id).or_insert(left);
-                *least = left.min(*least);
-                fits(arith::arithmetic(*op, left, right))?
-            }
-            Number::Choice(parts) => {
-                let chosen = if self.number(&parts[0])? != 0 { &parts[1] } else { &parts[2] };
-                self.number(chosen)?
-            }
-            Number::Call(function, args) => {
-                let first = self.number(&args[0])?;
-                let second = args.get(1).map_or(Ok(0), |arg| self.number(arg))?;
-                fits(function.apply(first, second))?
-            }
-            Number::IsPowerOfTwo(of) => {
-                let value = self.number(of)?;
-                (value > 0 && value & (value - 1) == 0).into()
-            }
-            Number::Entry(table, indices) => self.entry(*table, indices)?[0],
-        })
+        }
     }
 
     fn entry(&mut self, table: usize, indices: &[Number]) -> RunResult<&'t [i64]> {

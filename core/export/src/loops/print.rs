@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::Loops;
 use super::cpp::NumberText;
-use super::ir::{At, LoopNode, LoopPlace, MessageStep, Number};
+use super::ir::{At, LoopNode, LoopPlace, MessageStep, Number, executing};
 use super::machine::RunFacts;
 use super::scopes::NameScopes;
 use roundelay_core::ids::ScratchId;
@@ -267,8 +267,8 @@ impl<'t, D: Dialect> Printer<'t, D> {
 
     /// Returns the indices of an entry, for arrays of arrays.
     pub(crate) fn indices(&self, table: usize, indices: &[Number]) -> String {
-        let rank = self.loops.tables.all[table].by_rank.then_some(&Number::Me);
-        let indices = indices.iter().chain(rank);
+        let rank = self.loops.tables.all[table].by_rank.then(executing);
+        let indices = indices.iter().chain(&rank);
         indices.map(|index| format!("[{}]", self.number(index).code)).collect()
     }
 

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::form::Loops;
-use super::ir::{DivisionId, LoopNode, NodeId, Number, Piece};
+use super::ir::{LoopNode, NodeId, Piece, division, opposite};
+use roundelay_core::program::ir::Op;
 
 impl Loops {
     /// Makes the form final: without unused variables, tables and empty blocks, and with ids in the order of its text.
@@ -43,8 +44,8 @@ impl Loops {
                 }
             });
             node.visit(&mut |number| {
-                if let Number::Division(id, ..) = number {
-                    *id = DivisionId(next);
+                if division(number).is_some() {
+                    (number.span.lo, number.span.hi) = (next, next);
                     next += 1;
                 }
             });
@@ -90,8 +91,10 @@ impl Loops {
                 }
             });
             node.visit(&mut |number| {
-                if let Number::Entry(table, _) = number {
-                    rename(table);
+                if let Op::Entry(table) = &mut number.op {
+                    let mut own = *table as usize;
+                    rename(&mut own);
+                    *table = own as u32;
                 }
             });
         }
@@ -134,7 +137,7 @@ fn drop_unused(nodes: &mut Vec<LoopNode>, used: &BTreeSet<usize>) -> bool {
             && let [(condition, body)] = &mut arms[..]
             && body.is_empty()
         {
-            *condition = condition.opposite();
+            *condition = opposite(condition);
             std::mem::swap(body, otherwise);
         }
     }

@@ -1,7 +1,7 @@
 //! The recogniser of arithmetic: finds a simple number for values that differ between ranks and iterations.
 
 use super::grids::Grid;
-use super::ir::{Number, binary, product, sum};
+use super::ir::{Number, Op, binary, product, sum};
 use roundelay_core::rational::gcd;
 use roundelay_core::syntax::ast::BinOp;
 
@@ -58,7 +58,7 @@ impl Samples<'_> {
                 .or_else(|| inner.flipped())
                 .or_else(|| inner.divided());
             if let Some(number) = found {
-                return Some(sum(Number::Const(offset), product(Number::Const(step), number)));
+                return Some(sum(Number::int(offset), product(Number::int(step), number)));
             }
         }
         None
@@ -165,7 +165,7 @@ impl Samples<'_> {
                     let right = if period == self.nranks.0 {
                         self.nranks.1.clone()
                     } else {
-                        Number::Const(period)
+                        Number::int(period)
                     };
                     binary(BinOp::Rem, self.terms(start, by_rank, &by_loop), right)
                 })
@@ -187,7 +187,7 @@ impl Samples<'_> {
             () if self.values().min() > Some(0) && fits(|first, by| first >> by) => BinOp::Shr,
             () => return None,
         };
-        Some(binary(op, Number::Const(first), counter.clone()))
+        Some(binary(op, Number::int(first), counter.clone()))
     }
 
     /// Returns the rank with some bits flipped.
@@ -217,10 +217,10 @@ impl Samples<'_> {
             let flip = first.value ^ (first.rank >> bits);
             let row = |row: &Sample| row.value == (row.rank >> bits) ^ flip;
             (flip >= 0 && self.rows.iter().all(row)).then(|| {
-                let quotient = binary(BinOp::Div, self.rank.clone(), Number::Const(1 << bits));
+                let quotient = binary(BinOp::Div, self.rank.clone(), Number::int(1 << bits));
                 match flip {
                     0 => quotient,
-                    _ => binary(BinOp::BitXor, quotient, Number::Const(flip)),
+                    _ => binary(BinOp::BitXor, quotient, Number::int(flip)),
                 }
             })
         });
@@ -242,21 +242,21 @@ impl Samples<'_> {
             all.into_iter().partition(|(factor, _)| *factor > 0);
         let term = |factor: i64, of: &Number| match factor {
             1 => of.clone(),
-            factor => binary(BinOp::Mul, Number::Const(factor), of.clone()),
+            factor => binary(BinOp::Mul, Number::int(factor), of.clone()),
         };
         let adds = adds.into_iter().map(|(factor, of)| term(factor, of));
         let added = adds.reduce(|a, b| binary(BinOp::Add, a, b));
         let mut number = match added {
-            None => Number::Const(start),
-            Some(added) if start > 0 => binary(BinOp::Add, added, Number::Const(start)),
+            None => Number::int(start),
+            Some(added) if start > 0 => binary(BinOp::Add, added, Number::int(start)),
             Some(added) => added,
         };
-        let only = matches!(number, Number::Const(_));
+        let only = matches!(number.op, Op::Int(_));
         for (factor, of) in subtracts {
             number = binary(BinOp::Sub, number, term(-factor, of));
         }
         if start < 0 && !only {
-            number = binary(BinOp::Sub, number, Number::Const(-start));
+            number = binary(BinOp::Sub, number, Number::int(-start));
         }
         number
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ir::{LoopTable, Number, binary, times};
+use super::ir::{LoopTable, Number, Op, binary, executing, times};
 use roundelay_core::syntax::ast::BinOp;
 
 /// An entry with the iterations of the loops around it, and the rank that has it.
@@ -19,12 +19,12 @@ impl Tables {
     /// Returns the number of an entry among all entries of its table.
     pub(crate) fn index(&self, table: usize, indices: &[Number]) -> Number {
         let table = &self.all[table];
-        let rank = table.by_rank.then_some(&Number::Me);
-        let mut index = Number::Const(0);
-        for (number, size) in indices.iter().chain(rank).zip(table.dims(self.nranks)) {
-            index = match index {
-                Number::Const(0) => number.clone(),
-                index => binary(BinOp::Add, times(index, size as i64), number.clone()),
+        let rank = table.by_rank.then(executing);
+        let mut index = Number::int(0);
+        for (number, size) in indices.iter().chain(&rank).zip(table.dims(self.nranks)) {
+            index = match index.op {
+                Op::Int(0) => number.clone(),
+                _ => binary(BinOp::Add, times(index, size as i64), number.clone()),
             };
         }
         index

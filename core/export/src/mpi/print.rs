@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Parts;
 use super::names::harmless;
 use crate::loops::cpp::said;
-use crate::loops::ir::{At, LoopPlace, MessageStep, Number, Piece};
+use crate::loops::ir::{At, LoopPlace, MessageStep, Number, Op, Piece};
 use crate::loops::print::{Dialect, Printer};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::Source;
@@ -63,9 +63,9 @@ impl Dialect for Mpi<'_> {
             MessageStep::Finish(many) => {
                 let requests = if send { "sends" } else { "receives" };
                 let first = format!("&r->{requests}[{request}]");
-                match many {
-                    Number::Const(1) => call(printer, "finish", &[first]),
-                    many => {
+                match many.op {
+                    Op::Int(1) => call(printer, "finish", &[first]),
+                    _ => {
                         let many = value(printer, "requests", many);
                         call(printer, "finish_all", &[many, first])
                     }
@@ -102,8 +102,8 @@ impl Dialect for Mpi<'_> {
 
 /// Returns a number; a table that it is looked up in is named by its role.
 fn value(printer: &mut MpiPrinter<'_, '_>, role: &'static str, number: &Number) -> String {
-    if let Number::Entry(table, _) = number {
-        printer.dialect.roles.entry(*table).or_insert(role);
+    if let Op::Entry(table) = number.op {
+        printer.dialect.roles.entry(table as usize).or_insert(role);
     }
     printer.number(number).code
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::print::{Mpi, PEERS, WIDTH};
 use crate::loops::Loops;
 use crate::loops::cpp::array;
-use crate::loops::ir::{LoopNode, MessageStep, Number};
+use crate::loops::ir::{LoopNode, MessageStep, Number, Op};
 use crate::loops::machine::Machine;
 use crate::loops::print::Printer;
 use crate::loops::reserved::mentions;
@@ -124,7 +124,7 @@ impl<'a> Printer<'a, Mpi<'_>> {
 
 /// Whether a number changes with the iteration of a loop, or is in a table.
 fn varies(number: &Number) -> bool {
-    matches!(number, Number::Var(_) | Number::Entry(..)) || number.parts().into_iter().any(varies)
+    matches!(number.op, Op::Var(_) | Op::Entry(_)) || number.args.iter().any(varies)
 }
 
 /// Returns a line as several of at most [`WIDTH`] characters; further lines begin with `more`.

@@ -106,10 +106,10 @@ fn join_streams(loops: &mut Loops) {
     let arms = loops.body.split_off(first).into_iter().filter_map(|node| {
         let LoopNode::On { stream, body } = node else { return None };
         many = many.max(stream as i64 + 1);
-        Some((binary(BinOp::Eq, Number::Var(var), Number::Const(stream as i64)), body))
+        Some((binary(BinOp::Eq, Number::var(var), Number::int(stream as i64)), body))
     });
     let body = vec![LoopNode::If(arms.collect(), std::mem::take(&mut loops.body))];
-    let [lo, hi] = [0, many].map(Number::Const);
+    let [lo, hi] = [0, many].map(Number::int);
     loops.body.push(LoopNode::Streams { at: At::default(), var, lo, hi, body });
 }
 

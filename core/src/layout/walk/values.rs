@@ -9,8 +9,7 @@ use crate::layout::area::{Area, Pieces};
 use crate::layout::builder::{Builder, Place, Stop};
 use crate::program::ir::{Expr, Op};
 use crate::schedule::Buffer;
-use crate::syntax::ast::BinOp;
-use crate::values::arith::{self, Fault, pick};
+use crate::values::arith::{Fault, pick};
 use crate::values::groups::GroupPlace;
 use crate::values::params::{ParamTy, ParamValue};
 use crate::values::ranked_topology::RankedTopology;
@@ -129,43 +128,15 @@ impl<'p> Walk<'p> {
     }
 
     fn computed(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<i64, Stop> {
+        if let Some(value) = expr.arithmetic(|arg| self.int(b, arg)) {
+            return self.settle(b, expr.span, value?);
+        }
         let args = &expr.args;
         let fallible = match expr.op {
             Op::Rank => return Ok(b.here().into()),
             Op::Nranks => return Ok(b.size().into()),
             Op::Local => return Ok(self.local.0.into()),
             Op::Escape(number) => return self.escape(b, expr, number),
-            Op::Neg => arith::arithmetic(BinOp::Sub, 0, self.int(b, &args[0])?),
-            Op::Flip => return Ok(!self.int(b, &args[0])?),
-            Op::Not => return Ok((self.int(b, &args[0])? == 0).into()),
-            Op::Binary(BinOp::And) => {
-                return Ok((self.holds(b, &args[0])? && self.holds(b, &args[1])?).into());
-            }
-            Op::Binary(BinOp::Or) => {
-                return Ok((self.holds(b, &args[0])? || self.holds(b, &args[1])?).into());
-            }
-            Op::Binary(op) => {
-                let (left, right) = (self.int(b, &args[0])?, self.int(b, &args[1])?);
-                match op {
-                    BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge => {
-                        return Ok(arith::compare(op, left, right).into());
-                    }
-                    _ => arith::arithmetic(op, left, right),
-                }
-            }
-            Op::If => {
-                let chosen = if self.holds(b, &args[0])? { &args[1] } else { &args[2] };
-                return self.int(b, chosen);
-            }
-            Op::Function(function) => {
-                let first = self.int(b, &args[0])?;
-                let second = args.get(1).map_or(Ok(0), |arg| self.int(b, arg))?;
-                function.apply(first, second)
-            }
-            Op::IsPowerOfTwo => {
-                let value = self.int(b, &args[0])?;
-                return Ok((value > 0 && value & (value - 1) == 0).into());
-            }
             Op::Len => {
                 return Ok(match self.value(b, &args[0])? {
                     Value::List(list) => list.len() as i64,

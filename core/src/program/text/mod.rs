@@ -24,4 +24,4 @@ mod read;
 mod write;
 
 pub use read::parse;
-pub use write::print;
+pub use write::{print, write_expr};

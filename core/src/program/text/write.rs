@@ -249,26 +249,48 @@ impl<'p> ProgramWriter<'p> {
     }
 
     fn expr(&mut self, expr: &Expr) -> fmt::Result {
-        self.spans.push(expr.span);
-        match (expr.op, &expr.args[..]) {
-            (Op::Int(value), _) => write!(self.out, "{value}"),
-            (Op::Var(var), _) => write!(self.out, "{}", self.names[var.index()]),
-            (Op::Rate(rate), _) => write!(self.out, "{rate}B/s"),
-            (Op::Time(time), _) => write!(self.out, "{time}ns"),
-            (Op::Binary(op), [left, right]) => {
-                self.out.push('(');
-                self.expr(left)?;
-                write!(self.out, " {} ", op.text())?;
-                self.expr(right)?;
-                self.out.push(')');
-                Ok(())
-            }
-            (op, args) => {
-                self.out.push_str(&op.name().expect("every other operator has a name"));
-                if args.is_empty() { Ok(()) } else { self.list(args) }
-            }
-        }
+        let (names, spans) = (&self.names, &mut self.spans);
+        write_expr(self.out, expr, &mut |expr, out| {
+            spans.push(expr.span);
+            let Op::Var(var) = expr.op else { return false };
+            out.push_str(&names[var.index()]);
+            true
+        });
+        Ok(())
     }
+}
+
+/// Writes an expression. `own` is told of each part, and may write it instead.
+pub fn write_expr(out: &mut String, expr: &Expr, own: &mut impl FnMut(&Expr, &mut String) -> bool) {
+    if own(expr, out) {
+        return;
+    }
+    let between = match (expr.op, &expr.args[..]) {
+        (Op::Binary(op), _) => {
+            out.push('(');
+            format!(" {} ", op.text())
+        }
+        (op, args) => {
+            out.push_str(&match op {
+                Op::Int(value) => value.to_string(),
+                Op::Rate(rate) => format!("{rate}B/s"),
+                Op::Time(time) => format!("{time}ns"),
+                op => op.name().expect("every other operator has a name"),
+            });
+            if args.is_empty() {
+                return;
+            }
+            out.push('(');
+            ", ".to_owned()
+        }
+    };
+    for (nth, arg) in expr.args.iter().enumerate() {
+        if nth > 0 {
+            out.push_str(&between);
+        }
+        write_expr(out, arg, own);
+    }
+    out.push(')');
 }
 
 fn span(span: Span) -> String {

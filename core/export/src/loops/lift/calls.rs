@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::regions::{BufferPart, Cut};
 use super::scopes::LiftScope;
 use super::{Around, Frame, Lift, LiftResult, Unfit};
-use crate::loops::ir::{At, LoopNode, Number};
+use crate::loops::ir::{At, LoopNode, Number, Op};
 use roundelay_core::program::ir::{Call, Kind, Program, Stmt, VarId};
 
 impl<'p> Lift<'p> {
@@ -90,14 +90,14 @@ impl<'p> Lift<'p> {
     /// ranks.
     fn block_of(&self, own: Cut, other: &Cut) -> Cut {
         let (Cut::Region(own), Cut::Region(other)) = (own, other) else { return Cut::Other };
-        let (Number::Const(width), Number::Const(beside)) = (&own.width, &other.width) else {
+        let (Op::Int(width), Op::Int(beside)) = (own.width.op, other.width.op) else {
             return Cut::Other;
         };
-        let (width, large) = if width < beside { (*beside, other) } else { (*width, &own) };
+        let (width, large) = if width < beside { (beside, other) } else { (width, &own) };
         let many = self.constant(&self.frame.scope.size);
         let Some(many) = many.filter(|many| width % many == 0) else { return Cut::Other };
         let mut large = large.clone();
         large.blocks.push((self.frame.scope.clone(), width / many));
-        Cut::Region(BufferPart { width: Number::Const(width / many), ..large })
+        Cut::Region(BufferPart { width: Number::int(width / many), ..large })
     }
 }

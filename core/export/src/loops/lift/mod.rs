@@ -11,7 +11,7 @@ mod seen;
 use std::collections::HashMap;
 
 use super::functions::StepFunctions;
-use super::ir::{At, LoopNode, Number, binary};
+use super::ir::{At, LoopNode, Number, Op, binary};
 use super::tables::Tables;
 use regions::{BufferPart, Cut};
 use roundelay_core::ids::ScratchId;
@@ -129,7 +129,7 @@ impl<'p> Lift<'p> {
                 if values.iter().any(|value| *value != values[0]) {
                     return Err(Unfit);
                 }
-                self.assign_number(param.var, Number::Const(values[0]), &mut nodes);
+                self.assign_number(param.var, Number::int(values[0]), &mut nodes);
             }
         }
         nodes.extend(self.block(&program.body)?);
@@ -202,12 +202,12 @@ impl<'p> Lift<'p> {
                     let item = |(i, value): (i64, &i64)| ([&way[..], &[i]].concat(), *value);
                     (0..).zip(list).map(item).collect()
                 });
-                self.around.push(Around::Loop(Number::Var(counter)));
+                self.around.push(Around::Loop(Number::var(counter)));
                 let item = self.entry(&items);
                 let inner = self.block(body);
                 self.around.pop();
                 let body = [vec![LoopNode::Let(self.frame.numbers[var], item?)], inner?].concat();
-                nodes.push(LoopNode::Loop { var: counter, lo: Number::Const(0), hi, body });
+                nodes.push(LoopNode::Loop { var: counter, lo: Number::int(0), hi, body });
             }
             StmtKind::If(arms, otherwise) => self.choice(stmt, arms, otherwise, nodes)?,
             StmtKind::Scratch(var, count, like, _) => {
@@ -316,7 +316,7 @@ impl<'p> Lift<'p> {
             Cut::Region(part) => {
                 let part = self.placed(part, None)?;
                 let part =
-                    BufferPart { buffer, slot: Number::Const(0), base: part.lo.clone(), ..part };
+                    BufferPart { buffer, slot: Number::int(0), base: part.lo.clone(), ..part };
                 if slots { Cut::Slots(part) } else { Cut::Region(part) }
             }
             _ if self.is_pieces(like) => Cut::Shapeless(buffer, None),
@@ -337,10 +337,10 @@ impl<'p> Lift<'p> {
         let at = self.frame.numbers[&var];
         let mut arms = Vec::new();
         for value in lo..hi {
-            self.frame.aliases.insert(var, Number::Const(value));
+            self.frame.aliases.insert(var, Number::int(value));
             let body = self.inside(Around::Stream(value - lo), body);
             self.frame.aliases.remove(&var);
-            arms.push((binary(BinOp::Eq, Number::Var(at), Number::Const(value)), body?));
+            arms.push((binary(BinOp::Eq, Number::var(at), Number::int(value)), body?));
         }
         let otherwise = arms.pop().map_or_else(Vec::new, |(_, body)| body);
         Ok(vec![LoopNode::If(arms, otherwise)])
@@ -371,7 +371,7 @@ impl<'p> Lift<'p> {
     }
 
     fn assign_number(&mut self, var: VarId, value: Number, nodes: &mut Vec<LoopNode>) {
-        if let Number::Me | Number::Nranks | Number::Var(_) = value {
+        if let Op::Local | Op::Nranks | Op::Var(_) = value.op {
             self.frame.aliases.insert(var, value);
             return;
         }
@@ -387,8 +387,8 @@ impl<'p> Lift<'p> {
 
 /// Returns a loop with the number of its iteration.
 fn iteration(var: usize, lo: &Number) -> Around {
-    Around::Loop(match lo {
-        Number::Const(0) => Number::Var(var),
-        lo => binary(BinOp::Sub, Number::Var(var), lo.clone()),
+    Around::Loop(match lo.op {
+        Op::Int(0) => Number::var(var),
+        _ => binary(BinOp::Sub, Number::var(var), lo.clone()),
     })
 }

@@ -3,7 +3,7 @@
 use super::regions::{Cut, RankCut};
 use super::seen::each;
 use super::{Around, Lift, LiftResult, Rows, Unfit};
-use crate::loops::ir::{LoopNode, Number, binary, sum};
+use crate::loops::ir::{LoopNode, Number, Op, binary, sum};
 use roundelay_core::layout::trace::PassSteps;
 use roundelay_core::program::ir::{Pass, Program, Stmt};
 use roundelay_core::schedule::{Buffer, SignalKind};
@@ -35,7 +35,7 @@ impl<'p> Lift<'p> {
         let (fifo, credits, slices) = sizes;
         let var = self.vars.len();
         self.vars.push("slice".to_owned());
-        let slice = if slices > 1 { Number::Var(var) } else { Number::Const(0) };
+        let slice = if slices > 1 { Number::var(var) } else { Number::int(0) };
         let peer = |lift: &mut Self, peer: &'p Option<_>| {
             peer.as_ref().map(|peer| lift.number(peer)).transpose()
         };
@@ -78,13 +78,11 @@ impl<'p> Lift<'p> {
             peer.clone().map(|peer| LoopNode::Signal { at, post, kind, peer, lane: None })
         };
         let head = signal(false, SignalKind::Head, &to);
-        let credit = match waits {
-            None | Some(Number::Const(0)) => None,
-            Some(Number::Const(_)) => head,
-            Some(condition) => {
-                Some(LoopNode::If(vec![(condition, head.into_iter().collect())], Vec::new()))
-            }
-        };
+        let credit = waits.and_then(|condition| match condition.op {
+            Op::Int(0) => None,
+            Op::Int(_) => head,
+            _ => Some(LoopNode::If(vec![(condition, head.into_iter().collect())], Vec::new())),
+        });
         let ops = [
             signal(false, SignalKind::Tail, &from),
             credit,
@@ -93,7 +91,7 @@ impl<'p> Lift<'p> {
             signal(true, SignalKind::Head, &from),
         ];
         body.extend(ops.into_iter().flatten());
-        repeated(var, Number::Const(sizes.1), body, nodes);
+        repeated(var, Number::int(sizes.1), body, nodes);
         Ok(())
     }
 
@@ -110,7 +108,7 @@ impl<'p> Lift<'p> {
             if slices > 1 {
                 *part = part.clone().even(slice.clone(), slices);
             }
-            if part.lo.parts().is_empty() {
+            if part.lo.args.is_empty() {
                 continue;
             }
             let named = known.iter().find(|[lo, _]| *lo == part.lo).map(|[_, var]| var.clone());
@@ -144,18 +142,18 @@ impl<'p> Lift<'p> {
         let (Some(least), Some(most)) = (all().min(), all().max()) else { return Ok(None) };
         let step = sum(self.entry(&steps)?, slice.clone());
         let waits = match () {
-            () if most + slices <= credits => Number::Const(0),
-            () if least >= credits => Number::Const(1),
-            () => binary(BinOp::Ge, step.clone(), Number::Const(credits)),
+            () if most + slices <= credits => Number::int(0),
+            () if least >= credits => Number::int(1),
+            () => binary(BinOp::Ge, step.clone(), Number::int(credits)),
         };
         // The steps may all take the same slots, or none a second time.
         let slot = least % credits;
         let slot = if all().all(|step| step % credits == slot) && slot + slices <= credits {
-            sum(Number::Const(slot), slice.clone())
+            sum(Number::int(slot), slice.clone())
         } else if most + slices <= credits {
             step.clone()
         } else {
-            binary(BinOp::Rem, step.clone(), Number::Const(credits))
+            binary(BinOp::Rem, step.clone(), Number::int(credits))
         };
         Ok(Some(LinkStep { step, slot: sum(self.entry(&firsts)?, slot), waits }))
     }
@@ -170,7 +168,7 @@ impl<'p> Lift<'p> {
         let links = self.count(&each(&seen, |way, owed| vec![(way.clone(), owed.len() as i64)]))?;
         let var = self.vars.len();
         self.vars.extend(["link".to_owned(), "credit".to_owned()]);
-        let link = if links == Number::Const(1) { Number::Const(0) } else { Number::Var(var) };
+        let link = if links == Number::int(1) { Number::int(0) } else { Number::var(var) };
         let owed = |of: fn(&(i64, i64)) -> i64| {
             each(&seen, |way, owed| {
                 let item = |(at, link)| ([&way[..], &[at]].concat(), of(link));
@@ -192,8 +190,8 @@ impl<'p> Lift<'p> {
 
 /// Adds statements that run a number of times.
 fn repeated(var: usize, times: Number, body: Vec<LoopNode>, nodes: &mut Vec<LoopNode>) {
-    match times {
-        Number::Const(1) => nodes.extend(body),
-        hi => nodes.push(LoopNode::Loop { var, lo: Number::Const(0), hi, body }),
+    match times.op {
+        Op::Int(1) => nodes.extend(body),
+        _ => nodes.push(LoopNode::Loop { var, lo: Number::int(0), hi: times, body }),
     }
 }

@@ -2,7 +2,9 @@
 
 use super::scopes::LiftScope;
 use super::{Lift, LiftResult, Unfit};
-use crate::loops::ir::{LoopNode, LoopPlace, Number, Piece, binary, product, sum, times};
+use crate::loops::ir::{
+    LoopNode, LoopPlace, Number, Piece, binary, entry, executing, product, sum, times,
+};
 use roundelay_core::program::ir::{Expr, Kind, Op, Stmt, VarId};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::ast::BinOp;
@@ -44,8 +46,8 @@ pub(super) struct BufferPart {
 impl BufferPart {
     /// Returns a whole buffer of `units` units, each of `pieces` pieces.
     pub(super) fn whole(buffer: Buffer, units: u32, pieces: u64) -> Self {
-        let zero = || Number::Const(0);
-        let width = Number::Const(i64::from(units) * pieces as i64);
+        let zero = || Number::int(0);
+        let width = Number::int(i64::from(units) * pieces as i64);
         Self { buffer, lo: zero(), width, slot: zero(), base: zero(), units, blocks: Vec::new() }
     }
 
@@ -56,14 +58,14 @@ impl BufferPart {
 
     /// Returns one of `many` equal pieces.
     pub(super) fn even(self, index: Number, many: i64) -> Self {
-        match self.width {
-            Number::Const(width) => {
+        match self.width.op {
+            Op::Int(width) => {
                 let width = width / many;
                 let lo = sum(self.lo, times(index, width));
-                Self { lo, width: Number::Const(width), ..self }
+                Self { lo, width: Number::int(width), ..self }
             }
-            width => {
-                let width = binary(BinOp::Div, width, Number::Const(many));
+            _ => {
+                let width = binary(BinOp::Div, self.width, Number::int(many));
                 let lo = sum(self.lo, product(index, width.clone()));
                 Self { lo, width, ..self }
             }
@@ -87,10 +89,10 @@ impl<'p> Lift<'p> {
                 Cut::Even(part, many) => Cut::Region(part.even(self.number(&args[1])?, many)),
                 Cut::Weighted(part, table) => {
                     let index = self.number(&args[1])?;
-                    let at = |index| Number::Entry(table, vec![index]);
+                    let at = |index| entry((table, vec![index]));
                     let width = binary(
                         BinOp::Sub,
-                        at(sum(index.clone(), Number::Const(1))),
+                        at(sum(index.clone(), Number::int(1))),
                         at(index.clone()),
                     );
                     Cut::Region(BufferPart { lo: sum(part.lo, at(index)), width, ..part })
@@ -105,8 +107,8 @@ impl<'p> Lift<'p> {
             },
             Op::Pieces => match (self.cut(&args[0])?, args[1].op, args[2].op) {
                 (Cut::Even(part, many), Op::Int(lo), Op::Int(hi)) if 0 <= lo && lo <= hi => {
-                    let first = part.even(Number::Const(lo), many);
-                    let width = product(Number::Const(hi - lo), first.width.clone());
+                    let first = part.even(Number::int(lo), many);
+                    let width = product(Number::int(hi - lo), first.width.clone());
                     Cut::Region(BufferPart { width, ..first })
                 }
                 _ => Cut::Other,
@@ -117,8 +119,8 @@ impl<'p> Lift<'p> {
 
     /// Cuts a region in equal pieces, or by a list of weights that is the same at every rank and time.
     fn split(&mut self, part: BufferPart, by: &'p Expr) -> Cut {
-        let whole = match part.width {
-            Number::Const(width) => Some(width),
+        let whole = match part.width.op {
+            Op::Int(width) => Some(width),
             _ => None,
         };
         // For a width that is not constant, the run of the text checks that pieces are whole.
@@ -153,7 +155,7 @@ impl<'p> Lift<'p> {
     pub(super) fn told(&mut self, var: VarId, cut: Cut, nodes: &mut Vec<LoopNode>) -> Cut {
         let name = self.frame.program.vars[var.0 as usize].name.clone();
         let mut told = |part: BufferPart| {
-            if let Number::Const(_) = part.width {
+            if let Op::Int(_) = part.width.op {
                 return part;
             }
             let lo = self.named(&name, part.lo.clone(), nodes);
@@ -246,7 +248,7 @@ impl<'p> Lift<'p> {
     ) -> LiftResult<BufferPart> {
         let BufferPart { mut lo, blocks, .. } = part.clone();
         for (scope, width) in &blocks {
-            let number = self.number_of(scope, of.cloned().unwrap_or(Number::Me))?;
+            let number = self.number_of(scope, of.cloned().unwrap_or(executing()))?;
             lo = sum(lo, times(number, *width));
         }
         Ok(BufferPart { lo, blocks: Vec::new(), ..part })
@@ -255,11 +257,11 @@ impl<'p> Lift<'p> {
     /// Returns a part as it lies in a slot with its shape: whole units before it are not counted.
     fn in_slot(&self, part: &BufferPart) -> BufferPart {
         let unit = i64::try_from(self.pieces).unwrap_or(i64::MAX);
-        let lo = match &part.lo {
-            Number::Const(lo) => Number::Const(lo.rem_euclid(unit)),
-            _ if unit == 1 => Number::Const(0),
-            lo if part.units == 1 => lo.clone(),
-            lo => binary(BinOp::Rem, lo.clone(), Number::Const(unit)),
+        let lo = match part.lo.op {
+            Op::Int(lo) => Number::int(lo.rem_euclid(unit)),
+            _ if unit == 1 => Number::int(0),
+            _ if part.units == 1 => part.lo.clone(),
+            _ => binary(BinOp::Rem, part.lo.clone(), Number::int(unit)),
         };
         BufferPart { lo: lo.clone(), base: lo, ..part.clone() }
     }

@@ -4,7 +4,7 @@
 use super::seen::each;
 use super::{Around, Lift, LiftResult, Rows};
 use crate::loops::grids::Grid;
-use crate::loops::ir::{LoopNode, Number, binary, sum, times};
+use crate::loops::ir::{LoopNode, Number, Op, binary, executing, sum, times};
 use roundelay_core::program::ir::Stmt;
 use roundelay_core::syntax::ast::BinOp;
 
@@ -29,7 +29,7 @@ enum Ranks {
 
 impl LiftScope {
     pub(super) fn all() -> Self {
-        Self { rank: Number::Me, size: Number::Nranks, ranks: Ranks::All }
+        Self { rank: executing(), size: Number::leaf(Op::Nranks), ranks: Ranks::All }
     }
 
     /// Returns the groups of ranks at equal distances, where the scope is one of these.
@@ -52,10 +52,11 @@ impl Lift<'_> {
         let seen: Vec<_> = self.traces.iter().map(|trace| trace.groups(stmt)).collect();
         let seen = self.here(&seen);
         let joined = each(&seen, |way, list| vec![(way.clone(), (!list.is_empty()).into())]);
-        let condition = match self.count(&joined)? {
-            Number::Const(0) => return Ok(None),
-            Number::Const(_) => None,
-            number => Some(number),
+        let joined = self.count(&joined)?;
+        let condition = match joined.op {
+            Op::Int(0) => return Ok(None),
+            Op::Int(_) => None,
+            _ => Some(joined),
         };
         let lists: Rows<Vec<i64>> = seen
             .into_iter()
@@ -88,14 +89,14 @@ impl Lift<'_> {
         if grid.size == i64::from(self.nranks) {
             return Ok(Some((condition, LiftScope::all())));
         }
-        let rank = self.named("index", grid.text(Number::Me, self.nranks), nodes);
+        let rank = self.named("index", grid.text(executing(), self.nranks), nodes);
         let first = if grid.stride * grid.size == i64::from(self.nranks) {
-            binary(BinOp::Rem, Number::Me, Number::Const(grid.stride))
+            binary(BinOp::Rem, executing(), Number::int(grid.stride))
         } else {
-            binary(BinOp::Sub, Number::Me, times(rank.clone(), grid.stride))
+            binary(BinOp::Sub, executing(), times(rank.clone(), grid.stride))
         };
         let first = self.named("first", first, nodes);
-        let size = Number::Const(grid.size);
+        let size = Number::int(grid.size);
         Ok(Some((condition, LiftScope { rank, size, ranks: Ranks::Grid(grid, first) })))
     }
 
@@ -104,13 +105,13 @@ impl Lift<'_> {
         let var = self.vars.len();
         self.vars.push(name.to_owned());
         nodes.push(LoopNode::Let(var, value));
-        Number::Var(var)
+        Number::var(var)
     }
 
     /// Returns the rank in the whole run of a number in a scope.
     pub(super) fn peer(&mut self, scope: &LiftScope, number: Number) -> LiftResult<Number> {
         if number == scope.rank {
-            return Ok(Number::Me);
+            return Ok(executing());
         }
         match &scope.ranks {
             Ranks::All => Ok(number),
@@ -127,7 +128,7 @@ impl Lift<'_> {
 
     /// Returns the number in a scope of a rank in the whole run.
     pub(super) fn number_of(&mut self, scope: &LiftScope, peer: Number) -> LiftResult<Number> {
-        if peer == Number::Me {
+        if peer == executing() {
             return Ok(scope.rank.clone());
         }
         match &scope.ranks {

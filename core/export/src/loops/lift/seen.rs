@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Around, Lift, LiftResult, Rows, Unfit};
-use crate::loops::ir::{Number, Piece};
+use crate::loops::ir::{Number, Op, Piece, entry, executing};
 use crate::loops::recognise::{Sample, Samples};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::trace::LoopPath;
@@ -73,18 +73,18 @@ impl Lift<'_> {
             }
         }
         if rows.is_empty() {
-            return Ok(Number::Const(0));
+            return Ok(Number::int(0));
         }
         let mut ordered = vec![Vec::new(); counters.len()];
         for (counter, at) in counters {
             ordered[at] = counter;
         }
-        let nranks = (i64::from(self.nranks), &Number::Nranks);
+        let nranks = (i64::from(self.nranks), &Number::leaf(Op::Nranks));
         let samples = Samples {
             counters: &ordered,
             rows,
             loops: &loops,
-            rank: &Number::Me,
+            rank: &executing(),
             nranks,
             whole: false,
         };
@@ -131,14 +131,14 @@ impl Lift<'_> {
     /// a table.
     pub(super) fn count(&mut self, seen: &[Vec<(LoopPath, i64)>]) -> LiftResult<Number> {
         let mut all = seen.iter().flatten().map(|(_, value)| *value);
-        let Some(first) = all.next() else { return Ok(Number::Const(0)) };
+        let Some(first) = all.next() else { return Ok(Number::int(0)) };
         if all.all(|value| value == first) {
-            return Ok(Number::Const(first));
+            return Ok(Number::int(first));
         }
         let seen: Vec<Vec<(LoopPath, Vec<i64>)>> =
             each(seen, |way, v| vec![(way.clone(), vec![*v])]);
         let (table, indices) = self.table(&seen, &[0])?;
-        Ok(Number::Entry(table, indices))
+        Ok(entry((table, indices)))
     }
 
     /// Adds a table of the values with as few indices as possible, and returns it with its indices here.

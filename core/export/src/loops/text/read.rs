@@ -4,14 +4,16 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use crate::loops::form::{LoopFunction, Loops};
-use crate::loops::ir::{At, LoopNode, LoopPlace, MessageStep, Number, Piece, binary};
+use crate::loops::ir::{
+    At, LoopNode, LoopPlace, MessageStep, Number, Piece, binary, entry, executing,
+};
 use crate::loops::tables::Tables;
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::{RankId, ScratchId};
+use roundelay_core::program::ir::{Kind, Op};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::schedule::text::{TextError, signal_kind};
 use roundelay_core::syntax::ast::BinOp;
-use roundelay_core::values::arith::IntFn;
 
 type Read<T> = Result<T, String>;
 
@@ -361,11 +363,13 @@ impl<'t> LoopsReader<'t> {
         let mut next = || numbers.next();
         let pieces = |table: usize| loops.tables.all[table].has_pieces();
         let piece = match (next(), next(), next(), next()) {
-            (Some(Number::Entry(table, indices)), None, ..) if pieces(table) => {
-                Piece::Entry(table, indices)
+            (Some(Number { op: Op::Entry(table), args, .. }), None, ..)
+                if pieces(table as usize) =>
+            {
+                Piece::Entry(table as usize, args.into())
             }
             (Some(lo), Some(width), None, _) => {
-                let [slot, base] = [0; 2].map(Number::Const);
+                let [slot, base] = [0; 2].map(Number::int);
                 Piece::Computed { lo, width, slot, base }
             }
             (Some(lo), Some(width), Some(slot), Some(base)) => {
@@ -394,10 +398,10 @@ impl<'t> LoopsReader<'t> {
         }
         if word.starts_with('%') {
             let var = self.vars.get(word).ok_or_else(|| format!("no variable is called `{word}`"));
-            return Ok(Number::Var(*var?));
+            return Ok(Number::var(*var?));
         }
         if let Ok(value) = word.parse() {
-            return Ok(Number::Const(value));
+            return Ok(Number::int(value));
         }
         if let Some(table) = word.strip_prefix('t').and_then(|id| id.parse::<usize>().ok()) {
             self.expect("[")?;
@@ -406,37 +410,20 @@ impl<'t> LoopsReader<'t> {
             if known.sizes.len() != indices.len() {
                 return Err(format!("table {table} has other indices"));
             }
-            return Ok(Number::Entry(table, indices));
+            return Ok(entry((table, indices)));
         }
         match word {
-            "me" => return Ok(Number::Me),
-            "nranks" => return Ok(Number::Nranks),
+            "me" => return Ok(executing()),
+            "nranks" => return Ok(Number::leaf(Op::Nranks)),
             _ => self.expect("(")?,
         }
-        let mut args = self.list(")", |reader| reader.number(loops, depth + 1))?;
-        let function = IntFn::ALL.into_iter().find(|function| function.name() == word);
-        let many = match word {
-            "neg" | "not" | "flip" | "is_power_of_two" => 1,
-            "if" => 3,
-            _ => function.ok_or_else(|| format!("no function is called `{word}`"))?.arity(),
-        };
-        if args.len() != many {
+        let args = self.list(")", |reader| reader.number(loops, depth + 1))?;
+        let op = Op::named(word).filter(|op| op.is_arithmetic());
+        let op = op.ok_or_else(|| format!("no function is called `{word}`"))?;
+        if op.result(&vec![Kind::Number; args.len()]) != Some(Kind::Number) {
             return Err(format!("{word} takes other arguments"));
         }
-        if let Some(function) = function {
-            return Ok(Number::Call(function, args));
-        }
-        if word == "if" {
-            let parts = <[Number; 3]>::try_from(args).map_err(|_| "expected three numbers")?;
-            return Ok(Number::Choice(Box::new(parts)));
-        }
-        let of = Box::new(args.remove(0));
-        Ok(match word {
-            "neg" => Number::Neg(of),
-            "not" => Number::Not(of),
-            "flip" => Number::Flip(of),
-            _ => Number::IsPowerOfTwo(of),
-        })
+        Ok(Number::of(op, args))
     }
 }
 

@@ -5,6 +5,8 @@ use std::fmt::{Display, Write as _};
 
 use crate::loops::form::Loops;
 use crate::loops::ir::{At, LoopNode, LoopPlace, MessageStep, Number, Piece};
+use roundelay_core::program::ir::Op;
+use roundelay_core::program::text::write_expr;
 use roundelay_core::schedule::Buffer;
 use roundelay_core::schedule::text::signal_name;
 
@@ -160,12 +162,7 @@ impl LoopsWriter<'_> {
         };
         let piece = match &place.piece {
             Piece::Entry(table, indices) => self.entry(*table, indices),
-            Piece::Computed { lo, width, slot, base } => {
-                let plain = [slot, base].into_iter().all(|number| *number == Number::Const(0));
-                let numbers = [lo, width, slot, base];
-                let numbers = if plain { &numbers[..2] } else { &numbers[..] };
-                list(numbers.iter().map(|number| self.number(number)))
-            }
+            computed => list(computed.shown().into_iter().map(|number| self.number(number))),
         };
         let of = place.of.as_ref().map(|of| format!(" of {}", self.number(of)));
         let step = place.step.as_ref().map(|step| format!(" step {}", self.number(step)));
@@ -178,25 +175,17 @@ impl LoopsWriter<'_> {
     }
 
     fn number(&self, number: &Number) -> String {
-        let call = |name: &str, args: &[Number]| {
-            format!("{name}({})", list(args.iter().map(|arg| self.number(arg))))
-        };
-        match number {
-            Number::Const(value) => value.to_string(),
-            Number::Me => "me".to_owned(),
-            Number::Nranks => "nranks".to_owned(),
-            Number::Var(var) => self.vars[*var].clone(),
-            Number::Neg(of) => call("neg", std::slice::from_ref(of)),
-            Number::Not(of) => call("not", std::slice::from_ref(of)),
-            Number::Flip(of) => call("flip", std::slice::from_ref(of)),
-            Number::Binary(op, sides) | Number::Division(_, op, sides) => {
-                format!("({} {} {})", self.number(&sides[0]), op.text(), self.number(&sides[1]))
-            }
-            Number::Choice(parts) => call("if", &parts[..]),
-            Number::Call(function, args) => call(function.name(), args),
-            Number::IsPowerOfTwo(of) => call("is_power_of_two", std::slice::from_ref(of)),
-            Number::Entry(table, indices) => self.entry(*table, indices),
-        }
+        let mut text = String::new();
+        write_expr(&mut text, number, &mut |part, text| {
+            text.push_str(&match part.op {
+                Op::Var(var) => self.vars[var.index()].clone(),
+                Op::Local => "me".to_owned(),
+                Op::Entry(table) => self.entry(table as usize, &part.args),
+                _ => return false,
+            });
+            true
+        });
+        text
     }
 }
 
