@@ -34,11 +34,6 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "core/src/verify/parametric/lower.rs",
         CLASSES,
     ),
-    (
-        "core/export/src/loops/text/read.rs",
-        "core/src/program/text/line.rs",
-        "readers of two forms of text: one reader of lines is wanted",
-    ),
 ];
 
 const FOREIGN: &str = "the same interface on systems without ranks as processes, which refuses";

@@ -51,6 +51,7 @@ pub mod dtype;
 pub mod foreign;
 pub mod ids;
 pub mod json;
+pub mod line;
 pub mod lints;
 pub mod rational;
 pub mod render;

@@ -62,7 +62,7 @@ enum EmitForm {
     Cuda(CudaFlags),
     /// A GPU's kernel, compiled
     Ptx(PtxFlags),
-    /// What each rank does, as plain Rust with the loops of the page, over a small trait
+    /// The work of each rank as plain Rust, with the loops of the page, over a small trait
     Rust(RustFlags),
     /// A C file that runs the algorithm by MPI's sends and receives
     Mpi(MpiOf),

@@ -22,7 +22,6 @@
 //! to name. Tables are read in the order of first use, as the builder makes them.
 
 use std::fmt::{self, Write as _};
-use std::str::FromStr;
 use std::sync::Arc;
 
 use super::demands::Demands;
@@ -30,25 +29,10 @@ use super::interner::Interner;
 use super::{Buffer, Channel, Op, OpKind, Operand, Region, Schedule, Scratch, SignalKind, Stream};
 use crate::collective::Collective;
 use crate::ids::{LaneId, OpId, RankId, RegionId, ScratchId, SpanId};
+pub use crate::line::TextError;
+use crate::line::{number, quoted, unquoted};
 use crate::rational::Rat;
 use crate::source::Location;
-
-/// A line that is not of the text form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextError {
-    /// The number of the line, counted from 1.
-    pub line: usize,
-    /// The expected text of the line, in words.
-    pub reason: String,
-}
-
-impl fmt::Display for TextError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.reason)
-    }
-}
-
-impl std::error::Error for TextError {}
 
 const KINDS: [(SignalKind, &str); 7] = [
     (SignalKind::Ack, "ack"),
@@ -133,37 +117,6 @@ pub(crate) fn location_text(place: Location) -> String {
     format!("{line}:{column}..{end_line}:{end_column}")
 }
 
-/// Returns a name on one line, with all special characters escaped.
-pub(crate) fn quoted(name: &str) -> String {
-    let escaped =
-        name.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r").replace('"', "\\\"");
-    format!("\"{escaped}\"")
-}
-
-pub(crate) fn unquoted(text: &str) -> Result<String, String> {
-    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-    let mut chars = inner.ok_or("expected a name in quotes")?.chars();
-    let mut name = String::new();
-    while let Some(next) = chars.next() {
-        if next != '\\' {
-            name.push(next);
-            continue;
-        }
-        name.push(match chars.next() {
-            Some('\\') => '\\',
-            Some('"') => '"',
-            Some('n') => '\n',
-            Some('r') => '\r',
-            _ => {
-                return Err(
-                    "expected `\\\\`, `\\\"`, `\\n` or `\\r` for a character of a name".into()
-                );
-            }
-        });
-    }
-    Ok(name)
-}
-
 /// Returns an op as a line of the text form writes it, without its statement.
 pub fn op(schedule: &Schedule, op: &Op) -> String {
     if op.kind == OpKind::Move {
@@ -240,11 +193,6 @@ impl Default for ScheduleReader {
         lanes.intern(Vec::new());
         Self { schedule: None, regions: Interner::default(), channels: Interner::default(), lanes }
     }
-}
-
-/// Reads a number such as `12`; the error names the text.
-pub(crate) fn number<T: FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("expected a number, found `{text}`"))
 }
 
 fn split<'a>(text: &'a str, at: &str) -> Result<(&'a str, &'a str), String> {

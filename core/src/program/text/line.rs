@@ -1,15 +1,17 @@
 //! One line of a program's text: its words, and the expressions among them.
 
+use std::ops::{Deref, DerefMut};
+
 use super::names::{Names, span};
+use crate::line::{Line, number, unquoted};
 use crate::program::ir::{Expr, Kind, Op, VarId};
-use crate::schedule::text::{number, unquoted};
 use crate::source::Span;
 use crate::syntax::ast::BinOp;
 
 /// A line that is being read from its start to its end.
 pub(super) struct ProgramLine<'n> {
     names: &'n Names,
-    words: std::vec::IntoIter<String>,
+    line: Line<'n>,
     /// The places of expressions, in the order of the line.
     spans: std::vec::IntoIter<Span>,
     /// The nesting depth of the expression that is being read.
@@ -19,57 +21,43 @@ pub(super) struct ProgramLine<'n> {
 /// A bound of the nesting of expressions in compiled programs: those of a source nest 128 deep.
 const MOST_DEPTH: usize = 512;
 
+impl<'n> Deref for ProgramLine<'n> {
+    type Target = Line<'n>;
+
+    fn deref(&self) -> &Line<'n> {
+        &self.line
+    }
+}
+
+impl DerefMut for ProgramLine<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.line
+    }
+}
+
 impl<'n> ProgramLine<'n> {
-    pub(super) fn new(text: &str, names: &'n Names) -> Result<Self, String> {
+    pub(super) fn new(text: &'n str, names: &'n Names) -> Result<Self, String> {
         let (text, spans) = text.rsplit_once(" // ").unwrap_or((text, ""));
         let spans = spans.split_whitespace().map(span).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { names, words: words(text)?.into_iter(), spans: spans.into_iter(), depth: 0 })
+        let line = Line::new(text, &['(', ')', ',', '{', '}', '"'])?;
+        Ok(Self { names, line, spans: spans.into_iter(), depth: 0 })
     }
 
-    /// Returns the next word without taking it.
-    fn peek(&self) -> &str {
-        self.words.as_slice().first().map_or("", String::as_str)
-    }
-
-    pub(super) fn is_done(&self) -> bool {
-        self.words.as_slice().is_empty()
-    }
-
-    pub(super) fn word(&mut self) -> Result<String, String> {
-        self.words.next().ok_or_else(|| "the line ends too early".to_owned())
-    }
-
-    /// Whether the next word is `word`, which is then taken.
-    pub(super) fn skip(&mut self, word: &str) -> bool {
-        let found = self.peek() == word;
-        if found {
-            self.words.next();
-        }
-        found
-    }
-
-    pub(super) fn expect(&mut self, word: &str) -> Result<(), String> {
-        if self.skip(word) {
+    pub(super) fn end(&self) -> Result<(), String> {
+        self.line.end()?;
+        if self.spans.as_slice().is_empty() {
             return Ok(());
         }
-        Err(format!("expected `{word}`, found `{}`", self.peek()))
-    }
-
-    pub(super) fn end(&mut self) -> Result<(), String> {
-        match (self.is_done(), self.spans.as_slice().is_empty()) {
-            (true, true) => Ok(()),
-            (false, _) => Err(format!("expected the end of the line, found `{}`", self.peek())),
-            (true, false) => Err("the line has more places than expressions".into()),
-        }
+        Err("the line has more places than expressions".into())
     }
 
     pub(super) fn string(&mut self) -> Result<String, String> {
-        unquoted(&self.word()?)
+        unquoted(self.word()?)
     }
 
     pub(super) fn var(&mut self) -> Result<(VarId, Kind), String> {
         let word = self.word()?;
-        self.names.var(&word)
+        self.names.var(word)
     }
 
     pub(super) fn var_of(&mut self, kind: Kind) -> Result<VarId, String> {
@@ -164,45 +152,18 @@ impl<'n> ProgramLine<'n> {
         }
         let word = self.word()?;
         let op = if word.starts_with('%') {
-            Op::Var(self.names.var(&word)?.0)
+            Op::Var(self.names.var(word)?.0)
         } else if let Some(rate) = word.strip_suffix("B/s") {
             Op::Rate(number(rate)?)
         } else if word.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
             match word.strip_suffix("ns") {
                 Some(time) => Op::Time(number(time)?),
-                None => Op::Int(number(&word)?),
+                None => Op::Int(number(word)?),
             }
         } else {
-            Op::named(&word).ok_or_else(|| format!("no operator is called `{word}`"))?
+            Op::named(word).ok_or_else(|| format!("no operator is called `{word}`"))?
         };
         let args = if self.peek() == "(" { self.list(&[])? } else { Vec::new() };
         Ok((op, args))
     }
-}
-
-/// Splits a line into words: brackets and commas are words, and a text in quotes is one.
-fn words(text: &str) -> Result<Vec<String>, String> {
-    let mut words = Vec::new();
-    let mut rest = text.trim_start();
-    while let Some(first) = rest.chars().next() {
-        let len = match first {
-            '(' | ')' | ',' | '{' | '}' => 1,
-            '"' => {
-                let mut escaped = false;
-                let end = rest.char_indices().skip(1).find(|(_, c)| {
-                    let ends = *c == '"' && !escaped;
-                    escaped = *c == '\\' && !escaped;
-                    ends
-                });
-                end.ok_or("a text in quotes does not end")?.0 + 1
-            }
-            _ => {
-                let ends = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | '{' | '}');
-                rest.find(ends).unwrap_or(rest.len())
-            }
-        };
-        words.push(rest[..len].to_owned());
-        rest = rest[len..].trim_start();
-    }
-    Ok(words)
 }

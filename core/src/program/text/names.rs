@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::line::number;
 use crate::program::ir::{Kind, Var, VarId};
-use crate::schedule::text::number;
 use crate::source::Span;
 
 /// The variables of a program, by their names.

@@ -6,11 +6,12 @@ use super::line::ProgramLine;
 use super::names::{Names, span};
 use crate::collective::Collective;
 use crate::ids::SpanId;
+use crate::line::{TextError, number, unquoted};
 use crate::program::ir::{
     Call, Demand, Expr, Kind, Param, Pass, Program, Step, StepId, Stmt, StmtKind, Var,
 };
 use crate::schedule::SignalKind;
-use crate::schedule::text::{TextError, location, number, signal_kind, unquoted};
+use crate::schedule::text::{location, signal_kind};
 use crate::values::order_class::OrderClass;
 use crate::values::params::ParamTy;
 use crate::values::resource::Resource;
@@ -214,7 +215,7 @@ impl Body<'_, '_> {
 
     fn stmt(&mut self, line: &mut ProgramLine<'_>) -> Result<StmtKind, String> {
         let word = line.word()?;
-        Ok(match word.as_str() {
+        Ok(match word {
             "let" => {
                 let (var, kind) = line.var()?;
                 line.expect("=")?;
@@ -232,7 +233,7 @@ impl Body<'_, '_> {
                 line.expect("in")?;
                 let (lo, hi) = line.range()?;
                 let body = self.inner(line)?;
-                match word.as_str() {
+                match word {
                     "for" => StmtKind::For(var, lo, hi, body),
                     _ => StmtKind::Parallel(var, lo, hi, body),
                 }
@@ -284,7 +285,7 @@ impl Body<'_, '_> {
                 StmtKind::Scratch(var, count, like, wide)
             }
             "do" => {
-                let step = StepId(number(&line.word()?)?);
+                let step = StepId(line.count()?);
                 let found = self.steps.get(step.0 as usize).ok_or("no step has that number")?;
                 let args = line.list(&[])?;
                 let kinds = found.params.iter().map(|var| self.names.kind(*var));
@@ -305,12 +306,12 @@ impl Body<'_, '_> {
             }
             "post" | "wait" => {
                 let name = line.word()?;
-                let kind = signal_kind(&name)?;
+                let kind = signal_kind(name)?;
                 if !matches!(kind, SignalKind::Ack | SignalKind::Data) {
                     return Err(format!("no statement gives the signal `{name}`"));
                 }
                 let peer = line.number()?;
-                match word.as_str() {
+                match word {
                     "post" => StmtKind::Post(kind, peer),
                     _ => StmtKind::Wait(kind, peer),
                 }
@@ -341,9 +342,9 @@ impl Body<'_, '_> {
                 }
                 StmtKind::Pass(pass)
             }
-            "demand" => StmtKind::Demand(match line.word()?.as_str() {
+            "demand" => StmtKind::Demand(match line.word()? {
                 "order" => {
-                    let class = OrderClass::from_name(&line.word()?);
+                    let class = OrderClass::from_name(line.word()?);
                     Demand::Order(class.ok_or("no promise of an order has that name")?)
                 }
                 "roundings" => Demand::Roundings(line.number()?),
@@ -363,12 +364,12 @@ impl Body<'_, '_> {
     }
 
     fn call(&mut self, line: &mut ProgramLine<'_>) -> Result<Call, String> {
-        let known: usize = number(&line.word()?)?;
+        let known: usize = line.count()?;
         let program = self.reader.programs.get(known).cloned();
         let program = program.ok_or("no program before this one has that number")?;
         let mut args: Vec<(usize, Expr)> = Vec::new();
         while line.skip("with") {
-            let index: usize = number(&line.word()?)?;
+            let index: usize = line.count()?;
             line.expect("=")?;
             let param = program.params.get(index).ok_or("it has no such parameter")?;
             args.push((index, line.expr_of(&[Kind::of_param(param.ty)])?));

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
+use crate::line::quoted;
 use crate::program::ir::{Demand, Expr, Op, Pass, Program, Stmt, StmtKind, Var};
-use crate::schedule::text::{location_text, quoted, signal_name};
+use crate::schedule::text::{location_text, signal_name};
 use crate::source::Span;
 
 /// Returns the text form of `program`, with the programs that it calls.

@@ -10,9 +10,10 @@ use crate::loops::ir::{
 use crate::loops::tables::Tables;
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::{RankId, ScratchId};
+use roundelay_core::line::{Line, TextError, number};
 use roundelay_core::program::ir::{Kind, Op};
 use roundelay_core::schedule::Buffer;
-use roundelay_core::schedule::text::{TextError, signal_kind};
+use roundelay_core::schedule::text::signal_kind;
 use roundelay_core::syntax::ast::BinOp;
 
 type Read<T> = Result<T, String>;
@@ -28,7 +29,7 @@ pub fn parse(text: &str) -> Result<Loops, TextError> {
     let mut reader = LoopsReader {
         lines: text.lines().collect(),
         at: 0,
-        words: Vec::new(),
+        line: Line::default(),
         vars: HashMap::new(),
     };
     reader.loops().map_err(|reason| TextError { line: reader.at.max(1), reason })
@@ -38,81 +39,37 @@ struct LoopsReader<'t> {
     lines: Vec<&'t str>,
     /// The number of lines that were read.
     at: usize,
-    /// The rest of the line that is being read, the last word first.
-    words: Vec<&'t str>,
+    /// The line that is being read.
+    line: Line<'t>,
     /// The variables by their texts.
     vars: HashMap<&'t str, usize>,
 }
 
-fn number<T: FromStr>(word: &str) -> Read<T> {
-    word.parse().map_err(|_| format!("expected a number, found `{word}`"))
-}
-
-/// Splits a line into words; a bracket or a comma is a word.
-fn words(line: &str) -> Vec<&str> {
-    let mut words: Vec<_> = line
-        .split_whitespace()
-        .flat_map(|part| part.split_inclusive(['(', ')', '[', ']', ',']))
-        .flat_map(|part| match part.char_indices().next_back() {
-            Some((end, '(' | ')' | '[' | ']' | ',')) => [&part[..end], &part[end..]],
-            _ => [part, ""],
-        })
-        .filter(|word| !word.is_empty())
-        .collect();
-    words.reverse();
-    words
-}
-
 impl<'t> LoopsReader<'t> {
-    fn line(&mut self) -> Read<()> {
+    /// Goes to the next line.
+    fn advance(&mut self) -> Read<()> {
         let line = self.lines.get(self.at).ok_or("expected another line")?;
         self.at += 1;
-        self.words = words(line);
+        self.line = Line::new(line, &['(', ')', '[', ']', ','])?;
         Ok(())
     }
 
-    fn next(&mut self) -> Read<&'t str> {
-        self.words.pop().ok_or_else(|| "the line ends too early".to_owned())
-    }
-
-    fn skip(&mut self, word: &str) -> bool {
-        let found = self.words.last() == Some(&word);
-        if found {
-            self.words.pop();
-        }
-        found
-    }
-
-    fn expect(&mut self, word: &str) -> Read<()> {
-        if self.skip(word) {
-            return Ok(());
-        }
-        Err(format!("expected `{word}`, found `{}`", self.words.last().unwrap_or(&"")))
-    }
-
-    fn end(&self) -> Read<()> {
-        match self.words.last() {
-            None => Ok(()),
-            Some(word) => Err(format!("expected the end of the line, found `{word}`")),
-        }
-    }
-
     fn value<T: FromStr>(&mut self, word: &str) -> Read<T> {
-        self.expect(word)?;
-        number(self.next()?)
+        self.line.expect(word)?;
+        self.line.count()
     }
 
     fn loops(&mut self) -> Read<Loops> {
-        self.line()?;
-        self.expect("loops")?;
-        let algorithm = self.next()?.to_owned();
-        let collective = self.next()?;
+        self.advance()?;
+        self.line.expect("loops")?;
+        let algorithm = self.line.word()?.to_owned();
+        let collective = self.line.word()?;
         let collective = Collective::from_name(collective)
             .ok_or_else(|| format!("no collective is called `{collective}`"))?;
         let nranks = self.value("nranks")?;
         let (root, pieces) = (RankId(self.value("root")?), self.value("pieces")?);
-        self.expect("of")?;
-        let of_program = match self.next()? {
+        self.line.expect("of")?;
+        let of_program = match self.line.word()? {
             "program" => true,
             "schedule" => false,
             word => return Err(format!("expected `program` or `schedule`, found `{word}`")),
@@ -132,33 +89,33 @@ impl<'t> LoopsReader<'t> {
             body: Vec::new(),
         };
         loop {
-            self.end()?;
-            self.line()?;
-            match self.next()? {
+            self.line.end()?;
+            self.advance()?;
+            match self.line.word()? {
                 "file" => {
                     let name = self.lines[self.at - 1].strip_prefix("file ");
                     loops.files.push(name.ok_or("expected the name of a file")?.to_owned());
-                    self.words.clear();
+                    self.line = Line::default();
                 }
                 "scratch" => {
-                    let (name, id) = scratch(self.next()?)?;
+                    let (name, id) = scratch(self.line.word()?)?;
                     if id.index() != loops.scratch.len() {
                         return Err(format!("expected scratch {}", loops.scratch.len()));
                     }
                     loops.scratch.push(name.to_owned());
                 }
                 "step" => {
-                    let name = self.next()?.to_owned();
-                    self.expect("(")?;
+                    let name = self.line.word()?.to_owned();
+                    self.line.expect("(")?;
                     let params = self.list(")", |line| line.declare(&mut loops.vars))?;
-                    self.expect("{")?;
+                    self.line.expect("{")?;
                     let body = self.block(&mut loops, 0)?;
                     loops.functions.push(LoopFunction { name, params, body });
                 }
                 "body" => {
-                    self.expect("{")?;
+                    self.line.expect("{")?;
                     loops.body = self.block(&mut loops, 0)?;
-                    self.end()?;
+                    self.line.end()?;
                     return match self.lines.get(self.at) {
                         None => Ok(loops.numbered()),
                         Some(_) => Err("expected the end of the text".into()),
@@ -174,17 +131,17 @@ impl<'t> LoopsReader<'t> {
 
     fn table(&mut self, tables: &mut Tables) -> Read<()> {
         let mut sizes = Vec::new();
-        while !matches!(self.words.last(), Some(&("by" | "="))) {
-            sizes.push(number(self.next()?)?);
+        while !matches!(self.line.peek(), "by" | "=") {
+            sizes.push(self.line.count()?);
         }
-        let by_rank = self.skip("by");
+        let by_rank = self.line.skip("by");
         if by_rank {
-            self.expect("rank")?;
+            self.line.expect("rank")?;
         }
-        self.expect("=")?;
+        self.line.expect("=")?;
         let mut entries = vec![Vec::new()];
-        while let Some(word) = self.words.pop() {
-            match word {
+        while !self.line.is_done() {
+            match self.line.word()? {
                 "," => entries.push(Vec::new()),
                 word => entries.last_mut().expect("there is one").push(number(word)?),
             }
@@ -207,7 +164,7 @@ impl<'t> LoopsReader<'t> {
 
     /// Returns the number of a variable, which may be new.
     fn declare(&mut self, vars: &mut Vec<String>) -> Read<usize> {
-        let text = self.next()?;
+        let text = self.line.word()?;
         let name = text.strip_prefix('%').ok_or_else(|| format!("`{text}` is no variable"))?;
         Ok(*self.vars.entry(text).or_insert_with(|| {
             vars.push(name.split('#').next().unwrap_or_default().to_owned());
@@ -218,9 +175,9 @@ impl<'t> LoopsReader<'t> {
     /// Reads items between commas up to the closing bracket.
     fn list<T>(&mut self, close: &str, mut item: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
         let mut items = Vec::new();
-        while !self.skip(close) {
+        while !self.line.skip(close) {
             if !items.is_empty() {
-                self.expect(",")?;
+                self.line.expect(",")?;
             }
             items.push(item(self)?);
         }
@@ -234,14 +191,13 @@ impl<'t> LoopsReader<'t> {
         }
         let mut nodes = Vec::new();
         loop {
-            self.end()?;
-            self.line()?;
-            if self.skip("}") {
+            self.line.end()?;
+            self.advance()?;
+            if self.line.skip("}") {
                 return Ok(nodes);
             }
-            let at = match self.words.first().and_then(|word| word.strip_prefix('@')) {
+            let at = match self.line.last('@') {
                 Some(place) => {
-                    self.words.remove(0);
                     let (file, line) = place.split_once(':').unwrap_or(("0", place));
                     let (file, line) = (number(file)?, number(line)?);
                     if file > 0 && file >= loops.files.len() {
@@ -256,19 +212,19 @@ impl<'t> LoopsReader<'t> {
     }
 
     fn node(&mut self, loops: &mut Loops, at: At, depth: usize) -> Read<LoopNode> {
-        Ok(match self.next()? {
+        Ok(match self.line.word()? {
             "let" => {
                 let var = self.declare(&mut loops.vars)?;
-                self.expect("=")?;
+                self.line.expect("=")?;
                 LoopNode::Let(var, self.number(loops, 0)?)
             }
             word @ ("for" | "streams") => {
                 let var = self.declare(&mut loops.vars)?;
-                self.expect("in")?;
+                self.line.expect("in")?;
                 let lo = self.number(loops, 0)?;
-                self.expect("..")?;
+                self.line.expect("..")?;
                 let hi = self.number(loops, 0)?;
-                self.expect("{")?;
+                self.line.expect("{")?;
                 let body = self.block(loops, depth + 1)?;
                 match word {
                     "for" => LoopNode::Loop { var, lo, hi, body },
@@ -279,31 +235,31 @@ impl<'t> LoopsReader<'t> {
                 let mut arms = Vec::new();
                 loop {
                     let condition = self.number(loops, 0)?;
-                    self.expect("{")?;
+                    self.line.expect("{")?;
                     arms.push((condition, self.block(loops, depth + 1)?));
-                    let otherwise = if !self.skip("else") {
+                    let otherwise = if !self.line.skip("else") {
                         Vec::new()
-                    } else if self.skip("if") {
+                    } else if self.line.skip("if") {
                         continue;
                     } else {
-                        self.expect("{")?;
+                        self.line.expect("{")?;
                         self.block(loops, depth + 1)?
                     };
                     break LoopNode::If(arms, otherwise);
                 }
             }
             "block" => {
-                self.expect("{")?;
+                self.line.expect("{")?;
                 LoopNode::Block { at, body: self.block(loops, depth + 1)? }
             }
             "on" => {
-                let stream = number(self.next()?)?;
-                self.expect("{")?;
+                let stream = self.line.count()?;
+                self.line.expect("{")?;
                 LoopNode::On { stream, body: self.block(loops, depth + 1)? }
             }
             "do" => {
-                let function: usize = number(self.next()?)?;
-                self.expect("(")?;
+                let function: usize = self.line.count()?;
+                self.line.expect("(")?;
                 let args = self.list(")", |reader| reader.number(loops, 0))?;
                 let known =
                     loops.functions.get(function).ok_or("no step before has that number")?;
@@ -313,15 +269,15 @@ impl<'t> LoopsReader<'t> {
                 LoopNode::Do { at, function, args }
             }
             word @ ("post" | "wait") => {
-                let kind = signal_kind(self.next()?)?;
+                let kind = signal_kind(self.line.word()?)?;
                 let peer = self.number(loops, 0)?;
-                let lane = self.skip("lane").then(|| self.number(loops, 0)).transpose()?;
+                let lane = self.line.skip("lane").then(|| self.number(loops, 0)).transpose()?;
                 LoopNode::Signal { at, post: word == "post", kind, peer, lane }
             }
             word @ ("copy" | "fold" | "chain") => {
                 let srcs = self.list("->", |reader| reader.place(loops))?;
                 let mut dsts = vec![self.place(loops)?];
-                while self.skip(",") {
+                while self.line.skip(",") {
                     dsts.push(self.place(loops)?);
                 }
                 if (srcs.len() == 1) != (word == "copy") {
@@ -331,14 +287,14 @@ impl<'t> LoopsReader<'t> {
             }
             word @ ("send" | "receive") => {
                 let (request, peer) = (self.number(loops, 0)?, self.number(loops, 0)?);
-                self.expect("tag")?;
+                self.line.expect("tag")?;
                 let tag = self.number(loops, 0)?;
                 let step = MessageStep::Begin { peer, tag, place: Box::new(self.place(loops)?) };
                 LoopNode::Message { at, send: word == "send", request, step }
             }
             word @ ("sent" | "received") => {
                 let request = self.number(loops, 0)?;
-                self.expect(",")?;
+                self.line.expect(",")?;
                 let step = MessageStep::Finish(self.number(loops, 0)?);
                 LoopNode::Message { at, send: word == "sent", request, step }
             }
@@ -347,7 +303,7 @@ impl<'t> LoopsReader<'t> {
     }
 
     fn place(&mut self, loops: &Loops) -> Read<LoopPlace> {
-        let buffer = match self.next()? {
+        let buffer = match self.line.word()? {
             "input" => Buffer::Input,
             "output" => Buffer::Output,
             word => {
@@ -358,7 +314,7 @@ impl<'t> LoopsReader<'t> {
                 Buffer::Scratch(id)
             }
         };
-        self.expect("[")?;
+        self.line.expect("[")?;
         let mut numbers = self.list("]", |reader| reader.number(loops, 0))?.into_iter();
         let mut next = || numbers.next();
         let pieces = |table: usize| loops.tables.all[table].has_pieces();
@@ -377,8 +333,8 @@ impl<'t> LoopsReader<'t> {
             }
             _ => return Err("a place has a piece, two numbers or four".into()),
         };
-        let of = self.skip("of").then(|| self.number(loops, 0)).transpose()?;
-        let step = self.skip("step").then(|| self.number(loops, 0)).transpose()?;
+        let of = self.line.skip("of").then(|| self.number(loops, 0)).transpose()?;
+        let step = self.line.skip("step").then(|| self.number(loops, 0)).transpose()?;
         Ok(LoopPlace { of, buffer, piece, step })
     }
 
@@ -386,14 +342,14 @@ impl<'t> LoopsReader<'t> {
         if depth > MOST_DEPTH {
             return Err(format!("a number nests deeper than {MOST_DEPTH}"));
         }
-        let word = self.next()?;
+        let word = self.line.word()?;
         if word == "(" {
             let left = self.number(loops, depth + 1)?;
-            let op = self.next()?;
+            let op = self.line.word()?;
             let op = BinOp::ALL.into_iter().find(|known| known.text() == op);
             let op = op.ok_or("expected an operator")?;
             let right = self.number(loops, depth + 1)?;
-            self.expect(")")?;
+            self.line.expect(")")?;
             return Ok(binary(op, left, right));
         }
         if word.starts_with('%') {
@@ -404,7 +360,7 @@ impl<'t> LoopsReader<'t> {
             return Ok(Number::int(value));
         }
         if let Some(table) = word.strip_prefix('t').and_then(|id| id.parse::<usize>().ok()) {
-            self.expect("[")?;
+            self.line.expect("[")?;
             let indices = self.list("]", |reader| reader.number(loops, depth + 1))?;
             let known = loops.tables.all.get(table).ok_or("no table has that number")?;
             if known.sizes.len() != indices.len() {
@@ -415,7 +371,7 @@ impl<'t> LoopsReader<'t> {
         match word {
             "me" => return Ok(executing()),
             "nranks" => return Ok(Number::leaf(Op::Nranks)),
-            _ => self.expect("(")?,
+            _ => self.line.expect("(")?,
         }
         let args = self.list(")", |reader| reader.number(loops, depth + 1))?;
         let op = Op::named(word).filter(|op| op.is_arithmetic());
