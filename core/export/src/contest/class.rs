@@ -76,8 +76,8 @@ pub(super) fn functions(
 
 /// Returns the text of all functions, and the statements of the body.
 fn parts(loops: &Loops, facts: &RunFacts, source: Option<&Source>) -> (String, String) {
-    let dialect = Contest { source, functions: Vec::new(), forked: true };
-    let mut printer = Printer::new(loops, facts, dialect);
+    let dialect = Contest { functions: Vec::new(), forked: true };
+    let mut printer = Printer::new((loops, facts), source, dialect);
     let mut functions = String::new();
     for (number, function) in loops.functions.iter().enumerate() {
         let (params, body) = printer.function(&function.params, &function.body);

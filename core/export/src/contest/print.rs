@@ -1,32 +1,25 @@
 //! The dialect of the contest: statements of C++ below the source line that they come from.
 
-use crate::loops::cpp::said;
-use crate::loops::ir::{At, LoopNode, LoopPlace, LoopTable, Number, Piece};
+use crate::loops::ir::{At, LoopNode, LoopPlace, LoopTable, Number};
 use crate::loops::print::{Dialect, Printer};
 use roundelay_core::schedule::SignalKind;
-use roundelay_core::syntax::Source;
 use roundelay_core::syntax::ast::BinOp;
 use roundelay_core::syntax::expr_text::{Target, Text};
 
 /// C++ of the contest.
-pub(super) struct Contest<'t> {
-    pub(super) source: Option<&'t Source>,
+pub(super) struct Contest {
     /// The name of each function in C++, and the objects that it takes.
     pub(super) functions: Vec<(String, Vec<&'static str>)>,
     /// Whether the statements are inside a loop whose iterations have streams.
     pub(super) forked: bool,
 }
 
-impl Dialect for Contest<'_> {
+impl Dialect for Contest {
     const OWN: &'static [&'static str] =
         &["lane", "run", "me", "nranks", "slave", "stream", "streams", "forked", "At", "Piece"];
     const NUMBER: &'static str = "i64";
-
-    fn place_line(printer: &mut Printer<'_, Self>, at: At) {
-        // Lines of other files must not be taken for lines of this file.
-        let line = if at.file == 0 { at.line } else { 0 };
-        printer.comment(line, said(printer.dialect.source, line));
-    }
+    const PLACES: [&'static str; 2] = ["lane.Mine", "lane.Of"];
+    const PIECE: [&'static str; 2] = ["At(", ")"];
 
     fn signal(post: bool, kind: SignalKind, peer: &str, _: Option<String>) -> String {
         let call = match (kind, post) {
@@ -46,13 +39,7 @@ impl Dialect for Contest<'_> {
     fn fold(printer: &mut Printer<'_, Self>, _: At, [srcs, dsts]: [&[LoopPlace]; 2]) -> String {
         // A reduction has its destination as its first source.
         let method = if srcs.len() == 1 { "Copy" } else { "Reduce" };
-        let [src, dst] = [&srcs[srcs.len() - 1], &dsts[0]].map(|place| {
-            let piece = match &place.piece {
-                Piece::Entry(table, indices) => Self::entry(printer, *table, indices),
-                computed => format!("At({})", printer.numbers(computed.shown())),
-            };
-            printer.place(place, ["lane.Mine", "lane.Of"], &piece)
-        });
+        let [src, dst] = [&srcs[srcs.len() - 1], &dsts[0]].map(|place| printer.place(place));
         format!("CHK_RET(lane.{method}({src}, {dst}));")
     }
 
@@ -100,20 +87,20 @@ impl Dialect for Contest<'_> {
 }
 
 /// Returns the number of the current stream, where streams fork streams.
-const fn stream(printer: &Printer<'_, Contest<'_>>) -> &'static str {
+const fn stream(printer: &Printer<'_, Contest>) -> &'static str {
     if printer.dialect.forked { "stream" } else { "0" }
 }
 
 /// Prints a loop whose iterations have streams, between the forks and the joins of its children. They have the numbers of
 /// the further iterations, or, where streams fork streams, numbers that are known at run time.
 fn iterations(
-    printer: &mut Printer<'_, Contest<'_>>,
+    printer: &mut Printer<'_, Contest>,
     (child, many): (&str, Text),
     var: usize,
     [lo, hi]: [Text; 2],
     body: &[LoopNode],
 ) {
-    let call = |printer: &mut Printer<'_, Contest<'_>>, head: &str, call: &str| {
+    let call = |printer: &mut Printer<'_, Contest>, head: &str, call: &str| {
         for line in [head, &format!("    CHK_RET(lane.{call});"), "}"] {
             printer.put(line);
         }
@@ -121,7 +108,7 @@ fn iterations(
     let slaves = Contest::head("slave", Text::atom("1".to_owned()), many);
     call(printer, &slaves, &format!("Fork({child})"));
     let infix = |op, name: &str| Target::Cpp.infix(op, Text::atom(name.to_owned()), lo.clone());
-    let print = |printer: &mut Printer<'_, Contest<'_>>, name: &str| {
+    let print = |printer: &mut Printer<'_, Contest>, name: &str| {
         let index = if lo.code == "0" { name.to_owned() } else { infix(BinOp::Sub, name).code };
         let (around, nested) = (printer.dialect.forked, printer.facts.nested);
         if nested {

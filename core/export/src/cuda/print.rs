@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::loops::ir::{At, LoopNode, LoopPlace, NodeId, Number, Op, Piece, executing, times};
+use crate::loops::ir::{At, LoopNode, LoopPlace, NodeId, Number, Op, executing, times};
 use crate::loops::print::{Dialect, Printer};
 use roundelay_core::ids::ScratchId;
 use roundelay_core::schedule::SignalKind;
@@ -27,6 +27,7 @@ pub(super) struct Cuda<'t> {
 impl Dialect for Cuda<'_> {
     const OWN: &'static [&'static str] = &["lane", "me", "nranks"];
     const NUMBER: &'static str = "num";
+    const PIECE: [&'static str; 2] = ["{", "}"];
     const PLACES_BLOCKS: bool = false;
 
     fn place_line(printer: &mut Printer<'_, Self>, at: At) {
@@ -65,7 +66,8 @@ impl Dialect for Cuda<'_> {
     }
 
     fn entry(printer: &Printer<'_, Self>, table: usize, indices: &[Number]) -> String {
-        format!("lane.entry({})", word(printer, table, indices).code)
+        let method = if printer.loops.tables.all[table].has_pieces() { "piece" } else { "entry" };
+        format!("lane.{method}({})", word(printer, table, indices).code)
     }
 
     fn scratch(id: ScratchId) -> String {
@@ -119,20 +121,11 @@ fn moved(printer: &mut Printer<'_, Cuda<'_>>, [srcs, dsts]: [&[LoopPlace]; 2]) -
 }
 
 fn place(printer: &Printer<'_, Cuda<'_>>, place: &LoopPlace) -> String {
-    let piece = match &place.piece {
-        Piece::Entry(table, indices) => {
-            format!("lane.piece({})", word(printer, *table, indices).code)
-        }
-        computed => format!("{{{}}}", printer.numbers(computed.shown())),
+    let Some(step) = place.step.as_ref().filter(|_| printer.dialect.lined) else {
+        return printer.place(place);
     };
-    match &place.step {
-        Some(step) if printer.dialect.lined => {
-            let place = LoopPlace { of: place.of.clone().or(Some(executing())), ..place.clone() };
-            let piece = format!("{piece}, {}", printer.number(step).code);
-            printer.place(&place, ["", "lane.slot"], &piece)
-        }
-        _ => printer.place(place, ["lane.mine", "lane.of"], &piece),
-    }
+    let place = LoopPlace { of: place.of.clone().or(Some(executing())), ..place.clone() };
+    printer.place_by(["", "lane.slot"], &place, &format!(", {}", printer.number(step).code))
 }
 
 /// Returns the number of the first word of an entry.

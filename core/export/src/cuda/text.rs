@@ -28,7 +28,7 @@ pub(super) fn loops(
 ) -> String {
     let lined = spec.protocol == Protocol::Ll;
     let (passes, functions) = (BTreeSet::new(), Vec::new());
-    let mut printer = Printer::new(loops, facts, Cuda { lined, meets, passes, functions });
+    let mut printer = Printer::new((loops, facts), None, Cuda { lined, meets, passes, functions });
     let (name, functions) = functions_of(&mut printer);
     let mut defines = mix(schedule, is_move);
     if lined {

@@ -4,12 +4,13 @@
 use std::fmt::Write as _;
 
 use super::Loops;
-use super::cpp::NumberText;
-use super::ir::{At, LoopNode, LoopPlace, MessageStep, Number, executing};
+use super::cpp::{NumberText, said};
+use super::ir::{At, LoopNode, LoopPlace, MessageStep, Number, Piece, executing};
 use super::machine::RunFacts;
 use super::scopes::NameScopes;
 use roundelay_core::ids::ScratchId;
 use roundelay_core::schedule::{Buffer, SignalKind};
+use roundelay_core::syntax::Source;
 use roundelay_core::syntax::ast::BinOp;
 use roundelay_core::syntax::expr_text::{Target, Text};
 
@@ -27,11 +28,19 @@ pub(crate) trait Dialect: Sized {
     const ME: &'static str = "me";
     /// The name of the number of ranks.
     const NRANKS: &'static str = "nranks";
+    /// The functions that make a place of the executing rank, and of another one.
+    const PLACES: [&'static str; 2] = ["lane.mine", "lane.of"];
+    /// The text before and behind the numbers of a piece.
+    const PIECE: [&'static str; 2] = ["", ""];
     /// Whether a block has a line of the source, as a statement has.
     const PLACES_BLOCKS: bool = true;
 
     /// Prints the line of the source that the next statement comes from.
-    fn place_line(printer: &mut Printer<'_, Self>, at: At);
+    fn place_line(printer: &mut Printer<'_, Self>, at: At) {
+        // Lines of other files must not be taken for lines of this file.
+        let line = if at.file == 0 { at.line } else { 0 };
+        printer.comment(line, said(printer.source, line));
+    }
 
     /// Returns a fold of sources, which is written to destinations.
     fn fold(printer: &mut Printer<'_, Self>, at: At, operands: [&[LoopPlace]; 2]) -> String;
@@ -95,6 +104,8 @@ pub(crate) trait Dialect: Sized {
 pub(crate) struct Printer<'t, D> {
     pub(crate) loops: &'t Loops,
     pub(crate) facts: &'t RunFacts,
+    /// The source of the form's first file.
+    pub(crate) source: Option<&'t Source>,
     pub(crate) dialect: D,
     pub(crate) names: NameScopes,
     /// The line of the last comment in the scope.
@@ -103,9 +114,13 @@ pub(crate) struct Printer<'t, D> {
 }
 
 impl<'t, D: Dialect> Printer<'t, D> {
-    pub(crate) fn new(loops: &'t Loops, facts: &'t RunFacts, dialect: D) -> Self {
+    pub(crate) fn new(
+        (loops, facts): (&'t Loops, &'t RunFacts),
+        source: Option<&'t Source>,
+        dialect: D,
+    ) -> Self {
         let names = NameScopes::new(D::OWN);
-        Self { loops, facts, dialect, names, line: None, text: String::new() }
+        Self { loops, facts, source, dialect, names, line: None, text: String::new() }
     }
 
     /// Returns the names of a function's parameters, and the text of its statements.
@@ -259,29 +274,36 @@ impl<'t, D: Dialect> Printer<'t, D> {
         self.put(statement);
     }
 
-    /// Returns numbers between commas.
-    pub(crate) fn numbers<'n>(&self, numbers: impl IntoIterator<Item = &'n Number>) -> String {
-        let all: Vec<_> = numbers.into_iter().map(|number| self.number(number).code).collect();
-        all.join(", ")
-    }
-
     /// Returns the indices of an entry, for arrays of arrays.
     pub(crate) fn indices(&self, table: usize, indices: &[Number]) -> String {
         let rank = self.loops.tables.all[table].by_rank.then(executing);
-        let indices = indices.iter().chain(&rank);
-        indices.map(|index| format!("[{}]", self.number(index).code)).collect()
+        let indices = indices.iter().chain(&rank).map(|index| self.number(index).code);
+        let indices: Vec<_> = indices.collect();
+        if indices.is_empty() { String::new() } else { format!("[{}]", indices.join("][")) }
     }
 
-    /// Returns a place, `mine` or `of` a rank, with its buffer and its piece.
-    pub(crate) fn place(&self, place: &LoopPlace, [mine, of]: [&str; 2], piece: &str) -> String {
+    pub(crate) fn place(&self, place: &LoopPlace) -> String {
+        self.place_by(D::PLACES, place, "")
+    }
+
+    /// Returns a place, by a function for those of the rank and one for those of a rank, with a last argument.
+    pub(crate) fn place_by(&self, [mine, of]: [&str; 2], place: &LoopPlace, last: &str) -> String {
         let buffer = match place.buffer {
             Buffer::Input => D::BUFFERS[0].to_owned(),
             Buffer::Output => D::BUFFERS[1].to_owned(),
             Buffer::Scratch(id) => D::scratch(id),
         };
+        let piece = match &place.piece {
+            Piece::Entry(table, indices) => D::entry(self, *table, indices),
+            piece @ Piece::Computed { .. } => {
+                let numbers = piece.shown().into_iter().map(|number| self.number(number).code);
+                let [open, close] = D::PIECE;
+                format!("{open}{}{close}", numbers.collect::<Vec<_>>().join(", "))
+            }
+        };
         match &place.of {
-            None => format!("{mine}({buffer}, {piece})"),
-            Some(rank) => format!("{of}({}, {buffer}, {piece})", self.number(rank).code),
+            None => format!("{mine}({buffer}, {piece}{last})"),
+            Some(rank) => format!("{of}({}, {buffer}, {piece}{last})", self.number(rank).code),
         }
     }
 

@@ -74,8 +74,8 @@ pub fn mpi(export: &Export<'_>) -> Result<File, Vec<Finding>> {
     let loops = loops(export.form, parts.pieces);
     let facts = check::check(&loops, export.form).map_err(|_| differs())?;
     let (roles, peers) = (BTreeMap::new(), [None, None]);
-    let dialect = print::Mpi { parts: &parts, source: export.source, roles, peers };
-    let printer = Printer::new(&loops, &facts.run, dialect);
+    let dialect = print::Mpi { parts: &parts, roles, peers };
+    let printer = Printer::new((&loops, &facts.run), export.source, dialect);
     let exchange = printer.functions(export.form);
     let program = entry::Program {
         schedule,

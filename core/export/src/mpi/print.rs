@@ -8,7 +8,6 @@ use crate::loops::cpp::said;
 use crate::loops::ir::{At, LoopPlace, MessageStep, Number, Op, Piece};
 use crate::loops::print::{Dialect, Printer};
 use roundelay_core::schedule::Buffer;
-use roundelay_core::syntax::Source;
 use roundelay_core::syntax::expr_text::Text;
 
 /// The width of a line, in characters.
@@ -17,10 +16,8 @@ pub(super) const WIDTH: usize = 100;
 /// The names of the peer of all sends and of the peer of all receives, in the order of [`Mpi::peers`].
 pub(super) const PEERS: [&str; 2] = ["from", "to"];
 
-/// C with MPI.
 pub(super) struct Mpi<'a> {
     pub(super) parts: &'a Parts,
-    pub(super) source: Option<&'a Source>,
     /// The names of the tables that are read: the meaning of their numbers.
     pub(super) roles: BTreeMap<usize, &'static str>,
     /// The peers that have names in the current function.
@@ -37,8 +34,7 @@ impl Dialect for Mpi<'_> {
 
     fn place_line(printer: &mut Printer<'_, Self>, At { line, .. }: At) {
         if line > 0 {
-            let source = printer.dialect.source;
-            let said = source.and_then(|source| said(Some(source), line));
+            let said = printer.source.and_then(|source| said(Some(source), line));
             printer.comment(line, said.map(|said| harmless(&said)));
         }
     }
@@ -141,7 +137,8 @@ fn call(printer: &MpiPrinter<'_, '_>, function: &str, args: &[String]) -> String
         let end = if at + 1 == args.len() { "));" } else { "," };
         if at > 0 && len + 1 + arg.len() + end.len() > WIDTH {
             len = indent + head.len();
-            text += &format!("\n{:len$}", "");
+            text.push('\n');
+            text += &" ".repeat(len);
         } else if at > 0 {
             len += 1;
             text.push(' ');

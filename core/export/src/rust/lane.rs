@@ -66,6 +66,7 @@ pub trait Lane: Sized {
     fn wait(&self, signal: Signal, peer: i64);
 
     /// Returns the same stream for signals in the lane with a number, where streams were found in a schedule.
+    #[must_use]
     fn in_lane(&self, lane: i64) -> Self;
 
     /// Combines the elements of all sources, from the first to the last, and writes them to all destinations.

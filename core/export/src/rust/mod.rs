@@ -65,7 +65,7 @@ pub const SCRATCH: &[(usize, i64)] = &[{}];
         loops.pieces,
         scratch.join(", ")
     );
-    let mut printer = Printer::new(&loops, &facts, Rust { source, functions: Vec::new() });
+    let mut printer = Printer::new((&loops, &facts), source, Rust { functions: Vec::new() });
     for (number, table) in loops.tables.all.iter().enumerate() {
         let name = printer.names.global(&format!("TABLE_{number}"));
         let ty = if table.has_pieces() { "[i64; 4]" } else { "i64" };
@@ -86,7 +86,7 @@ pub const SCRATCH: &[(usize, i64)] = &[{}];
     text += "\n/// Runs the part of the lane's rank.";
     text += &function_of(&mut printer, "pub ", "run", &body);
     if lane.is_none() {
-        let lane = include_str!("lane.rs").replace("\n", "\n    ").replace("\n    \n", "\n\n");
+        let lane = include_str!("lane.rs").replace('\n', "\n    ").replace("\n    \n", "\n\n");
         let _ = writeln!(
             text,
             "\n/// What an orchestration asks of the rank that runs it.\n#[allow(dead_code)]\npub mod lane {{\n    {}\n}}",
@@ -114,15 +114,17 @@ fn join_streams(loops: &mut Loops) {
 }
 
 fn function_of(
-    printer: &mut Printer<'_, Rust<'_>>,
+    printer: &mut Printer<'_, Rust>,
     visible: &str,
     name: &str,
     function: &LoopFunction,
 ) -> String {
     let (params, body) = printer.function(&function.params, &function.body);
-    let params: String = params.into_iter().map(|name| format!(", {name}: i64")).collect();
+    let params = params.into_iter().map(|name| format!("{name}: i64"));
+    let params: Vec<_> = std::iter::once("lane: &L".to_owned()).chain(params).collect();
+    let params = params.join(", ");
     let me = if mentions(&body, "me") { "    let me = lane.me();\n" } else { "" };
     format!(
-        "\n#[allow(unused_variables, non_snake_case)]\n{visible}fn {name}<L: Lane>(lane: &L{params}) {{\n{me}{body}}}\n"
+        "\n#[allow(unused_variables, non_snake_case)]\n{visible}fn {name}<L: Lane>({params}) {{\n{me}{body}}}\n"
     )
 }

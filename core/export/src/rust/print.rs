@@ -1,24 +1,21 @@
 //! The dialect of Rust: calls of the trait [`Lane`](super::lane::Lane), and functions with the names of the author's steps.
 
-use crate::loops::cpp::said;
-use crate::loops::ir::{At, LoopNode, LoopPlace, Number, Piece};
+use crate::loops::ir::{At, LoopNode, LoopPlace, Number};
 use crate::loops::print::{Dialect, Printer};
 use roundelay_core::ids::ScratchId;
 use roundelay_core::schedule::SignalKind;
-use roundelay_core::syntax::Source;
 use roundelay_core::syntax::expr_text::{OPERATOR, Target, Text};
 
 /// The width of a line.
 const WIDTH: usize = 100;
 
 /// Plain Rust.
-pub(super) struct Rust<'t> {
-    pub(super) source: Option<&'t Source>,
+pub(super) struct Rust {
     /// The names of the functions.
     pub(super) functions: Vec<String>,
 }
 
-impl Dialect for Rust<'_> {
+impl Dialect for Rust {
     const OWN: &'static [&'static str] = &[
         "lane", "me", "run", "NRANKS", "PIECES", "UNITS", "SCRATCH", "L", "Lane", "Place", "Input",
         "Output", "Scratch", "Ack", "Data", "Head", "Tail", "Fork", "Join", "Some", "None", "Ok",
@@ -28,15 +25,10 @@ impl Dialect for Rust<'_> {
         "typeof", "unsafe", "unsized", "use", "where", "yield",
     ];
     const NUMBER: &'static str = "i64";
+    const PIECE: [&'static str; 2] = ["[", "]"];
     const TARGET: Target = Target::Rust;
     const NRANKS: &'static str = "NRANKS";
     const BUFFERS: [&'static str; 2] = ["Input", "Output"];
-
-    fn place_line(printer: &mut Printer<'_, Self>, at: At) {
-        // Lines of other files must not be taken for lines of this file.
-        let line = if at.file == 0 { at.line } else { 0 };
-        printer.comment(line, said(printer.dialect.source, line));
-    }
 
     fn signal(post: bool, kind: SignalKind, peer: &str, lane: Option<String>) -> String {
         let kind = match kind {
@@ -53,14 +45,8 @@ impl Dialect for Rust<'_> {
     }
 
     fn fold(printer: &mut Printer<'_, Self>, _: At, [srcs, dsts]: [&[LoopPlace]; 2]) -> String {
-        let place = |place: &LoopPlace| {
-            let piece = match &place.piece {
-                Piece::Entry(table, indices) => Self::entry(printer, *table, indices),
-                computed => format!("[{}]", printer.numbers(computed.shown())),
-            };
-            printer.place(place, ["lane.mine", "lane.of"], &piece)
-        };
-        let [srcs, dsts] = [srcs, dsts].map(|all| all.iter().map(place).collect::<Vec<_>>());
+        let places = |all: &[LoopPlace]| all.iter().map(|place| printer.place(place)).collect();
+        let [srcs, dsts]: [Vec<_>; 2] = [srcs, dsts].map(places);
         let text = match (&srcs[..], &dsts[..]) {
             ([src], [dst]) => format!("lane.copy({src}, {dst});"),
             ([into, src], [dst]) if into == dst => format!("lane.reduce({src}, {dst});"),

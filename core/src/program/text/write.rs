@@ -256,42 +256,41 @@ impl<'p> ProgramWriter<'p> {
             let Op::Var(var) = expr.op else { return false };
             out.push_str(&names[var.index()]);
             true
-        });
-        Ok(())
+        })
     }
 }
 
 /// Writes an expression. `own` is told of each part, and may write it instead.
-pub fn write_expr(out: &mut String, expr: &Expr, own: &mut impl FnMut(&Expr, &mut String) -> bool) {
+///
+/// # Errors
+/// None: a string grows.
+pub fn write_expr(
+    out: &mut String,
+    expr: &Expr,
+    own: &mut impl FnMut(&Expr, &mut String) -> bool,
+) -> fmt::Result {
     if own(expr, out) {
-        return;
+        return Ok(());
     }
-    let between = match (expr.op, &expr.args[..]) {
-        (Op::Binary(op), _) => {
-            out.push('(');
-            format!(" {} ", op.text())
-        }
-        (op, args) => {
-            out.push_str(&match op {
-                Op::Int(value) => value.to_string(),
-                Op::Rate(rate) => format!("{rate}B/s"),
-                Op::Time(time) => format!("{time}ns"),
-                op => op.name().expect("every other operator has a name"),
-            });
-            if args.is_empty() {
-                return;
-            }
-            out.push('(');
-            ", ".to_owned()
-        }
-    };
+    match expr.op {
+        Op::Int(value) => write!(out, "{value}")?,
+        Op::Rate(rate) => write!(out, "{rate}B/s")?,
+        Op::Time(time) => write!(out, "{time}ns")?,
+        Op::Binary(_) => {}
+        op => out.push_str(&op.name().expect("every other operator has a name")),
+    }
     for (nth, arg) in expr.args.iter().enumerate() {
-        if nth > 0 {
-            out.push_str(&between);
+        match (nth, expr.op) {
+            (0, _) => out.push('('),
+            (_, Op::Binary(op)) => write!(out, " {} ", op.text())?,
+            _ => out.push_str(", "),
         }
-        write_expr(out, arg, own);
+        write_expr(out, arg, own)?;
     }
-    out.push(')');
+    if !expr.args.is_empty() {
+        out.push(')');
+    }
+    Ok(())
 }
 
 fn span(span: Span) -> String {

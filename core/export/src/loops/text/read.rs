@@ -45,7 +45,7 @@ struct LoopsReader<'t> {
     vars: HashMap<&'t str, usize>,
 }
 
-impl<'t> LoopsReader<'t> {
+impl LoopsReader<'_> {
     /// Goes to the next line.
     fn advance(&mut self) -> Read<()> {
         let line = self.lines.get(self.at).ok_or("expected another line")?;

@@ -162,7 +162,9 @@ impl LoopsWriter<'_> {
         };
         let piece = match &place.piece {
             Piece::Entry(table, indices) => self.entry(*table, indices),
-            computed => list(computed.shown().into_iter().map(|number| self.number(number))),
+            piece @ Piece::Computed { .. } => {
+                list(piece.shown().into_iter().map(|number| self.number(number)))
+            }
         };
         let of = place.of.as_ref().map(|of| format!(" of {}", self.number(of)));
         let step = place.step.as_ref().map(|step| format!(" step {}", self.number(step)));
@@ -176,7 +178,7 @@ impl LoopsWriter<'_> {
 
     fn number(&self, number: &Number) -> String {
         let mut text = String::new();
-        write_expr(&mut text, number, &mut |part, text| {
+        let written = write_expr(&mut text, number, &mut |part, text| {
             text.push_str(&match part.op {
                 Op::Var(var) => self.vars[var.index()].clone(),
                 Op::Local => "me".to_owned(),
@@ -185,6 +187,7 @@ impl LoopsWriter<'_> {
             });
             true
         });
+        written.expect("a string grows");
         text
     }
 }
