@@ -28,16 +28,9 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "kernels/src/cuda/nccl/plan.rs",
         "plans of two roads to GPUs have one interface",
     ),
-    ("core/src/verify/parametric/doubling/eval.rs", "core/src/verify/parametric/eval.rs", CLASSES),
-    (
-        "core/src/verify/parametric/doubling/lower.rs",
-        "core/src/verify/parametric/lower.rs",
-        CLASSES,
-    ),
 ];
 
 const FOREIGN: &str = "the same interface on systems without ranks as processes, which refuses";
-const CLASSES: &str = "two classes of claims for all rank counts: one walk for both is wanted";
 
 /// The names of a file's functions, but for those of traits and of tests.
 fn names(text: &str) -> BTreeSet<String> {

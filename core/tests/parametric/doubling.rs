@@ -104,7 +104,7 @@ pub(super) fn members() -> Vec<(&'static str, bool)> {
 }
 
 /// Whether the proof for given counts accepts all counts up to `most` of a claim; or the first that it refuses.
-fn confirmed(
+pub(super) fn confirmed(
     every: Every,
     algorithm: &Program,
     source: &Source,

@@ -341,7 +341,7 @@ fn what_breaks_one_rule_alone_is_not_claimed() {
         (
             itself,
             expect![[r#"
-            18: `copy(local.output, local.output);`: two operands of this move may be the same memory
+            18: `copy(local.output, local.output);`: a copy onto itself
         "#]],
         ),
         (

@@ -4,9 +4,10 @@ mod claims;
 mod doubling;
 mod doubling_wrong;
 mod lanes;
-mod linear;
 mod members;
 mod mutants;
+mod terms;
+mod walk;
 
 use std::ops::RangeInclusive;
 

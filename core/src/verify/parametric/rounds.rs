@@ -1,6 +1,8 @@
-//! One rank's program in relative coordinates: the actions of every rank, with the rank as the origin.
+//! One rank's program in relative coordinates: the actions of every rank, with the rank as the origin. A class of
+//! programs says how ranks, blocks and rounds are named.
 
-use super::linear::Affine;
+use std::fmt::Debug;
+
 use crate::collective::Collective;
 use crate::rational::Rat;
 use crate::schedule::{Buffer, SignalKind};
@@ -28,6 +30,79 @@ impl NotCovered {
     }
 }
 
+/// The answer to a question about a construct.
+pub(super) type Answer<T> = Result<T, NotCovered>;
+
+/// An answer that is there only for constructs of the class.
+pub(super) trait Covered<T> {
+    /// Returns the answer for the construct at `at`, or else the reason why there is none.
+    fn covered(self, at: Span, what: &str) -> Answer<T>;
+}
+
+impl<T> Covered<T> for Option<T> {
+    fn covered(self, at: Span, what: &str) -> Answer<T> {
+        self.ok_or_else(|| NotCovered::new(at, what))
+    }
+}
+
+/// A class of programs: the names of ranks, blocks and rounds, which hold for every rank at once, and what is known of
+/// these names.
+pub(super) trait Class: Copy + Debug + PartialEq {
+    /// A rank, as the rank that runs a statement names it.
+    type Peer: Copy + Debug + PartialEq;
+    /// Blocks of a buffer that is cut in nranks blocks.
+    type Block: Copy + Debug + PartialEq;
+    /// The rounds in which a part runs.
+    type Rounds: Copy + Debug + PartialEq;
+    /// The facts that hold in such rounds.
+    type Facts;
+
+    /// The one round of statements outside every loop.
+    const ONCE: Self::Rounds;
+    /// The rank itself.
+    const OWN: Self::Peer;
+    /// Whether the owner's signals have to stand around each access to its scratch, too; then two runs are in order
+    /// without a proof of their own.
+    const GUARDS_SCRATCH: bool;
+
+    fn facts(self, rounds: Self::Rounds) -> Self::Facts;
+
+    /// Whether a peer is always the rank itself.
+    fn is_own(peer: Self::Peer) -> bool {
+        peer == Self::OWN
+    }
+
+    /// Returns the block with the number of that rank.
+    fn block_of(owner: Self::Peer) -> Self::Block;
+
+    /// Whether this is one block, and not several.
+    fn is_one(block: Self::Block) -> bool;
+
+    /// Whether two peers are one rank in all cases.
+    fn same_peer(_facts: &Self::Facts, a: Self::Peer, b: Self::Peer) -> bool {
+        a == b
+    }
+
+    /// Whether two blocks are equal in all cases.
+    fn same_block(_facts: &Self::Facts, a: Self::Block, b: Self::Block) -> bool {
+        a == b
+    }
+
+    /// Whether two peers are one rank in no case.
+    fn never_same_peer(facts: &Self::Facts, a: Self::Peer, b: Self::Peer) -> bool;
+
+    /// Whether the blocks of two places are apart in all cases, also where their owners are one rank.
+    fn never_same_block(facts: &Self::Facts, a: &Owned<Self>, b: &Owned<Self>) -> bool;
+
+    /// Returns the rank that runs a statement as that peer names it; of all names that it may have, the plainest.
+    fn back(peer: Self::Peer) -> Self::Peer;
+
+    /// Whether any two of the peers are one rank in all rounds, or in no two rounds.
+    fn told_apart(self, _peers: &[Self::Peer]) -> bool {
+        false
+    }
+}
+
 /// A stretch of a unit or buffer, as fractions of it.
 pub(super) type Interval = (Rat, Rat);
 
@@ -44,79 +119,85 @@ pub(super) fn meet(a: Interval, b: Interval) -> bool {
     a.0 < b.1 && b.0 < a.1
 }
 
-/// A region of a rank's buffer: `outer` is a part of the buffer, `block` one of its nranks blocks, `inner` a part of
-/// the block.
+/// A region of a rank's buffer: `outer` is a part of the buffer, `block` are blocks of its nranks blocks, `inner` a part
+/// of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Region {
+pub(super) struct Region<B> {
     pub(super) buffer: Buffer,
     /// Whether the buffer has nranks units, not one.
     pub(super) many: bool,
     pub(super) outer: Interval,
     /// The block, counted from the rank that runs the statement, modulo nranks.
-    pub(super) block: Option<Affine>,
+    pub(super) block: Option<B>,
     /// The part of the block; `WHOLE` where there is no block.
     pub(super) inner: Interval,
 }
 
-impl Region {
+impl<B> Region<B> {
     /// Returns the interval that was cut last.
     pub(super) fn finest(&mut self) -> &mut Interval {
         if self.block.is_some() { &mut self.inner } else { &mut self.outer }
     }
-
-    /// Returns the region as counted from a rank that stands `by` further back, in round `round`.
-    pub(super) fn seen(mut self, by: Affine, round: Affine) -> Self {
-        self.block = self.block.map(|block| block.at(round) + by);
-        self
-    }
 }
 
-/// A region and its owner: `owner` is counted from the rank that runs the statement, modulo nranks.
+/// A region and its owner, which is counted from the rank that runs the statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Owned {
-    pub(super) owner: Affine,
-    pub(super) region: Region,
+pub(super) struct Owned<C: Class> {
+    pub(super) owner: C::Peer,
+    pub(super) region: Region<C::Block>,
 }
 
-/// Statements that run in text order in each of the rounds `first..=last`; statements outside every loop have one
-/// round, 0. A rank runs the parts of one stream in order, and sections in order.
+/// Statements that run in text order in each of the rounds; statements outside every loop have one round. A rank runs
+/// the parts of one stream in order, and sections in order.
 #[derive(Clone, Debug)]
-pub(super) struct RoundPart {
+pub(super) struct RoundPart<C: Class> {
     pub(super) section: usize,
     pub(super) stream: usize,
     pub(super) lane: Option<i64>,
-    pub(super) first: Affine,
-    pub(super) last: Affine,
+    pub(super) rounds: C::Rounds,
 }
 
 /// A statement of a part; the statements of a part stand in text order.
-#[derive(Clone, Debug)]
-pub(super) struct RoundStep {
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RoundStep<C: Class> {
     pub(super) at: Span,
     pub(super) part: usize,
-    pub(super) action: Action,
+    pub(super) action: Action<C>,
 }
 
-/// The action of a statement; offsets count from the rank that runs the statement, modulo nranks.
-#[derive(Clone, Debug)]
-pub(super) enum Action {
-    Post(SignalKind, Affine),
-    Wait(SignalKind, Affine),
+/// The action of a statement.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Action<C: Class> {
+    Post(SignalKind, C::Peer),
+    Wait(SignalKind, C::Peer),
     /// Folds the sources into each destination; for a reduce, the first source is the destination.
-    Move(Vec<Owned>, Vec<Owned>),
+    Move(Vec<Owned<C>>, Vec<Owned<C>>),
 }
 
 /// The program of every rank, as parts that run in rounds.
 #[derive(Clone, Debug)]
-pub(super) struct Rounds {
+pub(super) struct Rounds<C: Class> {
+    pub(super) class: C,
     pub(super) collective: Collective,
     pub(super) header: Span,
     pub(super) out_of_place: bool,
-    pub(super) parts: Vec<RoundPart>,
-    pub(super) steps: Vec<RoundStep>,
+    pub(super) parts: Vec<RoundPart<C>>,
+    pub(super) steps: Vec<RoundStep<C>>,
+    /// The number of scratch buffers.
+    pub(super) scratch: u32,
 }
 
-impl Rounds {
+impl<C: Class> Rounds<C> {
+    /// Returns the rounds in which a statement runs.
+    pub(super) fn rounds(&self, step: usize) -> C::Rounds {
+        self.parts[self.steps[step].part].rounds
+    }
+
+    /// Returns the fault of a statement.
+    pub(super) fn fault(&self, step: usize, what: &str) -> NotCovered {
+        NotCovered::new(self.steps[step].at, what)
+    }
+
     /// Whether a move touches memory that outlives a run.
     pub(super) fn uses_scratch(&self) -> bool {
         self.steps.iter().any(|step| match &step.action {

@@ -1,48 +1,49 @@
 //! The pairs of posts and waits, for every nranks: a post statement meets one wait statement, in the same round, either
-//! of the same loop or of a later loop with as many rounds.
+//! of the same loop or of a later loop with the same rounds.
 
-use super::linear::{Affine, Facts, S};
-use super::rounds::{Action, NotCovered, Rounds};
+use super::rounds::{Action, Answer, Class, NotCovered, Rounds};
 use crate::schedule::SignalKind;
 
 /// A post statement, the wait statement that it meets in the same round, and the distance between their ranks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SignalLink {
+pub(super) struct SignalLink<P> {
     pub(super) post: usize,
     pub(super) wait: usize,
     /// The waiting rank, counted from the posting rank.
-    pub(super) offset: Affine,
+    pub(super) offset: P,
 }
 
 /// A post or a wait.
 #[derive(Clone, Copy, Debug)]
-struct SignalEnd {
+struct SignalEnd<P> {
     step: usize,
     part: usize,
-    /// The offset from the posting rank to the waiting rank.
-    offset: Affine,
+    /// The waiting rank, counted from the posting rank.
+    offset: P,
 }
 
 /// Returns all links of `program`.
 ///
-/// Rank r's k-th post to r + d and the k-th wait of r + d for r are the k-th entries of one list of (loop, round,
-/// statement), for two reasons: statement by statement, in loops with equal rounds, posts to `o(s)` stand against waits
-/// from `-o(s)`; and both ranks run one text. Statements that always go to different ranks are listed apart.
-pub(super) fn links(program: &Rounds, facts: &Facts) -> Result<Vec<SignalLink>, NotCovered> {
+/// Rank r's k-th post to another rank and the k-th wait of that rank for r are the k-th entries of one list of (loop,
+/// round, statement), for two reasons: statement by statement, in loops with equal rounds, posts to a rank stand against
+/// waits for the rank that is as far back, however far ranks coincide; and both ranks run one text. Statements that
+/// always go to different ranks are listed apart. As each wait is later in the text than its post, the list is an order
+/// that the program keeps.
+pub(super) fn links<C: Class>(program: &Rounds<C>) -> Answer<Vec<SignalLink<C::Peer>>> {
     let mut links = Vec::new();
     let mut lanes: Vec<_> = program.parts.iter().map(|part| part.lane).collect();
     lanes.sort_unstable();
     lanes.dedup();
     for lane in lanes {
         for kind in [SignalKind::Ack, SignalKind::Data] {
-            let (mut posts, mut waits) = ends(program, facts, lane, kind)?;
-            let offsets: Vec<Affine> = posts.iter().chain(&waits).map(|end| end.offset).collect();
-            if !apart(&offsets, facts) {
+            let (mut posts, mut waits) = ends(program, lane, kind)?;
+            let offsets: Vec<_> = posts.iter().chain(&waits).map(|end| end.offset).collect();
+            if !program.class.told_apart(&offsets) {
                 meet(program, &posts, &waits, &mut links)?;
                 continue;
             }
             while let Some(offset) = posts.first().or(waits.first()).map(|end| end.offset) {
-                let this = |end: &SignalEnd| end.offset == offset;
+                let this = |end: &SignalEnd<C::Peer>| end.offset == offset;
                 let (these_posts, other_posts): (Vec<_>, Vec<_>) =
                     posts.into_iter().partition(this);
                 let (these_waits, other_waits): (Vec<_>, Vec<_>) =
@@ -55,77 +56,70 @@ pub(super) fn links(program: &Rounds, facts: &Facts) -> Result<Vec<SignalLink>, 
     Ok(links)
 }
 
+/// The posts and the waits of one kind.
+type Ends<P> = (Vec<SignalEnd<P>>, Vec<SignalEnd<P>>);
+
 /// Returns the posts and waits of one kind in one lane, in the order in which a rank comes to them.
-fn ends(
-    program: &Rounds,
-    facts: &Facts,
+fn ends<C: Class>(
+    program: &Rounds<C>,
     lane: Option<i64>,
     kind: SignalKind,
-) -> Result<(Vec<SignalEnd>, Vec<SignalEnd>), NotCovered> {
+) -> Answer<Ends<C::Peer>> {
     let (mut posts, mut waits) = (Vec::new(), Vec::new());
     for (i, step) in program.steps.iter().enumerate() {
         let part = &program.parts[step.part];
-        let (list, offset) = match step.action {
-            Action::Post(k, offset) if k == kind => (&mut posts, offset),
-            Action::Wait(k, offset) if k == kind => (&mut waits, -offset),
+        let (peer, sends) = match step.action {
+            Action::Post(k, peer) if k == kind => (peer, true),
+            Action::Wait(k, peer) if k == kind => (peer, false),
             _ => continue,
         };
         if part.lane != lane {
             continue;
         }
-        let facts = facts.within(S, part.first, part.last);
-        if facts.multiples(offset).is_none_or(|multiples| !multiples.is_empty()) {
+        if !C::never_same_peer(&program.class.facts(part.rounds), peer, C::OWN) {
             let what = "in some round or for some nranks this peer is the rank itself";
-            return Err(NotCovered::new(step.at, what));
+            return Err(program.fault(i, what));
         }
-        list.push(SignalEnd { step: i, part: step.part, offset: offset.residue() });
+        // Back and back again, a peer has its plainest name.
+        let back = C::back(peer);
+        let (list, offset) = if sends { (&mut posts, C::back(back)) } else { (&mut waits, back) };
+        list.push(SignalEnd { step: i, part: step.part, offset });
     }
     Ok((posts, waits))
 }
 
-/// Whether all offsets are constants that stand for different ranks unless they are equal.
-fn apart(offsets: &[Affine], facts: &Facts) -> bool {
-    let differ = |a: Affine, b: Affine| {
-        a == b || facts.multiples(a - b).is_some_and(|multiples| multiples.is_empty())
-    };
-    offsets.iter().all(|a| a.constant().is_some() && offsets.iter().all(|b| differ(*a, *b)))
-}
-
 /// Links each post with the wait at its position in the list of waits.
-fn meet(
-    program: &Rounds,
-    posts: &[SignalEnd],
-    waits: &[SignalEnd],
-    links: &mut Vec<SignalLink>,
-) -> Result<(), NotCovered> {
+fn meet<C: Class>(
+    program: &Rounds<C>,
+    posts: &[SignalEnd<C::Peer>],
+    waits: &[SignalEnd<C::Peer>],
+    links: &mut Vec<SignalLink<C::Peer>>,
+) -> Answer<()> {
     let mut together = None;
     for i in 0..posts.len().max(waits.len()) {
         let (post, wait) = match (posts.get(i), waits.get(i)) {
             (Some(post), Some(wait)) => (post, wait),
             (Some(post), None) => {
                 let what = "no wait in the same round takes this signal at the peer";
-                return Err(NotCovered::new(program.steps[post.step].at, what));
+                return Err(program.fault(post.step, what));
             }
             (None, wait) => {
                 let at = wait.map_or(program.header, |wait| program.steps[wait.step].at);
                 return Err(NotCovered::new(at, "no peer sends this signal in the same round"));
             }
         };
-        let rounds = |end: &SignalEnd| {
-            let part = &program.parts[end.part];
-            (part.first, part.last)
-        };
         // A loop's posts meet the waits of one loop: both lists go from loop to loop at the same place.
         let (sent, taken) = *together.get_or_insert((post.part, wait.part));
         let in_step = (post.part == sent) == (wait.part == taken);
         together = Some((post.part, wait.part));
-        if post.offset != wait.offset || rounds(post) != rounds(wait) || !in_step {
+        let same_rounds = program.rounds(post.step) == program.rounds(wait.step);
+        if post.offset != wait.offset || !same_rounds || !in_step {
             let what = "the wait in its place at the peer is for another rank or in another loop";
-            return Err(NotCovered::new(program.steps[post.step].at, what));
+            return Err(program.fault(post.step, what));
         }
         if wait.step < post.step {
             let what = "this waits for a signal that peers send later in the text";
-            return Err(NotCovered::new(program.steps[wait.step].at, what));
+            return Err(program.fault(wait.step, what));
         }
         links.push(SignalLink { post: post.step, wait: wait.step, offset: post.offset });
     }

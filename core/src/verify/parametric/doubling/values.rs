@@ -3,206 +3,153 @@
 //! the blocks that are in a buffer of nranks blocks. In round k this set is the one known to 2^k ranks, and
 //! the round has to double it.
 
-use super::program::{Blocks, Doubling, Move, SeatPlace, Stretch};
-use super::terms::RoundSeat;
+use std::collections::BTreeMap;
+
+use super::numbers::RoundSeat;
+use super::order::RankSet::{self, All, Doubled, Known, Next, Other, Own, Unknown};
+use super::order::set_of;
+use super::{Blocks, Doubling, SeatPlace};
 use crate::collective::Collective;
 use crate::schedule::Buffer;
-use crate::verify::parametric::rounds::NotCovered;
-
-/// The ranks whose data a buffer has gathered, as the buffer's rank sees them. The sets known in round k are those of
-/// [`Stretch`]: 2^k ranks, the rank itself among them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gathered {
-    /// No rank: nothing is known of what the buffer holds.
-    Nothing,
-    /// The rank alone.
-    Own,
-    /// The ranks known in round k.
-    Known,
-    /// The ranks that round k adds, without those known.
-    Next,
-    /// The ranks known in round k and those that it adds: those known in the next round, or all.
-    Doubled,
-    /// All ranks.
-    All,
-}
-
-use Gathered::{All, Doubled, Known, Next, Nothing, Own};
+use crate::verify::layout::BufferMode;
+use crate::verify::parametric::claim::Values;
+use crate::verify::parametric::memory::Effect;
+use crate::verify::parametric::rounds::{Answer, Class as _, Covered as _, Rounds};
 
 /// The state of a rank's buffers while all ranks run together.
 struct Ranks<'a> {
-    program: &'a Doubling,
-    /// The ranks that the output has gathered, and then those of each scratch buffer.
-    gathered: Vec<Gathered>,
+    program: &'a Rounds<Doubling>,
+    /// The ranks that a buffer has gathered, if it is known.
+    gathered: BTreeMap<Buffer, RankSet>,
     /// The seat of the peer whose sums are read.
     ahead: Option<RoundSeat>,
 }
 
-/// Proves that every output holds the promised values at the end.
-pub(super) fn complete(
-    program: &Doubling,
-    effects: &[(usize, Move)],
-    in_place: bool,
-) -> Result<(), NotCovered> {
-    let mut gathered = vec![Nothing; 1 + program.scratch.len()];
-    if in_place {
-        gathered[0] = Own;
+impl Values for Doubling {
+    fn complete(of: &Rounds<Self>, effects: &[Effect<Self>], mode: BufferMode) -> Answer<bool> {
+        // In place, each input is the rank's own data in its output.
+        let own = if mode == BufferMode::InPlace { Buffer::Output } else { Buffer::Input };
+        let mut ranks = Ranks { program: of, gathered: [(own, Own)].into(), ahead: None };
+        let part = |effect: &Effect<Self>| of.steps[effect.step].part;
+        effects.chunk_by(|a, b| part(a) == part(b)).try_for_each(|moves| ranks.part(moves))?;
+        Ok(ranks.held(Buffer::Output) == All)
     }
-    let mut ranks = Ranks { program, gathered, ahead: None };
-    for part in 0..program.parts.len() {
-        let moves: Vec<_> =
-            effects.iter().filter(|(step, _)| program.steps[*step].part == part).collect();
-        if program.parts[part] {
-            ranks.rounds(&moves)?;
-        } else {
-            moves.iter().try_for_each(|(step, of)| ranks.run(*step, of))?;
-        }
+
+    /// Each move of an `AllGather` has the same blocks on both sides, but scratch is not followed.
+    fn keeps_blocks(program: &Rounds<Self>) -> bool {
+        program.collective == Collective::AllGather && program.scratch == 0
     }
-    if ranks.gathered[0] != All {
-        let what = format!("not every block ends as the {} wants it", program.collective);
-        return Err(NotCovered::new(program.header, what));
-    }
-    Ok(())
 }
 
-fn index(buffer: Buffer) -> usize {
-    match buffer {
-        Buffer::Scratch(id) => 1 + id.index(),
-        _ => 0,
+/// Returns a place as the rank at seat `to` names it.
+fn turned(place: &SeatPlace, to: RoundSeat) -> Option<SeatPlace> {
+    let mut place = SeatPlace { owner: place.owner.seen(to)?, ..*place };
+    if let Some(Blocks { seat, .. }) = &mut place.region.block {
+        *seat = seat.seen(to)?;
     }
+    Some(place)
 }
 
 impl Ranks<'_> {
-    /// Runs all rounds of a loop. Round 0 knows each rank alone, as 2^0 ranks, and each round has to double what is
+    fn held(&self, buffer: Buffer) -> RankSet {
+        self.gathered.get(&buffer).copied().unwrap_or(Unknown)
+    }
+
+    /// Runs the moves of a part: once, or in all rounds of a loop. Round 0 knows each rank alone, as 2^0 ranks, and each round has to double what is
     /// known: so the round behind the last would know all ranks.
-    fn rounds(&mut self, moves: &[&(usize, Move)]) -> Result<(), NotCovered> {
-        let Some((first, _)) = moves.first() else { return Ok(()) };
-        let mut written = vec![false; self.gathered.len()];
-        for place in moves.iter().flat_map(|(_, of)| &of.destinations) {
-            written[index(place.buffer)] = true;
+    fn part(&mut self, moves: &[Effect<Doubling>]) -> Answer<()> {
+        if !self.program.rounds(moves[0].step) {
+            return moves.iter().try_for_each(|of| self.run(of));
         }
-        for (gathered, written) in self.gathered.iter_mut().zip(&written) {
-            *gathered = match *gathered {
-                Own if *written => Known,
-                kept if !written || kept == All => kept,
-                _ => Nothing,
+        let start = |place: &SeatPlace| match self.held(place.region.buffer) {
+            Own => (place.region.buffer, Known),
+            All => (place.region.buffer, All),
+            _ => (place.region.buffer, Unknown),
+        };
+        let written: BTreeMap<_, _> = moves.iter().flat_map(|of| &of.writes).map(start).collect();
+        self.gathered.extend(&written);
+        moves.iter().try_for_each(|of| self.run(of))?;
+        for (buffer, start) in written {
+            let end = match (start, self.held(buffer)) {
+                (Known, Doubled) | (All, All) => Some(All),
+                (Unknown, _) => Some(Unknown),
+                _ => None,
             };
-        }
-        let start = self.gathered.clone();
-        moves.iter().try_for_each(|(step, of)| self.run(*step, of))?;
-        for (gathered, start) in self.gathered.iter_mut().zip(start) {
-            *gathered = match (start, *gathered) {
-                (Known, Doubled) => All,
-                (Nothing, _) => Nothing,
-                (before, after) if before == after && before != Known => after,
-                _ => {
-                    let what = "the rounds of this loop do not double what a rank has";
-                    return self.program.fault(*first, what);
-                }
-            };
+            let what = "the rounds of this loop do not double what a rank has";
+            let at = self.program.steps[moves[0].step].at;
+            self.gathered.insert(buffer, end.covered(at, what)?);
         }
         Ok(())
     }
 
     /// Runs a move on all ranks at once.
-    fn run(&mut self, step: usize, of: &Move) -> Result<(), NotCovered> {
+    fn run(&mut self, of: &Effect<Doubling>) -> Answer<()> {
+        let at = self.program.steps[of.step].at;
         let mut after = self.gathered.clone();
-        for destination in &of.destinations {
+        // The first source of a reduce is its destination.
+        let reduces = of.reads.len() > 1;
+        // All buffers of an AllReduce have one block. Those of an AllGather are blocks of ranks, and no sums.
+        let sums = self.program.collective == Collective::AllReduce;
+        for write in &of.writes {
             // The rank that owns the destination sees the move of the rank that writes there.
-            let back = destination.owner.back();
-            let turned = |place: &SeatPlace| {
-                let seat = |seat: RoundSeat| match seat {
-                    seat if destination.owner == RoundSeat::Own => Some(seat),
-                    RoundSeat::Own => Some(back),
-                    seat if seat == destination.owner => Some(RoundSeat::Own),
-                    _ => None,
-                };
-                let blocks = match place.blocks {
-                    Blocks::One(of) => Blocks::One(seat(of)?),
-                    Blocks::Group(of) => Blocks::Group(seat(of)?),
-                    Blocks::Run(of) => Blocks::Run(seat(of)?),
-                    blocks => blocks,
-                };
-                Some(SeatPlace { owner: seat(place.owner)?, blocks, ..*place })
+            let places = of.reads[usize::from(reduces)..].iter().chain([write]);
+            let places = places.map(|place| turned(place, write.owner)).collect::<Option<Vec<_>>>();
+            let now = match &places.covered(at, "three ranks take part in this move")?[..] {
+                [sources @ .., to] if sums => self.sum(sources, to, reduces),
+                [source, to] if to.region.many && !reduces => self.block(source, to),
+                _ => None,
             };
-            let sources: Option<Vec<SeatPlace>> = of.sources.iter().map(turned).collect();
-            let (Some(sources), Some(to)) = (sources, turned(destination)) else {
-                return self.program.fault(step, "three ranks take part in this move");
-            };
-            let now = if self.program.has_blocks(to.buffer) {
-                self.blocks(&sources, &to, of.reduces)
-            } else {
-                self.sum(&sources, &to, of.reduces)
-            };
-            let Some(now) = now else {
-                let what = "this reads or adds what is not known to be there in every round";
-                return self.program.fault(step, what);
-            };
-            after[index(to.buffer)] = now;
+            let what = "this reads or adds what is not known to be there in every round";
+            after.insert(write.region.buffer, now.covered(at, what)?);
         }
         self.gathered = after;
         Ok(())
     }
 
     /// Returns what a buffer of one block has gathered after a move to it.
-    fn sum(&mut self, sources: &[SeatPlace], to: &SeatPlace, reduces: bool) -> Option<Gathered> {
-        let mut sum = if reduces { Some(self.gathered[index(to.buffer)]) } else { None };
+    fn sum(&mut self, sources: &[SeatPlace], to: &SeatPlace, reduces: bool) -> Option<RankSet> {
+        let mut sum = reduces.then(|| self.held(to.region.buffer));
         for source in sources {
-            // In an AllGather, these buffers are blocks of ranks and no sums.
-            if self.program.has_blocks(source.buffer)
-                || self.program.collective != Collective::AllReduce
-            {
-                return None;
-            }
-            let held = match source.buffer {
-                Buffer::Input => Own,
-                buffer => self.gathered[index(buffer)],
-            };
-            let value = match (source.owner, held) {
+            let value = match (source.owner, self.held(source.region.buffer)) {
                 (_, All) => All,
                 (RoundSeat::Own, held) => held,
                 // Sums ahead and sums behind are both the next ones, but not in one program.
                 (seat, Known) if *self.ahead.get_or_insert(seat) == seat => Next,
                 _ => return None,
             };
+            // With any other nranks, the last round would add ranks twice.
+            let doubles = self.program.class.powers_of_two;
             sum = Some(match (sum, value) {
-                (_, Nothing) => return None,
+                (_, Unknown) => return None,
                 (None, value) => value,
-                // With any other nranks, the last round would add ranks twice.
-                (Some(Known), Next) | (Some(Next), Known) if self.program.powers_of_two => Doubled,
+                (Some(Known), Next) | (Some(Next), Known) if doubles => Doubled,
                 _ => return None,
             });
         }
         sum
     }
 
-    /// Returns what a buffer of nranks blocks has gathered after a move to it: each block that is written must get the
+    /// Returns what a buffer of nranks blocks has gathered after a copy to it: each block that is written must get the
     /// input of its rank.
-    fn blocks(&self, sources: &[SeatPlace], to: &SeatPlace, reduces: bool) -> Option<Gathered> {
-        let [source] = sources else { return None };
-        let now = self.gathered[index(to.buffer)];
-        // An input is the block of its rank.
-        let holds = if self.program.has_blocks(source.buffer) {
-            let there = self.gathered[index(source.buffer)];
-            let holds = matches!(
-                (there, source.stretch()),
-                (All, _)
-                    | (Known | Own, Stretch::Own)
-                    | (Known, Stretch::Known)
-                    | (Doubled, Stretch::Own | Stretch::Known | Stretch::Other | Stretch::Next)
-            );
-            holds && source.blocks == to.blocks
-        } else {
-            source.buffer == Buffer::Input && to.blocks == Blocks::One(source.owner)
-        };
-        if reduces || !holds {
+    fn block(&self, source: &SeatPlace, to: &SeatPlace) -> Option<RankSet> {
+        let mut source = *source;
+        if source.region.buffer == Buffer::Input {
+            // An input is the block of its rank.
+            source.region.block = Some(Doubling::block_of(source.owner));
+        } else if !source.region.many {
             return None;
         }
-        Some(match (now, to.stretch()) {
-            (_, Stretch::All) => All,
-            (Known, Stretch::Next) => Doubled,
-            (Nothing, Stretch::Own) => Own,
-            (now, _) => now,
+        let holds = matches!(
+            (self.held(source.region.buffer), set_of(&source)),
+            (All, _) | (Known | Own, Own) | (Known, Known) | (Doubled, Own | Known | Other | Next)
+        );
+        (holds && source.region.block == to.region.block).then(|| {
+            match (self.held(to.region.buffer), set_of(to)) {
+                (_, All) => All,
+                (Known, Next) => Doubled,
+                (Unknown, Own) => Own,
+                (now, _) => now,
+            }
         })
     }
 }

@@ -1,21 +1,21 @@
 //! Whether each move keeps blocks together for every nranks: then the claim holds for every vector of counts, as the
 //! module `owners` has it for a given nranks. Scratch is not followed, so a program with scratch has no such claim.
 
-use super::linear::{Affine, Facts, S};
-use super::rounds::{Action, Interval, Owned, Rounds, WHOLE};
+use super::Linear;
 use crate::collective::Collective;
 use crate::schedule::Buffer;
+use crate::verify::parametric::rounds::{Action, Class as _, Interval, Owned, Rounds, WHOLE};
+use crate::verify::parametric::terms::Affine;
 
 /// The block that a place is, counted from the rank that runs the statement: the rank that gives it and, in an
 /// `AllToAll`, the rank that gets it.
 type BlockTerm = (Affine, Affine);
 
 /// Whether the operands of each move are parts of one block, cut at the same fractions.
-pub(super) fn keeps_blocks(program: &Rounds, facts: &Facts) -> bool {
-    program.steps.iter().all(|step| {
+pub(super) fn keeps_blocks(program: &Rounds<Linear>) -> bool {
+    program.steps.iter().enumerate().all(|(i, step)| {
         let Action::Move(srcs, dsts) = &step.action else { return true };
-        let part = &program.parts[step.part];
-        let facts = facts.within(S, part.first, part.last);
+        let facts = program.class.facts(program.rounds(i));
         let mut all = srcs.iter().chain(dsts).map(|place| block(program.collective, place));
         let Some(Some((first, cut))) = all.next() else { return false };
         all.all(|other| {
@@ -29,7 +29,7 @@ pub(super) fn keeps_blocks(program: &Rounds, facts: &Facts) -> bool {
 }
 
 /// Returns the block of a place and the part of it; `None` where the place is no part of one known block.
-fn block(collective: Collective, place: &Owned) -> Option<(BlockTerm, Interval)> {
+fn block(collective: Collective, place: &Owned<Linear>) -> Option<(BlockTerm, Interval)> {
     let region = &place.region;
     let own = place.owner;
     match (region.many, region.block) {

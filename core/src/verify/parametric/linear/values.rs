@@ -5,14 +5,21 @@
 use std::collections::BTreeSet;
 
 use super::arcs::ArcValue;
-use super::linear::{Affine, Facts, LinearVerdict, N, S, T};
-use super::memory::{Effect, Relation, all_of, locate, own_block, relate};
-use super::rounds::{Action, Interval, NotCovered, Owned, Region, Rounds, WHOLE, meet};
+use super::{Linear, Place, Region, own_block};
 use crate::collective::Collective;
 use crate::rational::Rat;
 use crate::schedule::Buffer;
 use crate::source::Span;
 use crate::verify::layout::BufferMode;
+use crate::verify::parametric::memory::{Relation, locate, relate};
+use crate::verify::parametric::rounds::{
+    Action, Answer, Covered as _, Interval, NotCovered, WHOLE, covers, meet,
+};
+use crate::verify::parametric::terms::{Affine, Facts, LinearVerdict, N, S, T};
+
+type Effect = crate::verify::parametric::memory::Effect<Linear>;
+
+type Rounds = crate::verify::parametric::rounds::Rounds<Linear>;
 
 /// The number of rounds that are computed one by one.
 const COMPUTED: i64 = 3;
@@ -46,21 +53,17 @@ struct ValueSource {
 }
 
 /// The values in memory over the whole of a run.
-pub(super) struct PlaceValues<'a> {
+struct PlaceValues<'a> {
     program: &'a Rounds,
     effects: &'a [Effect],
     mode: BufferMode,
-    facts: &'a Facts,
+    facts: Facts,
     forms: Vec<WrittenValue>,
 }
 
-/// Proves that every output holds the promised values at the end.
-pub(super) fn complete(
-    program: &Rounds,
-    effects: &[Effect],
-    mode: BufferMode,
-    facts: &Facts,
-) -> Result<(), NotCovered> {
+/// Whether every output holds the promised values at the end.
+pub(super) fn complete(program: &Rounds, effects: &[Effect], mode: BufferMode) -> Answer<bool> {
+    let facts = program.class.ranks();
     let forms = vec![WrittenValue::default(); effects.len()];
     let mut values = PlaceValues { program, effects, mode, facts, forms };
     for part in 0..program.parts.len() {
@@ -69,12 +72,21 @@ pub(super) fn complete(
     values.end()
 }
 
+/// Whether `whole` covers all of `part`, given that they share memory.
+fn all_of(whole: &Region, part: &Region) -> bool {
+    match (whole.block, part.block) {
+        (None, _) => covers(whole.outer, part.outer),
+        (Some(_), Some(_)) => covers(whole.inner, part.inner),
+        (Some(_), None) => false,
+    }
+}
+
 impl PlaceValues<'_> {
     /// Proves the values of the moves of one part, in order.
-    fn part(&mut self, part: usize) -> Result<(), NotCovered> {
+    fn part(&mut self, part: usize) -> Answer<()> {
         let own = |i: &usize| self.program.steps[self.effects[*i].step].part == part;
         let moves: Vec<usize> = (0..self.effects.len()).filter(own).collect();
-        let (first, last) = (self.program.parts[part].first, self.program.parts[part].last);
+        let (first, last) = self.program.parts[part].rounds;
         for k in 0..COMPUTED {
             let round = first + Affine::int(k);
             let facts = self.facts.within(S, round, round).and(last - S);
@@ -118,7 +130,7 @@ impl PlaceValues<'_> {
     }
 
     /// Returns the value that a move writes in round s.
-    fn run(&self, effect: usize, facts: &Facts) -> Result<Cases, NotCovered> {
+    fn run(&self, effect: usize, facts: &Facts) -> Answer<Cases> {
         let Effect { step, reads, .. } = &self.effects[effect];
         let at = self.program.steps[*step].at;
         let mut sums: Vec<(Facts, Option<ArcValue>)> = vec![(facts.clone(), None)];
@@ -128,9 +140,9 @@ impl PlaceValues<'_> {
                 for (facts, value) in self.read(place, *step, at, &facts)? {
                     let sum = match &sum {
                         None => value,
-                        Some(sum) => sum.plus(&value, &facts).ok_or_else(|| {
-                            NotCovered::new(at, "this reduces elements that do not belong together")
-                        })?,
+                        Some(sum) => sum
+                            .plus(&value, &facts)
+                            .covered(at, "this reduces elements that do not belong together")?,
                     };
                     next.push((facts, Some(sum)));
                 }
@@ -141,13 +153,7 @@ impl PlaceValues<'_> {
     }
 
     /// Returns the values that statement `step` reads at `place` in round s; a step after all statements is the end.
-    fn read(
-        &self,
-        place: &Owned,
-        step: usize,
-        at: Span,
-        facts: &Facts,
-    ) -> Result<Cases, NotCovered> {
+    fn read(&self, place: &Place, step: usize, at: Span, facts: &Facts) -> Answer<Cases> {
         let mut sources = Vec::new();
         for (i, effect) in self.effects.iter().enumerate() {
             for write in &effect.writes {
@@ -162,13 +168,13 @@ impl PlaceValues<'_> {
     /// Adds the latest rounds before s in which `write` may have written `place`.
     fn sources(
         &self,
-        place: &Owned,
+        place: &Place,
         step: usize,
         at: Span,
         facts: &Facts,
-        (effect, writer, write): (usize, usize, &Owned),
+        (effect, writer, write): (usize, usize, &Place),
         sources: &mut Vec<ValueSource>,
-    ) -> Result<(), NotCovered> {
+    ) -> Answer<()> {
         let part = self.program.steps[writer].part;
         let now = self.program.steps.get(step).map(|step| step.part);
         let relation = relate(&place.region, &write.region, at)?;
@@ -181,7 +187,7 @@ impl PlaceValues<'_> {
                 "this reads what several moves, or other cuts, have written",
             ));
         }
-        let (first, last) = (self.program.parts[part].first, self.program.parts[part].last);
+        let (first, last) = self.program.parts[part].rounds;
         // The last round in which the write is before the read.
         let latest = (now == Some(part)).then(|| S - Affine::int(i64::from(writer >= step)));
         let mut push = |round: Affine, mut conditions: Vec<Affine>| {
@@ -221,13 +227,13 @@ impl PlaceValues<'_> {
     /// Finds the last of `sources` in each case, and adds the value that it wrote.
     fn resolve(
         &self,
-        place: &Owned,
+        place: &Place,
         at: Span,
         facts: &Facts,
         mut sources: Vec<ValueSource>,
         splits: u32,
         cases: &mut Cases,
-    ) -> Result<(), NotCovered> {
+    ) -> Answer<()> {
         if facts.is_empty() {
             return Ok(());
         }
@@ -278,24 +284,22 @@ impl PlaceValues<'_> {
     /// Adds the value that `source` wrote, as the reading rank sees it.
     fn written(
         &self,
-        place: &Owned,
+        place: &Place,
         at: Span,
         facts: &Facts,
         source: &ValueSource,
         cases: &mut Cases,
-    ) -> Result<(), NotCovered> {
+    ) -> Answer<()> {
         let form = &self.forms[source.effect];
         let part = self.program.steps[self.effects[source.effect].step].part;
-        let since = source.round - self.program.parts[part].first;
+        let since = source.round - self.program.parts[part].rounds.0;
         let mut add = |facts: Facts, value: Option<&ArcValue>| {
             if facts.is_empty() {
                 return Ok(());
             }
             let value = value
                 .and_then(|v| narrow(v.seen(source.rank, source.round), source, place))
-                .ok_or_else(|| {
-                    NotCovered::new(at, "this reads what is cut in another way than it was written")
-                })?;
+                .covered(at, "this reads what is cut in another way than it was written")?;
             cases.push((facts, value));
             Ok(())
         };
@@ -308,13 +312,7 @@ impl PlaceValues<'_> {
     }
 
     /// Adds the value at a place without a write.
-    fn initial(
-        &self,
-        place: &Owned,
-        at: Span,
-        facts: &Facts,
-        cases: &mut Cases,
-    ) -> Result<(), NotCovered> {
+    fn initial(&self, place: &Place, at: Span, facts: &Facts, cases: &mut Cases) -> Answer<()> {
         let region = place.region;
         let input = Region { buffer: Buffer::Input, ..region };
         let unwritten =
@@ -338,8 +336,8 @@ impl PlaceValues<'_> {
         Ok(())
     }
 
-    /// Checks the end: every piece of every output holds the value that the collective promises.
-    fn end(&self) -> Result<(), NotCovered> {
+    /// Whether at the end every piece of every output holds the value that the collective promises.
+    fn end(&self) -> Answer<bool> {
         let at = self.program.header;
         for region in self.outputs() {
             let home = Region { buffer: Buffer::Input, ..region };
@@ -356,18 +354,16 @@ impl PlaceValues<'_> {
                 }
                 _ => ArcValue::of(S, piece(Some(Affine::ZERO), region.inner)),
             };
-            let place = Owned { owner: Affine::ZERO, region };
+            let place = Place { owner: Affine::ZERO, region };
             let place = locate(place, self.program.collective, self.mode, at)?;
             let facts = self.facts.within(S, Affine::ZERO, N - Affine::int(1));
             for (facts, value) in self.read(&place, usize::MAX, at, &facts)? {
                 if !expected.is(&value, &facts) {
-                    let what =
-                        format!("not every block ends as the {} wants it", self.program.collective);
-                    return Err(NotCovered::new(at, what));
+                    return Ok(false);
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Returns the output in pieces that were each written as a whole: blocks are those of round s.
@@ -405,7 +401,7 @@ fn atoms(intervals: impl Iterator<Item = Interval>) -> Vec<Interval> {
 }
 
 /// Returns the part of a value that lies at `place`.
-fn narrow(mut value: ArcValue, source: &ValueSource, place: &Owned) -> Option<ArcValue> {
+fn narrow(mut value: ArcValue, source: &ValueSource, place: &Place) -> Option<ArcValue> {
     let (mut wrote, mut read) = (source.wrote, place.region);
     if wrote.block.is_some() == read.block.is_some() {
         if *wrote.finest() != *read.finest() {

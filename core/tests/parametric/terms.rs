@@ -1,7 +1,7 @@
 //! Consequences of inequalities between linear terms.
 
 #[allow(dead_code)]
-#[path = "../../src/verify/parametric/linear.rs"]
+#[path = "../../src/verify/parametric/terms.rs"]
 mod part;
 
 use part::{Affine, Facts, LinearVerdict, N, S, T};

@@ -1,7 +1,7 @@
 //! The value at a place: the inputs of an arc of ranks, each exactly once, for every nranks.
 
-use super::linear::{Affine, Facts, N, S};
-use super::rounds::Region;
+use super::Region;
+use crate::verify::parametric::terms::{Affine, Facts, N, S};
 
 /// An arc of `len` ranks from `start`, which counts from the rank that holds the value, modulo nranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl ArcValue {
             start: (arc.start.at(round) + by).residue(),
             len: arc.len.at(round),
         };
-        Self { arcs: self.arcs.iter().map(arc).collect(), home: self.home.seen(by, round) }
+        Self { arcs: self.arcs.iter().map(arc).collect(), home: seen(self.home, by, round) }
     }
 
     /// Returns the sum of both values, where they are contributions of one region. As a multiset, adjoining arcs are
@@ -93,6 +93,11 @@ impl ArcValue {
         };
         Some(Self { arcs, home: Region { block, ..self.home } })
     }
+}
+
+/// Returns the region as counted from a rank that stands `by` further back, in round `round`.
+fn seen(region: Region, by: Affine, round: Affine) -> Region {
+    Region { block: region.block.map(|block| block.at(round) + by), ..region }
 }
 
 fn joined(a: &RankArc, b: &RankArc, facts: &Facts) -> Option<RankArc> {

@@ -1,18 +1,22 @@
-//! Linear terms in `nranks` and two loop variables, and the consequences of inequalities between them. This is a module
-//! of its own because every claim for all numbers of ranks ends as one question to it.
+//! Sums of known quantities with integer factors, among them the linear terms in `nranks` and two loop variables, and
+//! the consequences of inequalities between those. This is a module of its own because every claim of the linear class
+//! ends as one question to it.
 
 use std::ops::{Add, Mul, Neg, Sub};
 
-/// `c[0] + c[1] * nranks + c[2] * s + c[3] * t`: s is the round at hand, t the round of another statement.
+/// A constant, and the factors of K - 1 quantities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Affine([i64; 4]);
+pub(super) struct Combination<const K: usize>([i64; K]);
+
+/// `c[0] + c[1] * nranks + c[2] * s + c[3] * t`: s is the round at hand, t the round of another statement.
+pub(super) type Affine = Combination<4>;
 
 /// `nranks`
-pub(super) const N: Affine = Affine([0, 1, 0, 0]);
+pub(super) const N: Affine = Affine::unit(1);
 /// The round at hand.
-pub(super) const S: Affine = Affine([0, 0, 1, 0]);
+pub(super) const S: Affine = Affine::unit(2);
 /// The round of the other statement.
-pub(super) const T: Affine = Affine([0, 0, 0, 1]);
+pub(super) const T: Affine = Affine::unit(3);
 
 /// The multiples of `nranks` that are tried for a difference: `-REACH..=REACH`.
 const REACH: i64 = 4;
@@ -20,24 +24,39 @@ const REACH: i64 = 4;
 /// The most inequalities; beyond this number no conclusion is drawn.
 const MOST: usize = 400;
 
-impl Affine {
-    pub(super) const ZERO: Self = Self([0; 4]);
+impl<const K: usize> Combination<K> {
+    pub(super) const ZERO: Self = Self([0; K]);
 
     pub(super) const fn int(value: i64) -> Self {
-        Self([value, 0, 0, 0])
+        Self::ZERO.with(0, value)
+    }
+
+    /// Returns the quantity of that index.
+    pub(super) const fn unit(index: usize) -> Self {
+        Self::ZERO.with(index, 1)
+    }
+
+    /// Returns this sum with another factor of the quantity of that index.
+    pub(super) const fn with(mut self, index: usize, factor: i64) -> Self {
+        self.0[index] = factor;
+        self
     }
 
     /// Returns the value of a term that is equal for every nranks and round.
-    pub(super) const fn constant(self) -> Option<i64> {
-        match self.0 {
-            [value, 0, 0, 0] => Some(value),
-            _ => None,
-        }
+    pub(super) fn constant(self) -> Option<i64> {
+        (self == Self::int(self.0[0])).then_some(self.0[0])
     }
 
+    /// Whether the constant and all factors are at most `most`, so that all products here fit.
+    pub(super) fn is_below(self, most: i64) -> bool {
+        self.0.iter().all(|c| c.abs() <= most)
+    }
+}
+
+impl Affine {
     /// Whether the term is a constant or has a slope that is small enough for all products here to fit.
     pub(super) fn is_tame(self) -> bool {
-        self.0[0].abs() <= 1 << 20 && self.0[1..].iter().all(|c| c.abs() <= 8)
+        self.0[0].abs() <= 1 << 20 && self.with(0, 0).is_below(8)
     }
 
     /// Returns the coefficient of s.
@@ -57,16 +76,16 @@ impl Affine {
 
     /// Returns the term without its multiple of nranks, which has the same residue.
     pub(super) const fn residue(self) -> Self {
-        Self([self.0[0], 0, self.0[2], self.0[3]])
+        self.with(1, 0)
     }
 
     /// Returns the term with `round` in place of s.
     pub(super) fn at(self, round: Self) -> Self {
-        Self([self.0[0], self.0[1], 0, self.0[3]]) + round * self.0[2]
+        self.with(2, 0) + round * self.0[2]
     }
 }
 
-impl Add for Affine {
+impl<const K: usize> Add for Combination<K> {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -74,7 +93,7 @@ impl Add for Affine {
     }
 }
 
-impl Neg for Affine {
+impl<const K: usize> Neg for Combination<K> {
     type Output = Self;
 
     fn neg(self) -> Self {
@@ -82,7 +101,7 @@ impl Neg for Affine {
     }
 }
 
-impl Sub for Affine {
+impl<const K: usize> Sub for Combination<K> {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
@@ -90,7 +109,7 @@ impl Sub for Affine {
     }
 }
 
-impl Mul<i64> for Affine {
+impl<const K: usize> Mul<i64> for Combination<K> {
     type Output = Self;
 
     fn mul(self, factor: i64) -> Self {
