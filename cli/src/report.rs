@@ -185,12 +185,6 @@ pub(crate) fn name_counts(errors: &mut [Diagnostic], algorithm: &Configured, def
     });
 }
 
-/// Returns the JSON of a command whose source has errors.
-#[expect(clippy::needless_pass_by_value, reason = "`refuse` passes it by value")]
-pub(crate) fn wrong(diagnostics: Vec<JsonDiagnostic>) -> serde_json::Value {
-    serde_json::json!({ "ok": false, "diagnostics": diagnostics })
-}
-
 /// Ends a command whose source has errors: prints them for people on standard error, or the JSON that `value` makes.
 pub(crate) fn refuse<J: Serialize>(
     format: Format,
