@@ -1,5 +1,5 @@
-//! The one walk of both classes: each refuses the forms that the other one alone has, and what is taken by both is right
-//! in both.
+//! The one walk of both classes: each refuses the forms that the other one alone has, and what is taken by both is
+//! right in both.
 
 use expect_test::expect;
 use roundelay_core::layout::{Algorithm as _, Configured};
@@ -131,10 +131,14 @@ fn forms_of_loops_over_bits_are_refused_in_the_linear_class() {
             with(
                 mesh,
                 "@",
-                "copy(local.input, local.block[rank]); for k in 0..ceil_log2(nranks) { peer((rank + pow2(k)) % nranks).TxAck(); peer((rank - pow2(k)) % nranks).RxAck(); }",
+                "copy(local.input, local.block[rank]);
+                for k in 0..ceil_log2(nranks) {
+                    peer((rank + pow2(k)) % nranks).TxAck();
+                    peer((rank - pow2(k)) % nranks).RxAck();
+                }",
             ),
             expect![[r#"
-                5: `nranks`: these are not the rounds 0..log2(nranks)
+                9: `nranks`: these are not the rounds 0..log2(nranks)
             "#]],
         ),
         (

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use super::rounds::{Answer, Class, Covered as _, NotCovered, Owned, Region, WHOLE};
+use super::rounds::{Answer, Covered as _, Naming, NotCovered, Owned, Region, WHOLE};
 use super::terms::Combination;
 use crate::collective::Collective;
 use crate::program::ir::{Expr, Op, VarId};
@@ -65,7 +65,7 @@ impl<const K: usize> Numeric for Combination<K> {
 }
 
 /// The numbers of a class, and what they name.
-pub(super) trait Numbers: Class {
+pub(super) trait Numbers: Naming {
     type Number: Numeric;
 
     /// The reason why an expression has no value.
@@ -77,11 +77,11 @@ pub(super) trait Numbers: Class {
     }
 
     /// Returns the number of a rank.
-    fn rank_of(scope: &mut Scope<Self>, peer: Self::Peer, at: Span) -> Answer<Self::Number>;
+    fn rank_of(scope: &mut EvalScope<Self>, peer: Self::Peer, at: Span) -> Answer<Self::Number>;
 
     /// Returns the rank with the number `rank`, the value of `of`.
     fn peer(
-        scope: &mut Scope<Self>,
+        scope: &mut EvalScope<Self>,
         rank: &Self::Number,
         of: &Expr,
         at: Span,
@@ -98,7 +98,7 @@ pub(super) trait Numbers: Class {
 
     /// Compares two numbers; the answer must be equal at every rank, count and round.
     fn compare(
-        scope: &Scope<Self>,
+        scope: &EvalScope<Self>,
         op: BinOp,
         left: &Self::Number,
         right: &Self::Number,
@@ -133,12 +133,12 @@ pub(super) trait Numbers: Class {
     ) -> Answer<Region<Self::Block>>;
 
     /// Returns the value of an expression that other classes may not have.
-    fn other(scope: &mut Scope<Self>, expr: &Expr) -> Answer<Value<Self>>;
+    fn other(scope: &mut EvalScope<Self>, expr: &Expr) -> Answer<Value<Self>>;
 }
 
 /// The state of the walk that expressions read.
 #[derive(Debug)]
-pub(super) struct Scope<C: Numbers> {
+pub(super) struct EvalScope<C: Numbers> {
     pub(super) class: C,
     pub(super) collective: Collective,
     pub(super) vars: Vec<Option<Value<C>>>,
@@ -146,7 +146,7 @@ pub(super) struct Scope<C: Numbers> {
     pub(super) rounds: C::Rounds,
 }
 
-impl<C: Numbers> Scope<C> {
+impl<C: Numbers> EvalScope<C> {
     pub(super) fn number(&mut self, expr: &Expr) -> Answer<C::Number> {
         match self.eval(expr)? {
             Value::Number(number) => Ok(number),

@@ -2,7 +2,7 @@
 //! move is well formed for every nranks.
 
 use super::rounds::{
-    Action, Answer, Class, Interval, NotCovered, Owned, Region, Rounds, WHOLE, meet,
+    Action, Answer, Interval, Naming, NotCovered, Owned, Region, Rounds, WHOLE, meet,
 };
 use crate::collective::Collective;
 use crate::schedule::Buffer;
@@ -14,7 +14,7 @@ const MOST_DESTINATIONS: usize = 8;
 
 /// A move with an effect, with its places as they lie in memory.
 #[derive(Clone, Debug)]
-pub(super) struct Effect<C: Class> {
+pub(super) struct Effect<C: Naming> {
     pub(super) step: usize,
     pub(super) reads: Vec<Owned<C>>,
     pub(super) writes: Vec<Owned<C>>,
@@ -46,7 +46,7 @@ pub(super) fn relate<B>(a: &Region<B>, b: &Region<B>, at: Span) -> Answer<Relati
 }
 
 /// Returns the place as it lies in memory in `mode`: in place, the smaller buffer is a piece of the larger.
-pub(super) fn locate<C: Class>(
+pub(super) fn locate<C: Naming>(
     mut place: Owned<C>,
     collective: Collective,
     mode: BufferMode,
@@ -75,7 +75,7 @@ pub(super) fn locate<C: Class>(
 }
 
 /// Returns the places that the moves of `program` read and write in `mode`.
-pub(super) fn effects<C: Class>(program: &Rounds<C>, mode: BufferMode) -> Answer<Vec<Effect<C>>> {
+pub(super) fn effects<C: Naming>(program: &Rounds<C>, mode: BufferMode) -> Answer<Vec<Effect<C>>> {
     let mut effects = Vec::new();
     for (i, step) in program.steps.iter().enumerate() {
         let Action::Move(srcs, dsts) = &step.action else { continue };
@@ -111,7 +111,7 @@ pub(super) fn effects<C: Class>(program: &Rounds<C>, mode: BufferMode) -> Answer
 }
 
 /// Whether two places of one statement are equal in every round.
-fn same<C: Class>(a: &Owned<C>, b: &Owned<C>, facts: &C::Facts) -> bool {
+fn same<C: Naming>(a: &Owned<C>, b: &Owned<C>, facts: &C::Facts) -> bool {
     let (x, y) = (&a.region, &b.region);
     C::same_peer(facts, a.owner, b.owner)
         && (x.buffer, x.outer, x.inner) == (y.buffer, y.outer, y.inner)
@@ -119,7 +119,7 @@ fn same<C: Class>(a: &Owned<C>, b: &Owned<C>, facts: &C::Facts) -> bool {
 }
 
 /// Whether both regions have no block, or one block in all cases.
-fn same_blocks<C: Class>(a: &Region<C::Block>, b: &Region<C::Block>, facts: &C::Facts) -> bool {
+fn same_blocks<C: Naming>(a: &Region<C::Block>, b: &Region<C::Block>, facts: &C::Facts) -> bool {
     match (a.block, b.block) {
         (Some(a), Some(b)) => C::same_block(facts, a, b),
         (a, b) => a.is_none() && b.is_none(),
@@ -127,7 +127,7 @@ fn same_blocks<C: Class>(a: &Region<C::Block>, b: &Region<C::Block>, facts: &C::
 }
 
 /// Whether two places of one statement never share memory.
-fn never_coincide<C: Class>(
+fn never_coincide<C: Naming>(
     a: &Owned<C>,
     b: &Owned<C>,
     facts: &C::Facts,
@@ -142,7 +142,7 @@ fn never_coincide<C: Class>(
 }
 
 /// Checks the rules of a move, for operands other than the destination of a reduce.
-fn well_formed<C: Class>(
+fn well_formed<C: Naming>(
     srcs: &[Owned<C>],
     dsts: &[Owned<C>],
     facts: &C::Facts,
@@ -167,7 +167,7 @@ fn well_formed<C: Class>(
 }
 
 /// Whether two regions have equally many elements, cut alike, for every count and nranks.
-fn equally_long<C: Class>(a: &Region<C::Block>, b: &Region<C::Block>, facts: &C::Facts) -> bool {
+fn equally_long<C: Naming>(a: &Region<C::Block>, b: &Region<C::Block>, facts: &C::Facts) -> bool {
     // A stretch of one unit, at any position: all units are cut alike.
     let unit = |r: &Region<C::Block>| -> Option<Interval> {
         match (r.many, r.block) {

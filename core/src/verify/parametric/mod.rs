@@ -1,10 +1,10 @@
 //! The proof for every number of ranks at once, of programs that look the same from every rank.
 //!
 //! A class of programs says how ranks, blocks and rounds are named, what its numbers and its loops are, and when two
-//! events are in order: `linear` has loops over nranks, `doubling` has loops over the bits of nranks. All else is written
-//! once: the values of expressions (`eval`) and the walk of the statements (`walk`), which make the actions of every
-//! rank (`rounds`); the pairs of posts and waits (`signals`); the places in memory (`memory`) and the accesses to them
-//! (`order`); and the sequence of the argument (`claim`), out of place and in place.
+//! events are in order: `linear` has loops over nranks, `doubling` has loops over the bits of nranks. All else is
+//! written once: the values of expressions (`eval`) and the walk of the statements (`walk`), which make the actions of
+//! every rank (`rounds`); the pairs of posts and waits (`signals`); the places in memory (`memory`) and the accesses to
+//! them (`order`); and the sequence of the argument (`claim`), out of place and in place.
 //!
 //! A fact that is not shown is not claimed: the answer is then [`NotCovered`], and the proof for given n (`verify`)
 //! decides.

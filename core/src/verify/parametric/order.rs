@@ -2,26 +2,26 @@
 //! same memory. A class says what is in order.
 
 use super::memory::Effect;
-use super::rounds::{Answer, Class, Owned, Rounds};
+use super::rounds::{Answer, Naming, Owned, Rounds};
 use super::signals::SignalLink;
 use crate::schedule::Buffer;
 
 /// The order of events of a program.
-pub(super) struct RoundOrder<'a, C: Class> {
+pub(super) struct RoundOrder<'a, C: Naming> {
     pub(super) program: &'a Rounds<C>,
     pub(super) links: &'a [SignalLink<C::Peer>],
 }
 
 /// One access of a move.
 #[derive(Clone, Copy)]
-pub(super) struct Access<'e, C: Class> {
+pub(super) struct Access<'e, C: Naming> {
     pub(super) step: usize,
     pub(super) writes: bool,
     pub(super) place: &'e Owned<C>,
 }
 
 /// The order of events in a class of programs.
-pub(super) trait Ordered: Class {
+pub(super) trait Ordered: Naming {
     /// Whether the owner of an access's place has always entered before the access, or else always leaves after it.
     fn owned(order: &RoundOrder<'_, Self>, access: Access<'_, Self>, before: bool) -> bool;
 
@@ -29,7 +29,7 @@ pub(super) trait Ordered: Class {
     fn in_order(order: &RoundOrder<'_, Self>, pair: [Access<'_, Self>; 2]) -> Answer<bool>;
 }
 
-fn accesses<C: Class>(effects: &[Effect<C>]) -> Vec<Access<'_, C>> {
+fn accesses<C: Naming>(effects: &[Effect<C>]) -> Vec<Access<'_, C>> {
     let mut all = Vec::new();
     for Effect { step, reads, writes } in effects {
         let access = |writes| move |place| Access { step: *step, writes, place };

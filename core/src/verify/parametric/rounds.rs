@@ -45,9 +45,9 @@ impl<T> Covered<T> for Option<T> {
     }
 }
 
-/// A class of programs: the names of ranks, blocks and rounds, which hold for every rank at once, and what is known of
-/// these names.
-pub(super) trait Class: Copy + Debug + PartialEq {
+/// The names of ranks, blocks and rounds in a class of programs, which hold for every rank at once, and what is known
+/// of these names.
+pub(super) trait Naming: Copy + Debug + PartialEq {
     /// A rank, as the rank that runs a statement names it.
     type Peer: Copy + Debug + PartialEq;
     /// Blocks of a buffer that is cut in nranks blocks.
@@ -119,8 +119,8 @@ pub(super) fn meet(a: Interval, b: Interval) -> bool {
     a.0 < b.1 && b.0 < a.1
 }
 
-/// A region of a rank's buffer: `outer` is a part of the buffer, `block` are blocks of its nranks blocks, `inner` a part
-/// of the block.
+/// A region of a rank's buffer: `outer` is a part of the buffer, `block` are blocks of its nranks blocks, `inner` a
+/// part of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Region<B> {
     pub(super) buffer: Buffer,
@@ -142,7 +142,7 @@ impl<B> Region<B> {
 
 /// A region and its owner, which is counted from the rank that runs the statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Owned<C: Class> {
+pub(super) struct Owned<C: Naming> {
     pub(super) owner: C::Peer,
     pub(super) region: Region<C::Block>,
 }
@@ -150,7 +150,7 @@ pub(super) struct Owned<C: Class> {
 /// Statements that run in text order in each of the rounds; statements outside every loop have one round. A rank runs
 /// the parts of one stream in order, and sections in order.
 #[derive(Clone, Debug)]
-pub(super) struct RoundPart<C: Class> {
+pub(super) struct RoundPart<C: Naming> {
     pub(super) section: usize,
     pub(super) stream: usize,
     pub(super) lane: Option<i64>,
@@ -159,7 +159,7 @@ pub(super) struct RoundPart<C: Class> {
 
 /// A statement of a part; the statements of a part stand in text order.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct RoundStep<C: Class> {
+pub(super) struct RoundStep<C: Naming> {
     pub(super) at: Span,
     pub(super) part: usize,
     pub(super) action: Action<C>,
@@ -167,7 +167,7 @@ pub(super) struct RoundStep<C: Class> {
 
 /// The action of a statement.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Action<C: Class> {
+pub(super) enum Action<C: Naming> {
     Post(SignalKind, C::Peer),
     Wait(SignalKind, C::Peer),
     /// Folds the sources into each destination; for a reduce, the first source is the destination.
@@ -176,7 +176,7 @@ pub(super) enum Action<C: Class> {
 
 /// The program of every rank, as parts that run in rounds.
 #[derive(Clone, Debug)]
-pub(super) struct Rounds<C: Class> {
+pub(super) struct Rounds<C: Naming> {
     pub(super) class: C,
     pub(super) collective: Collective,
     pub(super) header: Span,
@@ -187,7 +187,7 @@ pub(super) struct Rounds<C: Class> {
     pub(super) scratch: u32,
 }
 
-impl<C: Class> Rounds<C> {
+impl<C: Naming> Rounds<C> {
     /// Returns the rounds in which a statement runs.
     pub(super) fn rounds(&self, step: usize) -> C::Rounds {
         self.parts[self.steps[step].part].rounds

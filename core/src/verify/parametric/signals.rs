@@ -1,7 +1,7 @@
 //! The pairs of posts and waits, for every nranks: a post statement meets one wait statement, in the same round, either
 //! of the same loop or of a later loop with the same rounds.
 
-use super::rounds::{Action, Answer, Class, NotCovered, Rounds};
+use super::rounds::{Action, Answer, Naming, NotCovered, Rounds};
 use crate::schedule::SignalKind;
 
 /// A post statement, the wait statement that it meets in the same round, and the distance between their ranks.
@@ -25,11 +25,11 @@ struct SignalEnd<P> {
 /// Returns all links of `program`.
 ///
 /// Rank r's k-th post to another rank and the k-th wait of that rank for r are the k-th entries of one list of (loop,
-/// round, statement), for two reasons: statement by statement, in loops with equal rounds, posts to a rank stand against
-/// waits for the rank that is as far back, however far ranks coincide; and both ranks run one text. Statements that
-/// always go to different ranks are listed apart. As each wait is later in the text than its post, the list is an order
-/// that the program keeps.
-pub(super) fn links<C: Class>(program: &Rounds<C>) -> Answer<Vec<SignalLink<C::Peer>>> {
+/// round, statement), for two reasons: statement by statement, in loops with equal rounds, posts to a rank stand
+/// against waits for the rank that is as far back, however far ranks coincide; and both ranks run one text. Statements
+/// that always go to different ranks are listed apart. As each wait is later in the text than its post, the list is an
+/// order that the program keeps.
+pub(super) fn links<C: Naming>(program: &Rounds<C>) -> Answer<Vec<SignalLink<C::Peer>>> {
     let mut links = Vec::new();
     let mut lanes: Vec<_> = program.parts.iter().map(|part| part.lane).collect();
     lanes.sort_unstable();
@@ -60,7 +60,7 @@ pub(super) fn links<C: Class>(program: &Rounds<C>) -> Answer<Vec<SignalLink<C::P
 type Ends<P> = (Vec<SignalEnd<P>>, Vec<SignalEnd<P>>);
 
 /// Returns the posts and waits of one kind in one lane, in the order in which a rank comes to them.
-fn ends<C: Class>(
+fn ends<C: Naming>(
     program: &Rounds<C>,
     lane: Option<i64>,
     kind: SignalKind,
@@ -89,7 +89,7 @@ fn ends<C: Class>(
 }
 
 /// Links each post with the wait at its position in the list of waits.
-fn meet<C: Class>(
+fn meet<C: Naming>(
     program: &Rounds<C>,
     posts: &[SignalEnd<C::Peer>],
     waits: &[SignalEnd<C::Peer>],

@@ -1,7 +1,7 @@
 //! Statements in relative coordinates: the actions of a program as seen from every rank at once. Constant loops and
 //! steps are unrolled, `parallel` becomes streams, and one level of the class's loops stays.
 
-use super::eval::{Numbers, Numeric as _, Scope, Value};
+use super::eval::{EvalScope, Numbers, Numeric as _, Value};
 use super::rounds::{Action, Answer, NotCovered, Owned, Region, RoundPart, RoundStep, Rounds};
 use crate::ids::ScratchId;
 use crate::program::ir::{self, Demand, Expr, Op, Stmt, StmtKind, VarId};
@@ -50,7 +50,8 @@ pub(super) trait Loops: Numbers {
         Err(NotCovered::new(span, "its value decides what ranks do"))
     }
 
-    /// Lowers the only arm of an `if`, which runs where its condition holds, in another way than by its one value; returns whether it did.
+    /// Lowers the only arm of an `if`, which runs where its condition holds, in another way than by its one value;
+    /// returns whether it did.
     fn guarded<'a>(_walk: &mut Walk<'a, Self>, _arm: &'a Arm, _at: Span) -> Answer<bool> {
         Ok(false)
     }
@@ -63,7 +64,7 @@ pub(super) trait Loops: Numbers {
 
 /// Lowers `source` to its actions for every nranks of the class.
 pub(super) fn lower<C: Loops>(source: &ir::Program, class: C) -> Answer<Rounds<C>> {
-    let scope = Scope {
+    let scope = EvalScope {
         class,
         collective: source.collective,
         vars: vec![None; source.vars.len()],
@@ -99,7 +100,7 @@ pub(super) fn lower<C: Loops>(source: &ir::Program, class: C) -> Answer<Rounds<C
 /// The walk of one program.
 pub(super) struct Walk<'a, C: Loops> {
     source: &'a ir::Program,
-    pub(super) scope: Scope<C>,
+    pub(super) scope: EvalScope<C>,
     pub(super) program: Rounds<C>,
     /// The part of the next statement, if a part is begun.
     open: Option<usize>,

@@ -3,17 +3,16 @@
 //!
 //! **The class.** All ranks run one text of straight statements and of loops over `k in 0..ceil_log2(nranks)`, without
 //! parameters. In round k peers are `rank ^ 2^k`, for a power of two nranks, or `(rank ± 2^k) % nranks`. Blocks are the
-//! block of such a rank, an aligned group of `2^k` blocks with such a block in it, or a run of
-//! `min(2^k, nranks - 2^k)` blocks from such a block on, modulo nranks. A run is a copy up to the last block with a copy
-//! of the rest behind it (`guarded`). So every rank does the same: xor with a number, or a rotation, maps the
-//! program to itself.
+//! block of such a rank, an aligned group of `2^k` blocks with such a block in it, or a run of `min(2^k, nranks - 2^k)`
+//! blocks from such a block on, modulo nranks. A run is a copy up to the last block with a copy of the rest behind it
+//! (`guarded`). So every rank does the same: xor with a number, or a rotation, maps the program to itself.
 //!
 //! **The argument.** The rounds are 0..K with `2^(K-1) < nranks <= 2^K`. The distance `2^k` is a name, of which only
 //! these facts are used: it is 1 in round 0, it doubles from round to round, and it is below nranks in each round.
 //!
-//! 1. *Signals* (`signals` of the folder above). Posts and waits of a kind are compared in text order. So the posts of a rank to another
-//!    and the waits of the other are one list of (part, round, statement), and this order is kept by the program:
-//!    no deadlock occurs and no signal is left over.
+//! 1. *Signals* (`signals` of the folder above). Posts and waits of a kind are compared in text order. So the posts of
+//!    a rank to another and the waits of the other are one list of (part, round, statement), and this order is kept by
+//!    the program: no deadlock occurs and no signal is left over.
 //! 2. *Order* (`order`). For two accesses to one rank's memory, in two rounds of which the first is earlier, equal or
 //!    later, the blocks are apart, or a signal to the owner and a signal from the owner order them. The ranks known in
 //!    round k are `{r}` doubled k times: the group or arc of `2^k` ranks. What a round adds is apart from what is known
@@ -31,7 +30,7 @@ mod values;
 
 use std::cmp::Ordering;
 
-use super::rounds::{Action, Answer, Class, Covered as _, NotCovered, Owned, RoundStep, Rounds};
+use super::rounds::{Action, Answer, Covered as _, Naming, NotCovered, Owned, RoundStep, Rounds};
 use super::walk::{Arm, Loops, Walk};
 use crate::collective::Collective;
 use crate::program::ir::{self, Expr, Op, Stmt, StmtKind};
@@ -85,7 +84,7 @@ type Region = super::rounds::Region<Blocks>;
 /// Blocks of the buffer of a rank.
 type SeatPlace = Owned<Doubling>;
 
-impl Class for Doubling {
+impl Naming for Doubling {
     type Peer = RoundSeat;
     type Block = Blocks;
     /// Whether these are all rounds of a loop; another part runs once.
@@ -179,8 +178,8 @@ impl Loops for Doubling {
         Err(NotCovered::new(at, what))
     }
 
-    /// Checks that peers are all `rank ^ 2^k`, with blocks in groups, or all `rank ± 2^k`, with blocks in runs; and that
-    /// each run of blocks has its second copy.
+    /// Checks that peers are all `rank ^ 2^k`, with blocks in groups, or all `rank ± 2^k`, with blocks in runs; and
+    /// that each run of blocks has its second copy.
     fn check(program: &Rounds<Self>) -> Answer<()> {
         let (mut by_xor, mut by_shift) = (false, false);
         for (i, step) in program.steps.iter().enumerate() {

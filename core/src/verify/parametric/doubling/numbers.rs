@@ -6,8 +6,8 @@ use crate::program::ir::{Expr, Op};
 use crate::source::Span;
 use crate::syntax::ast::BinOp;
 use crate::values::arith::IntFn;
-use crate::verify::parametric::eval::{Cut, Numbers, Scope, Value};
-use crate::verify::parametric::rounds::{Answer, Class as _, Covered as _, NotCovered};
+use crate::verify::parametric::eval::{Cut, EvalScope, Numbers, Value};
+use crate::verify::parametric::rounds::{Answer, Covered as _, Naming as _, NotCovered};
 use crate::verify::parametric::terms::Combination;
 
 /// A rank, as the rank that runs the statement names it.
@@ -36,7 +36,8 @@ impl RoundSeat {
     }
 }
 
-/// A sum of quantities that are not the same for all ranks, rank counts and rounds: those below, and three of each seat.
+/// A sum of quantities that are not the same for all ranks, rank counts and rounds: those below, and three of each
+/// seat.
 pub(in crate::verify::parametric) type Term = Combination<19>;
 
 const NRANKS: Term = Term::unit(1);
@@ -100,11 +101,11 @@ impl Numbers for Doubling {
 
     const UNKNOWN: &'static str = "this is no known term in the bits of nranks";
 
-    fn rank_of(_scope: &mut Scope<Self>, peer: RoundSeat, _at: Span) -> Answer<Term> {
+    fn rank_of(_scope: &mut EvalScope<Self>, peer: RoundSeat, _at: Span) -> Answer<Term> {
         Ok(rank(peer))
     }
 
-    fn peer(_scope: &mut Scope<Self>, rank: &Term, _of: &Expr, at: Span) -> Answer<RoundSeat> {
+    fn peer(_scope: &mut EvalScope<Self>, rank: &Term, _of: &Expr, at: Span) -> Answer<RoundSeat> {
         let what = "neither the rank, nor `rank ^ 2^k`, nor `(rank + 2^k) % nranks` or its inverse";
         seat(*rank).covered(at, what)
     }
@@ -163,7 +164,7 @@ impl Numbers for Doubling {
         Ok(Region { block: Some(Self::block_of(seat)), ..region })
     }
 
-    fn other(scope: &mut Scope<Self>, expr: &Expr) -> Answer<Value<Self>> {
+    fn other(scope: &mut EvalScope<Self>, expr: &Expr) -> Answer<Value<Self>> {
         let at = expr.span;
         let (Op::Pieces, [of, lo, hi]) = (expr.op, &expr.args[..]) else {
             return Self::unknown(at);

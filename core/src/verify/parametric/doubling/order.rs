@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use super::numbers::RoundSeat;
 use super::{Blocks, Doubling, SeatPlace, Shape};
 use crate::verify::parametric::order::{Access, Ordered, RoundOrder};
-use crate::verify::parametric::rounds::{Answer, Class as _};
+use crate::verify::parametric::rounds::{Answer, Naming as _};
 
 /// A set of ranks, or of their blocks, as one rank sees it in round k. Two families of programs share the names: where
 /// partners are `rank ^ 2^k`, the ranks known in round k are the aligned group of 2^k ranks; where peers are
@@ -41,8 +41,8 @@ pub(super) fn set_of(place: &SeatPlace) -> RankSet {
     if shape == Shape::One { one } else { several }
 }
 
-/// Whether two places of one rank's buffer never share a block; `rounds` compares the round of the first with that of the
-/// second. The blocks known in a round are those that were known in each earlier round and that it added; so the
+/// Whether two places of one rank's buffer never share a block; `rounds` compares the round of the first with that of
+/// the second. The blocks known in a round are those that were known in each earlier round and that it added; so the
 /// blocks that a round adds are apart from those known up to it, and from those of any other round.
 pub(super) fn apart(a: &SeatPlace, b: &SeatPlace, rounds: Ordering) -> bool {
     match (set_of(a), set_of(b)) {

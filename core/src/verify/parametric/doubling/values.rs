@@ -1,7 +1,7 @@
 //! The values at each place: an induction over the rounds. As no two accesses race, all ranks may be taken to run each
-//! statement at once. What a rank has gathered is a set of ranks: the inputs that are summed in a buffer of one block, or
-//! the blocks that are in a buffer of nranks blocks. In round k this set is the one known to 2^k ranks, and
-//! the round has to double it.
+//! statement at once. What a rank has gathered is a set of ranks: the inputs that are summed in a buffer of one block,
+//! or the blocks that are in a buffer of nranks blocks. In round k this set is the one known to 2^k ranks, and the
+//! round has to double it.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::schedule::Buffer;
 use crate::verify::layout::BufferMode;
 use crate::verify::parametric::claim::Values;
 use crate::verify::parametric::memory::Effect;
-use crate::verify::parametric::rounds::{Answer, Class as _, Covered as _, Rounds};
+use crate::verify::parametric::rounds::{Answer, Covered as _, Naming as _, Rounds};
 
 /// The state of a rank's buffers while all ranks run together.
 struct Ranks<'a> {
@@ -55,8 +55,8 @@ impl Ranks<'_> {
         self.gathered.get(&buffer).copied().unwrap_or(Unknown)
     }
 
-    /// Runs the moves of a part: once, or in all rounds of a loop. Round 0 knows each rank alone, as 2^0 ranks, and each round has to double what is
-    /// known: so the round behind the last would know all ranks.
+    /// Runs the moves of a part: once, or in all rounds of a loop. Round 0 knows each rank alone, as 2^0 ranks, and
+    /// each round has to double what is known: so the round behind the last would know all ranks.
     fn part(&mut self, moves: &[Effect<Doubling>]) -> Answer<()> {
         if !self.program.rounds(moves[0].step) {
             return moves.iter().try_for_each(|of| self.run(of));

@@ -4,7 +4,7 @@
 use super::Linear;
 use crate::collective::Collective;
 use crate::schedule::Buffer;
-use crate::verify::parametric::rounds::{Action, Class as _, Interval, Owned, Rounds, WHOLE};
+use crate::verify::parametric::rounds::{Action, Interval, Naming as _, Owned, Rounds, WHOLE};
 use crate::verify::parametric::terms::Affine;
 
 /// The block that a place is, counted from the rank that runs the statement: the rank that gives it and, in an

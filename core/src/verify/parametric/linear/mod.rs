@@ -33,7 +33,7 @@ use numbers::Int;
 use super::claim::Values;
 use super::eval::{Frame, Value};
 use super::memory::Effect;
-use super::rounds::{Answer, Class, NotCovered, Owned, Rounds};
+use super::rounds::{Answer, Naming, NotCovered, Owned, Rounds};
 use super::terms::{Affine, Facts, N, S};
 use super::walk::Loops;
 use crate::program::ir::{self, Expr, Op};
@@ -77,7 +77,7 @@ fn never(facts: &Facts, between: Affine) -> bool {
     facts.multiples(between).is_some_and(|multiples| multiples.is_empty())
 }
 
-impl Class for Linear {
+impl Naming for Linear {
     /// The rank counted from the rank that runs the statement, modulo nranks.
     type Peer = Affine;
     type Block = Affine;

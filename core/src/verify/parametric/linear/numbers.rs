@@ -8,9 +8,9 @@ use crate::rational::Rat;
 use crate::source::Span;
 use crate::syntax::ast::BinOp;
 use crate::values::arith::IntFn;
-use crate::verify::parametric::eval::{Cut, Frame, Numbers, Numeric, Scope, Value};
+use crate::verify::parametric::eval::{Cut, EvalScope, Frame, Numbers, Numeric, Value};
 use crate::verify::parametric::rounds::{
-    Answer, Class as _, Covered as _, Interval, NotCovered, WHOLE,
+    Answer, Covered as _, Interval, Naming as _, NotCovered, WHOLE,
 };
 use crate::verify::parametric::terms::{Affine, N};
 
@@ -61,12 +61,12 @@ impl Numbers for Linear {
 
     const UNKNOWN: &'static str = "this is not the same for every rank and nranks";
 
-    fn rank_of(scope: &mut Scope<Self>, peer: Affine, at: Span) -> Answer<Int> {
+    fn rank_of(scope: &mut EvalScope<Self>, peer: Affine, at: Span) -> Answer<Int> {
         let known = if peer == Affine::ZERO { Known::Exactly } else { Known::Reduced };
         Ok(Int { form: peer, known, ..coordinate(scope, Frame::Rank, at)? })
     }
 
-    fn peer(scope: &mut Scope<Self>, rank: &Int, of: &Expr, at: Span) -> Answer<Affine> {
+    fn peer(scope: &mut EvalScope<Self>, rank: &Int, of: &Expr, at: Span) -> Answer<Affine> {
         shift(scope, Frame::Rank, rank, of, at)
     }
 
@@ -78,7 +78,13 @@ impl Numbers for Linear {
         Err(NotCovered::new(at, "this term is too steep to reason about"))
     }
 
-    fn compare(scope: &Scope<Self>, op: BinOp, left: &Int, right: &Int, at: Span) -> Answer<bool> {
+    fn compare(
+        scope: &EvalScope<Self>,
+        op: BinOp,
+        left: &Int,
+        right: &Int,
+        at: Span,
+    ) -> Answer<bool> {
         if [left, right].iter().any(|v| v.known != Known::Exactly) || left.me != right.me {
             return Err(NotCovered::new(at, "the ranks do not all do the same"));
         }
@@ -165,7 +171,7 @@ impl Numbers for Linear {
         Ok(region)
     }
 
-    fn other(scope: &mut Scope<Self>, expr: &Expr) -> Answer<Value<Self>> {
+    fn other(scope: &mut EvalScope<Self>, expr: &Expr) -> Answer<Value<Self>> {
         let (span, args) = (expr.span, &expr.args);
         Ok(match expr.op {
             Op::Flip => return Err(NotCovered::new(span, "`!` of a number is no linear term")),
@@ -194,12 +200,12 @@ impl Numbers for Linear {
 }
 
 /// Returns the rank's own coordinate; an algorithm counts in one frame.
-fn coordinate(scope: &mut Scope<Linear>, frame: Frame, span: Span) -> Answer<Int> {
+fn coordinate(scope: &mut EvalScope<Linear>, frame: Frame, span: Span) -> Answer<Int> {
     count_in(scope, frame, span)?;
     Ok(Int { me: 1, form: Affine::ZERO, known: Known::Exactly })
 }
 
-fn count_in(scope: &mut Scope<Linear>, frame: Frame, span: Span) -> Answer<()> {
+fn count_in(scope: &mut EvalScope<Linear>, frame: Frame, span: Span) -> Answer<()> {
     if *scope.class.frame.get_or_insert(frame) != frame {
         let what = "ranks and positions in a ring agree only if the ring is the natural order";
         return Err(NotCovered::of_rings(span, what));
@@ -214,14 +220,14 @@ fn count_in(scope: &mut Scope<Linear>, frame: Frame, span: Span) -> Answer<()> {
     Ok(())
 }
 
-fn ring(scope: &mut Scope<Linear>, expr: &Expr) -> Answer<Frame> {
+fn ring(scope: &mut EvalScope<Linear>, expr: &Expr) -> Answer<Frame> {
     match scope.eval(expr)? {
         Value::Ring(frame) => Ok(frame),
         _ => Linear::unknown(expr.span),
     }
 }
 
-fn neighbor(scope: &mut Scope<Linear>, of: &Expr, by: i64) -> Answer<Affine> {
+fn neighbor(scope: &mut EvalScope<Linear>, of: &Expr, by: i64) -> Answer<Affine> {
     let frame = ring(scope, of)?;
     count_in(scope, frame, of.span)?;
     Ok(Affine::int(by))
@@ -229,7 +235,7 @@ fn neighbor(scope: &mut Scope<Linear>, of: &Expr, by: i64) -> Answer<Affine> {
 
 /// Returns the offset of `peer(rank)`, or of `ring[position]`.
 fn shift(
-    scope: &mut Scope<Linear>,
+    scope: &mut EvalScope<Linear>,
     frame: Frame,
     rank: &Int,
     of: &Expr,
