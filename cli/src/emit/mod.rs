@@ -173,7 +173,7 @@ struct OneCountFlags {
 struct RustFlags {
     #[command(flatten)]
     of: OneCountFlags,
-    /// The module that has the trait, such as crate::lane, for several texts of one program [default: the text has it]
+    /// The module that has the trait, such as `crate::lane`, for several texts of one program [default: the text has it]
     #[arg(long, value_name = "PATH", value_parser = module_path)]
     lane: Option<String>,
 }
