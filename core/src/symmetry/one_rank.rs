@@ -23,7 +23,7 @@ const MAIN: StreamId = StreamId(0);
 
 /// The place of an operand of rank 0's op.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct OperandPlace {
     /// The cells at the owner.
     piece: CellRange,
     /// The turn that takes the owner to rank 0.
@@ -120,7 +120,7 @@ fn turned(space: &Space, value: Value, by: u32) -> Value {
 
 impl FollowedRanks for OneRank<'_> {
     type Values = Shapes;
-    type Place = Place;
+    type Place = OperandPlace;
     type Images = Chain<option::IntoIter<Range<u32>>, vec::IntoIter<Range<u32>>>;
 
     // Each is written out in the contributions of all ranks.
@@ -142,7 +142,7 @@ impl FollowedRanks for OneRank<'_> {
         RankId(0)
     }
 
-    fn place(&self, layout: &MemoryLayout, mode: usize, operand: Operand) -> Place {
+    fn place(&self, layout: &MemoryLayout, mode: usize, operand: Operand) -> OperandPlace {
         let (own, space, owner) = (self.own(), self.space(), operand.rank);
         let piece = space.piece(own, operand);
         let first = layout.buffer(RankId(0), own.region(operand).buffer);
@@ -153,18 +153,18 @@ impl FollowedRanks for OneRank<'_> {
             first
         };
         let at = begin + piece.first as u32;
-        Place { piece, back: space.turns.back(owner.0), owner, first, at }
+        OperandPlace { piece, back: space.turns.back(owner.0), owner, first, at }
     }
 
-    fn len(place: Place) -> u32 {
+    fn len(place: OperandPlace) -> u32 {
         place.piece.len as u32
     }
 
-    fn distance(a: Place, b: Place) -> Option<u32> {
+    fn distance(a: OperandPlace, b: OperandPlace) -> Option<u32> {
         (a.owner == b.owner).then(|| a.at.abs_diff(b.at))
     }
 
-    fn images(&self, Place { piece, back, first, .. }: Place) -> Self::Images {
+    fn images(&self, OperandPlace { piece, back, first, .. }: OperandPlace) -> Self::Images {
         let range = move |image: CellRange| {
             let from = first + image.first as u32;
             from..from + image.len as u32
@@ -181,7 +181,7 @@ impl FollowedRanks for OneRank<'_> {
     fn load<'m>(
         &self,
         memory: &'m [Value],
-        Place { piece, back, owner, first, .. }: Place,
+        OperandPlace { piece, back, owner, first, .. }: OperandPlace,
         room: &'m mut Vec<Value>,
     ) -> &'m [Value] {
         let space = self.space();
@@ -199,8 +199,8 @@ impl FollowedRanks for OneRank<'_> {
     }
 
     /// The images are values of rank 0. They lie in another order than the values: one bad value makes all of them bad.
-    fn store(&self, memory: &mut [Value], place: Place, values: &[Value], good: u32) {
-        let Place { piece, back, first, .. } = place;
+    fn store(&self, memory: &mut [Value], place: OperandPlace, values: &[Value], good: u32) {
+        let OperandPlace { piece, back, first, .. } = place;
         let space = self.space();
         let inside = space.turns_inside(piece) || space.is_cut(piece);
         let image = space.turned(piece, back).first;
@@ -238,7 +238,7 @@ impl FollowedRanks for OneRank<'_> {
         Rat::new(cell, space.grid).unwrap_or(Rat::ZERO)
     }
 
-    fn event(&mut self, at: OpId, place: Place) -> u32 {
+    fn event(&mut self, at: OpId, place: OperandPlace) -> u32 {
         self.accesses.push(Event { op: at, rank: place.back, run: self.run });
         self.accesses.len() as u32 - 1
     }
