@@ -84,7 +84,8 @@ fn emit_writes_the_file_of_o() {
     // In a folder, each form has a name of its own.
     for (form, name) in [
         ("coll", "RingAllReduce.coll"),
-        ("rust", "RingAllReduce.rs"),
+        ("struct", "RingAllReduce.rs"),
+        ("rust", "RingAllReduce_4.rs"),
         ("ast", "RingAllReduce.ast"),
         ("program", "RingAllReduce.program"),
         ("loops", "RingAllReduce_4.loops"),

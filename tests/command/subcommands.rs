@@ -61,11 +61,11 @@ fn fmt_leaves_a_file_that_does_not_parse() {
 }
 
 #[test]
-fn emit_rust_is_the_golden() {
+fn emit_struct_is_the_golden() {
     let golden = roundelay_tests::root().join("tests/golden/attributes.rs");
     // Both name the file as they are told to.
     let golden = std::fs::read_to_string(golden).unwrap().replace("data/", "tests/data/");
-    assert_eq!(roundelay(&["emit", "rust", "tests/data/attributes.coll"]).ends(0).out, golden);
+    assert_eq!(roundelay(&["emit", "struct", "tests/data/attributes.coll"]).ends(0).out, golden);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn explain_lists_all_codes() {
 #[test]
 fn a_closed_pipe_ends_the_command_quietly() {
     let golden: [&[&str]; 6] = [
-        &["emit", "rust", "stdlib/library/ring.coll"],
+        &["emit", "struct", "stdlib/library/ring.coll"],
         &["emit", "schedule", "RingAllReduce", "--nranks", "64"],
         &["emit", "ast", "stdlib/library/ring.coll"],
         &["emit", "coll", "stdlib/library/twisted_ring.coll"],

@@ -11,7 +11,7 @@ use roundelay_core::syntax::expr_text::{Target, Text};
 pub(crate) struct NumberText<'t> {
     pub(crate) target: Target,
     pub(crate) me: &'t str,
-    /// Returns a literal on the left of a shift.
+    /// Returns a literal that has the type of numbers by itself.
     pub(crate) shifted: fn(i64) -> String,
     pub(crate) nranks: (u32, &'t str),
     pub(crate) var: &'t dyn Fn(usize) -> String,
@@ -81,8 +81,14 @@ impl NumberText<'_> {
                 target.infix(op, left, self.text(&args[1]))
             }
             Op::If => {
-                let [then, otherwise] = [&args[1], &args[2]].map(|part| self.text(part));
-                target.choice(self.truth(&args[0]), then, otherwise)
+                // A choice of literals has their type, which is another one of Rust.
+                let then = match args[1].op {
+                    Op::Int(value) if target == Target::Rust => {
+                        Text::number((self.shifted)(value), value)
+                    }
+                    _ => self.text(&args[1]),
+                };
+                target.choice(self.truth(&args[0]), then, self.text(&args[2]))
             }
             Op::Entry(table) => Text::atom((self.entry)(table as usize, args)),
             op => {

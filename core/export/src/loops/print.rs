@@ -73,7 +73,7 @@ pub(crate) trait Dialect: Sized {
         unreachable!("a rank has one stream")
     }
 
-    /// Returns a literal on the left of a shift.
+    /// Returns a literal that has the type of numbers by itself, on the left of a shift for example.
     fn shifted(value: i64) -> String {
         format!("{}({value})", Self::NUMBER)
     }

@@ -9,8 +9,8 @@ pub enum Buffer {
     Scratch(usize),
 }
 
-/// A kind of signal from a rank to a rank, or between two streams of a rank. Each pair of ranks has a counter for each kind
-/// in each lane, and each stream of a rank has one of `Fork` and one of `Join`.
+/// A kind of signal from a rank to a rank, or between two streams of a rank. Each pair of ranks has a counter for
+/// each kind in each lane, and each stream of a rank has one of `Fork` and one of `Join`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Signal {
     /// The rank's memory may be accessed.
@@ -45,8 +45,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Returns the elements of the place in its buffer, or in its slot, where a unit has `count` elements in `pieces`
-    /// pieces.
+    /// Returns the elements of the place in its buffer, or in its slot, where a unit has `count` elements in
+    /// `pieces` pieces.
     pub fn elements(&self, count: usize, pieces: i64) -> std::ops::Range<usize> {
         let end = |piece: i64| (piece as u128 * count as u128 / pieces as u128) as usize;
         let begin = end(self.base);
@@ -72,8 +72,9 @@ pub trait Lane: Sized {
     /// Combines the elements of all sources, from the first to the last, and writes them to all destinations.
     fn fold(&self, srcs: &[Place], dsts: &[Place]);
 
-    /// Runs the body for each number, each on a stream of its own, and returns when all of them have ended. The signals of
-    /// a stream have the stream's own lane, which all streams with the same numbers share, those around it first.
+    /// Runs the body for each number, each on a stream of its own, and returns when all of them have ended. The
+    /// signals of a stream have a lane of their own, which the streams of other ranks with the same numbers share:
+    /// those of the streams around, and the stream's own.
     fn parallel(&self, numbers: std::ops::Range<i64>, body: impl Fn(&Self, i64) + Sync);
 
     /// Copies elements.
@@ -86,7 +87,7 @@ pub trait Lane: Sized {
         self.fold(&[into, from], &[into]);
     }
 
-    /// Returns a place of the rank: its first piece and its number of pieces, and its slot and the slot's first piece.
+    /// Returns a place of the rank: its first piece and its number of pieces, its slot and the slot's first piece.
     fn mine<const N: usize>(&self, buffer: Buffer, piece: [i64; N]) -> Place {
         self.of(self.me(), buffer, piece)
     }

@@ -103,7 +103,10 @@ impl Dialect for Rust {
     }
 
     fn head(name: &str, lo: Text, hi: Text) -> String {
-        format!("for {name} in {}..{} {{", lo.at_least(OPERATOR), hi.at_least(OPERATOR))
+        // Between two literals the variable has the type of these.
+        let literals = [&lo, &hi].iter().all(|bound| bound.code.parse::<i64>().is_ok());
+        let ty = if literals { "_i64" } else { "" };
+        format!("for {name} in {}..{}{ty} {{", lo.at_least(OPERATOR), hi.at_least(OPERATOR))
     }
 
     fn condition(condition: Text) -> String {
