@@ -109,7 +109,12 @@ pub use roundelay_core::verdict;
 /// The forms of programs and schedules for other programs: texts for other compilers and runtimes, files of other
 /// languages of collectives, and pictures.
 #[cfg(feature = "export")]
-pub use roundelay_export as export;
+pub mod export {
+    pub use roundelay_exchange as exchange;
+    #[doc(no_inline)]
+    pub use roundelay_export::*;
+    pub use roundelay_pictures::{spacetime, topology_svg};
+}
 
 pub use float8;
 pub use half;

@@ -13,9 +13,11 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use roundelay_tests::{files, root};
 
 /// The crates whose graph is drawn, by the folder of their sources and the file of their root.
-const CRATES: [(&str, &str); 12] = [
+const CRATES: [(&str, &str); 14] = [
     ("core/src", "lib.rs"),
+    ("core/exchange/src", "lib.rs"),
     ("core/export/src", "lib.rs"),
+    ("core/pictures/src", "lib.rs"),
     ("macros/src", "lib.rs"),
     ("kernels/src", "lib.rs"),
     ("kernels/arithmetic/src", "lib.rs"),

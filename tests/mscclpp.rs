@@ -10,7 +10,7 @@ use roundelay::{Algorithm as _, select};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
-use roundelay_export::exchange::mscclpp::{export, read};
+use roundelay_exchange::mscclpp::{export, read};
 use roundelay_tests::root;
 
 /// Describes the plan of an algorithm, in a few words.

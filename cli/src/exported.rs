@@ -4,8 +4,8 @@ use clap::{Args, ValueEnum};
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
-use roundelay_export::exchange::msccl::{self, Exported, Options};
-use roundelay_export::exchange::{self, mscclpp};
+use roundelay_exchange::msccl::{self, Exported, Options};
+use roundelay_exchange::mscclpp;
 
 use crate::messages;
 use crate::msccl::Runtime;
@@ -41,9 +41,9 @@ impl MscclFlags {
     pub(crate) fn options(&self) -> Options {
         Options {
             protocol: match self.protocol {
-                Protocol::Simple => exchange::Protocol::Simple,
-                Protocol::Ll => exchange::Protocol::Ll,
-                Protocol::Ll128 => exchange::Protocol::Ll128,
+                Protocol::Simple => roundelay_exchange::Protocol::Simple,
+                Protocol::Ll => roundelay_exchange::Protocol::Ll,
+                Protocol::Ll128 => roundelay_exchange::Protocol::Ll128,
             },
             instances: self.instances.unwrap_or(1),
             runtime: self.runtime.map_or_else(msccl::Runtime::default, Into::into),

@@ -12,8 +12,8 @@ use roundelay_core::source::Span;
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify;
-use roundelay_export::exchange::msccl::{self, Connections};
-use roundelay_export::exchange::{Checked, Header, Mode, Program, Safe, Text, Verdict, mscclpp};
+use roundelay_exchange::msccl::{self, Connections};
+use roundelay_exchange::{Checked, Header, Mode, Program, Safe, Text, Verdict, mscclpp};
 use serde::Serialize;
 
 use crate::lints::LintFlags;

@@ -93,3 +93,23 @@ pub fn plural<N: Copy + From<u8> + PartialEq>(n: N) -> &'static str {
 pub fn short(value: f64) -> String {
     decimals(value, 3)
 }
+
+/// Wraps text between words, and within words that are longer than a line.
+pub fn wrapped(text: &str, letters: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let letters_of: Vec<_> = word.chars().collect();
+        for piece in letters_of.chunks(letters.max(1)) {
+            let line = lines.last_mut().expect("there is a first line");
+            if !line.is_empty() && line.chars().count() + 1 + piece.len() > letters {
+                lines.push(piece.iter().collect());
+                continue;
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.extend(piece);
+        }
+    }
+    lines
+}

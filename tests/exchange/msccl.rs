@@ -19,8 +19,8 @@ use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::messages::TwoSided;
 use roundelay_core::prove_source;
-use roundelay_export::exchange::Protocol;
-use roundelay_export::exchange::msccl::{Connections, Exported, Options, Runtime, export, read};
+use roundelay_exchange::Protocol;
+use roundelay_exchange::msccl::{Connections, Exported, Options, Runtime, export, read};
 use roundelay_tests::{named, root};
 
 const PLAIN: Options = Options { protocol: Protocol::Simple, instances: 1, runtime: Runtime::Rccl };

@@ -8,12 +8,14 @@ use std::process::Command;
 use crate::command::run;
 
 /// The crates that are published, each before the crates that depend on it.
-const PUBLISHED: [&str; 11] = [
+const PUBLISHED: [&str; 13] = [
     "roundelay-dtype",
     "roundelay-arithmetic",
     "roundelay-ptx",
     "roundelay-core",
+    "roundelay-exchange",
     "roundelay-export",
+    "roundelay-pictures",
     "roundelay-library",
     "roundelay-macros",
     "roundelay-kernels",

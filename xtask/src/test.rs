@@ -23,9 +23,11 @@ const PROGRAMS: [&str; 9] =
 
 /// The packages whose libraries cargo would build for tests without a need: they have no tests in their sources, or
 /// [`ENGINES`] builds them.
-const WITHOUT: [&str; 5] = [
+const WITHOUT: [&str; 7] = [
     "roundelay-core",
+    "roundelay-exchange",
     "roundelay-export",
+    "roundelay-pictures",
     "roundelay-oracles",
     "roundelay-arithmetic",
     "roundelay-kernels",

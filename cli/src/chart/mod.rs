@@ -6,7 +6,7 @@ mod letters;
 
 use std::fmt::Write as _;
 
-use roundelay_export::picture::{LETTER, escaped, page, px, text};
+use roundelay_pictures::picture::{LETTER, escaped, page, px, text};
 
 pub(crate) use axis::Axis;
 

@@ -9,7 +9,6 @@ use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::units::counted;
 use roundelay_core::verify::{self, Sameness, Signals};
-use roundelay_export::picture;
 use serde::Serialize;
 
 use crate::topo::{count, short};
@@ -317,7 +316,8 @@ fn written(counts: &[u32]) -> String {
 
 /// Breaks a text into indented lines that fit the terminal.
 fn wrapped(text: &str) -> impl Iterator<Item = String> {
-    let lines = picture::wrapped(text, WIDTH - 4).into_iter().filter(|line| !line.is_empty());
+    let lines =
+        roundelay_core::units::wrapped(text, WIDTH - 4).into_iter().filter(|line| !line.is_empty());
     lines.map(|line| format!("    {line}"))
 }
 

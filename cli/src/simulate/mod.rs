@@ -24,7 +24,7 @@ use roundelay_core::told::told;
 use roundelay_core::topology::NodeId;
 use roundelay_core::topology::bounds::Usable;
 use roundelay_core::verify::{self, Proved};
-use roundelay_export::spacetime::Units;
+use roundelay_pictures::spacetime::Units;
 
 use crate::constants::Constants;
 use crate::msccl;

@@ -8,8 +8,8 @@ use roundelay_core::ids::RankId;
 use roundelay_core::simulate::Timeline;
 use roundelay_core::topology::NodeId;
 use roundelay_core::trace::{Data, TraceText, simulated};
-use roundelay_export::spacetime::{self, Drawing, Units, View};
-use roundelay_export::topology_svg::{self, Marks};
+use roundelay_pictures::spacetime::{self, Drawing, Units, View};
+use roundelay_pictures::topology_svg::{self, Marks};
 
 use super::Run;
 use crate::output;

@@ -3,7 +3,7 @@
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::packing::Packing;
-use roundelay_export::topology_svg::{Marks, TreeMarks, svg};
+use roundelay_pictures::topology_svg::{Marks, TreeMarks, svg};
 
 use super::{Synthesis, SynthesizeFlags};
 use crate::output;

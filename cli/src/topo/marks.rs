@@ -6,7 +6,7 @@ use roundelay_core::topology::bounds::{Binding, Usable};
 use roundelay_core::topology::search::disjoint::{DisjointBy, disjoint};
 use roundelay_core::topology::search::{around, pairs::Pairs};
 use roundelay_core::topology::{NodeId, Topology};
-use roundelay_export::topology_svg::Marks;
+use roundelay_pictures::topology_svg::Marks;
 
 /// Rings that are drawn at once, and the ranks beyond which it is one.
 const RINGS: usize = 3;

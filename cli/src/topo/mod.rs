@@ -9,7 +9,7 @@ mod tables;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::nccl;
-use roundelay_export::topology_svg::svg;
+use roundelay_pictures::topology_svg::svg;
 
 use crate::constants::CostFlags;
 use crate::output;

@@ -2,7 +2,7 @@
 
 use roundelay_core::render::render;
 use roundelay_core::syntax::Source;
-use roundelay_export::exchange::{Text, Verdict};
+use roundelay_exchange::{Text, Verdict};
 
 /// Whether a text is taken; and `code line:column title` of the first three that are said of it, each of which has a place
 /// and can be shown, behind the word `taken` where the program could be read.

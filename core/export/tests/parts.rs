@@ -23,12 +23,12 @@ mod repeats;
 #[path = "../src/loops/reserved.rs"]
 mod reserved;
 #[allow(dead_code)]
-#[path = "../src/spacetime/scale.rs"]
+#[path = "../../pictures/src/spacetime/scale.rs"]
 mod scale;
-#[path = "../src/spacetime/shares.rs"]
+#[path = "../../pictures/src/spacetime/shares.rs"]
 mod shares;
 #[allow(dead_code)]
-#[path = "../src/spacetime/statements.rs"]
+#[path = "../../pictures/src/spacetime/statements.rs"]
 mod statements;
 
 #[test]

@@ -19,6 +19,7 @@ pub mod traffic;
 use std::sync::Arc;
 
 use crate::collective::Collective;
+use crate::diagnostics::{Code, Finding};
 use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId, ScratchId, SpanId, StreamId};
 use crate::rational::Rat;
 use crate::source::Location;
@@ -282,17 +283,21 @@ impl Schedule {
         self.ops.iter().any(|op| op.chain)
     }
 
-    /// Returns the finding of a schedule whose sums are wider than its elements, for an executor that rounds each sum of
-    /// two elements to their type.
-    pub fn rounds_late(&self) -> Option<(SpanId, String)> {
-        if let Some(wide) = self.scratch.iter().find(|scratch| scratch.wide) {
-            return Some((
-                SpanId(0),
-                format!("scratch `{}` keeps narrow floats as f32", wide.name),
-            ));
-        }
+    /// Returns the finding, E0704, of a schedule whose sums are wider than its elements, for a runtime that rounds each sum
+    /// of two elements to their type.
+    pub fn rounds_late(&self) -> Option<Box<Finding>> {
+        let wide = self.scratch.iter().find(|scratch| scratch.wide);
         let late = self.ops.iter().find(|op| op.kind == OpKind::Move && op.srcs > 2 && !op.chain);
-        late.map(|op| (op.at, format!("a sum of {} rounds once", op.srcs)))
+        let (at, why) = match (wide, late) {
+            (Some(wide), _) => {
+                (SpanId(0), format!("scratch `{}` keeps narrow floats as f32", wide.name))
+            }
+            (None, late) => (late?.at, format!("a sum of {} rounds once", late?.srcs)),
+        };
+        let title = format!("{why}, and the runtime rounds after each reduce");
+        let finding = Finding::new(Code::NotExportable, at, title);
+        let help = "write one `reduce` for each source, and scratch without `as f32`";
+        Some(Box::new(finding.help(help)))
     }
 
     /// Returns the reason, where there is one, why an executor cannot give the schedule's results in types narrower than

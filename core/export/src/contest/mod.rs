@@ -13,7 +13,7 @@ mod print;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use crate::{loops, rounds_late};
+use crate::loops;
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::executor::Executor;
@@ -131,7 +131,7 @@ impl SizeClassPart {
                     .help(help),
             ]);
         }
-        if let Some(late) = rounds_late(class.schedule) {
+        if let Some(late) = class.schedule.rounds_late() {
             return Err(vec![*late]);
         }
         let closed = handshakes::closed(class.schedule).map_err(noted)?;

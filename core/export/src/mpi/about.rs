@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use super::Export;
 use super::names::harmless;
-use crate::picture::wrapped;
 use roundelay_core::collective::{Alias, Collective};
 use roundelay_core::ids::RankId;
 use roundelay_core::messages::FormPart;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::units::count;
+use roundelay_core::units::wrapped;
 use roundelay_core::verify::Proof;
 
 const WIDTH: usize = 97;

@@ -9,8 +9,8 @@ use crate::loops::ir::{LoopNode, MessageStep, Number, Op};
 use crate::loops::machine::Machine;
 use crate::loops::print::Printer;
 use crate::loops::reserved::mentions;
-use crate::picture::wrapped;
 use roundelay_core::messages::FormPart;
+use roundelay_core::units::wrapped;
 
 impl<'a> Printer<'a, Mpi<'_>> {
     /// Returns the tables and functions; the last function is `exchange`.

@@ -11,7 +11,6 @@ mod regions;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 
-use super::picture::wrapped;
 use moves::Move;
 use regions::Regions;
 use roundelay_core::check::Frontend;
@@ -22,6 +21,7 @@ use roundelay_core::messages::{Action, Message, MessageId, TwoSided};
 use roundelay_core::schedule::Operand;
 use roundelay_core::stages::stage;
 use roundelay_core::syntax::{Source, parse, printer};
+use roundelay_core::units::wrapped;
 use roundelay_core::{compile, prove_source};
 
 /// A schedule for export.

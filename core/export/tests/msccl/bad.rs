@@ -1,6 +1,6 @@
 //! A fault that the runtime refuses is an error at its exact place, and a fault that it ignores is a warning.
 
-use roundelay_export::exchange::msccl::{self, Runtime};
+use roundelay_exchange::msccl::{self, Runtime};
 
 use super::generate::{pairs, ring};
 use super::{codes, says, verdict};

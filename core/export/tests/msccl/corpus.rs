@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use roundelay_core::diagnostics::Code;
-use roundelay_export::exchange::Safe;
-use roundelay_export::exchange::msccl::{self, Connections};
+use roundelay_exchange::Safe;
+use roundelay_exchange::msccl::{self, Connections};
 
 /// The directory: programs, and `verdicts.tsv` with a line for each.
 const VARIABLE: &str = "ROUNDELAY_MSCCL_PROGRAMS";

@@ -2,8 +2,8 @@
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::schedule::{Channel, Schedule, SignalKind, legality, text as written};
-use roundelay_export::exchange::msccl::{self, Connections, Runtime};
-use roundelay_export::exchange::{Mode, Protocol};
+use roundelay_exchange::msccl::{self, Connections, Runtime};
+use roundelay_exchange::{Mode, Protocol};
 
 use super::{bytes, codes, verdict_of};
 

@@ -1,8 +1,8 @@
 //! The size up to which calls end: the capacity of connections.
 
 use roundelay_core::diagnostics::Code;
-use roundelay_export::exchange::msccl::{Connections, Runtime};
-use roundelay_export::exchange::{Mode, Safe};
+use roundelay_exchange::msccl::{Connections, Runtime};
+use roundelay_exchange::{Mode, Safe};
 
 use super::generate::{Block, Head, pairs, ring, text};
 use super::{codes, read, verdict, verdict_of};

@@ -12,8 +12,8 @@ mod mutants;
 mod run;
 
 use roundelay_core::diagnostics::Code;
-use roundelay_export::exchange::msccl::{self, Connections, Program};
-use roundelay_export::exchange::{Text, Verdict};
+use roundelay_exchange::msccl::{self, Connections, Program};
+use roundelay_exchange::{Text, Verdict};
 
 use crate::foreign::told;
 use crate::models;

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 use roundelay_core::diagnostics::Code;
-use roundelay_export::exchange::msccl::Connections;
+use roundelay_exchange::msccl::Connections;
 
 use super::generate;
 use super::model::get;

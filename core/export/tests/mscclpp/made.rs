@@ -8,7 +8,7 @@
 
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::verify::Proved;
-use roundelay_export::exchange::mscclpp;
+use roundelay_exchange::mscclpp;
 use serde_json::{Value as Json, json};
 
 use super::two_ranks;

@@ -11,8 +11,8 @@ mod rules;
 mod run;
 
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_export::exchange::mscclpp::{self, Program};
-use roundelay_export::exchange::{Text, Verdict};
+use roundelay_exchange::mscclpp::{self, Program};
+use roundelay_exchange::{Text, Verdict};
 use serde_json::Value as Json;
 
 use crate::foreign;

@@ -4,7 +4,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::topology::Topology;
 use roundelay_core::topology::nccl::{self, Assumption};
 use roundelay_core::topology::search::around;
-use roundelay_export::topology_svg::{Marks, svg};
+use roundelay_pictures::topology_svg::{Marks, svg};
 
 use super::elements::{Element, elements};
 use super::topologies::{numbers, read};

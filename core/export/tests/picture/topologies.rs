@@ -11,7 +11,7 @@ use roundelay_core::topology::bounds::{Binding, bound};
 use roundelay_core::topology::draft::Draft;
 use roundelay_core::topology::packing::pack;
 use roundelay_core::topology::{NodeKind, Topology};
-use roundelay_export::topology_svg::{Marks, TreeMarks, svg};
+use roundelay_pictures::topology_svg::{Marks, TreeMarks, svg};
 
 const SHAPES: [&str; 14] = [
     "full_mesh(1)",

@@ -10,7 +10,7 @@ use roundelay_core::collective::Collective::{
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::packing::{Packing, WeightedTree, pack};
 use roundelay_core::topology::{NodeId, Topology, links};
-use roundelay_export::topology_svg::{Marks, TreeMarks, svg};
+use roundelay_pictures::topology_svg::{Marks, TreeMarks, svg};
 
 const DGX1: &str = include_str!("../../../../examples/topologies/dgx1.links");
 const NDV2: &str = include_str!("../../../../examples/topologies/ndv2_x2.links");

@@ -1,6 +1,6 @@
 //! Sizes as text.
 
-use roundelay_export::spacetime::Units;
+use roundelay_pictures::spacetime::Units;
 
 #[test]
 fn sizes_have_the_units_of_their_kind() {

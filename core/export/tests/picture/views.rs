@@ -7,7 +7,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Machine, Timeline, simulate};
 use roundelay_core::syntax::Source;
-use roundelay_export::spacetime::{Drawing, Units, View, html, rounds, svg, view};
+use roundelay_pictures::spacetime::{Drawing, Units, View, html, rounds, svg, view};
 
 use super::elements::{Element, elements};
 use super::runs::{ordered, run, schedule, source};
