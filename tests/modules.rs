@@ -13,11 +13,12 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use roundelay_tests::{files, root};
 
 /// The crates whose graph is drawn, by the folder of their sources and the file of their root.
-const CRATES: [(&str, &str); 14] = [
+const CRATES: [(&str, &str); 15] = [
     ("core/src", "lib.rs"),
     ("core/exchange/src", "lib.rs"),
     ("core/export/src", "lib.rs"),
     ("core/pictures/src", "lib.rs"),
+    ("core/synthesis/src", "lib.rs"),
     ("macros/src", "lib.rs"),
     ("kernels/src", "lib.rs"),
     ("kernels/arithmetic/src", "lib.rs"),

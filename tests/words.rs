@@ -132,7 +132,15 @@ fn paths(page: &str) -> Vec<&str> {
 fn a_path_that_a_page_names_is_there() {
     let root = root().canonicalize().expect("the root");
     let mut pages = roundelay_tests::files(&root.join("book/src"), "md");
-    let readme = ["", "core/exchange", "core/pictures", "tests", "tests/mscclpp", "python"];
+    let readme = [
+        "",
+        "core/exchange",
+        "core/pictures",
+        "core/synthesis",
+        "tests",
+        "tests/mscclpp",
+        "python",
+    ];
     pages.extend(readme.map(|folder| root.join(folder).join("README.md")));
     pages.push(root.join("CONTRIBUTING.md"));
     let folders = ["core", "kernels", "cli"].map(|folder| root.join(folder));

@@ -8,13 +8,14 @@ use std::process::Command;
 use crate::command::run;
 
 /// The crates that are published, each before the crates that depend on it.
-const PUBLISHED: [&str; 13] = [
+const PUBLISHED: [&str; 14] = [
     "roundelay-dtype",
     "roundelay-arithmetic",
     "roundelay-ptx",
     "roundelay-core",
     "roundelay-exchange",
     "roundelay-export",
+    "roundelay-synthesis",
     "roundelay-pictures",
     "roundelay-library",
     "roundelay-macros",

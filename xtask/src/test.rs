@@ -23,11 +23,12 @@ const PROGRAMS: [&str; 9] =
 
 /// The packages whose libraries cargo would build for tests without a need: they have no tests in their sources, or
 /// [`ENGINES`] builds them.
-const WITHOUT: [&str; 7] = [
+const WITHOUT: [&str; 8] = [
     "roundelay-core",
     "roundelay-exchange",
     "roundelay-export",
     "roundelay-pictures",
+    "roundelay-synthesis",
     "roundelay-oracles",
     "roundelay-arithmetic",
     "roundelay-kernels",

@@ -2,8 +2,8 @@
 
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::packing::Packing;
 use roundelay_pictures::topology_svg::{Marks, TreeMarks, svg};
+use roundelay_synthesis::packing::Packing;
 
 use super::{Synthesis, SynthesizeFlags};
 use crate::output;

@@ -21,10 +21,10 @@ use roundelay_core::schedule::Schedule;
 use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::bounds::Fraction;
-use roundelay_core::topology::packing::{Packing, pack, pack_at_once};
-use roundelay_core::topology::steps::Size;
 use roundelay_core::topology::{Problem, Topology};
-use roundelay_export::trees::{TreesPage, streams};
+use roundelay_synthesis::packing::{Packing, pack, pack_at_once};
+use roundelay_synthesis::steps::Size;
+use roundelay_synthesis::trees::{TreesPage, streams};
 use serde::Serialize;
 
 use crate::constants::Constants;

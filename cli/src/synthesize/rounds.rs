@@ -3,7 +3,7 @@
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::steps::{Answer, SendList, Size, exact, greedy};
+use roundelay_synthesis::steps::{Answer, SendList, Size, exact, greedy};
 
 use super::Synthesis;
 use crate::progress;

@@ -19,5 +19,4 @@ pub mod loops;
 pub mod mpi;
 pub mod rust;
 pub mod steps;
-pub mod trees;
 pub mod unrolled;

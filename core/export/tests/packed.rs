@@ -12,8 +12,8 @@ use roundelay_core::optimize::join;
 use roundelay_core::prove;
 use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::topology::Topology;
-use roundelay_core::topology::packing::{Packing, pack, pack_at_once};
-use roundelay_export::trees::TreesPage;
+use roundelay_synthesis::packing::{Packing, pack, pack_at_once};
+use roundelay_synthesis::trees::TreesPage;
 
 use crate::graphs::{even, topology};
 use crate::sources::algorithms;

@@ -137,7 +137,7 @@ impl Network {
 }
 
 /// The greatest common divisor; of 0 and a number, that number.
-pub(super) fn gcd(mut a: u128, mut b: u128) -> u128 {
+pub fn gcd(mut a: u128, mut b: u128) -> u128 {
     while b != 0 {
         (a, b) = (b, a % b);
     }

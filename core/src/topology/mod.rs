@@ -13,15 +13,13 @@ mod islands;
 pub mod links;
 pub mod nccl;
 mod ns3;
-pub mod packing;
-pub mod page;
 pub mod paths;
 mod reach;
-pub(crate) mod routes;
+#[doc(hidden)]
+pub mod routes;
 pub mod search;
 pub mod shape;
 mod shares;
-pub mod steps;
 
 use std::fmt;
 

@@ -19,7 +19,7 @@ pub enum Routing {
 const END: u32 = u32::MAX;
 
 /// The shortest paths from one node at a time.
-pub(crate) struct Routes<'t> {
+pub struct Routes<'t> {
     topology: &'t Topology,
     routing: Routing,
     source: Option<NodeId>,
@@ -41,7 +41,8 @@ pub(crate) struct Routes<'t> {
 }
 
 impl<'t> Routes<'t> {
-    pub(crate) fn new(topology: &'t Topology, routing: Routing) -> Self {
+    /// Creates the routes of a topology, with none found yet.
+    pub fn new(topology: &'t Topology, routing: Routing) -> Self {
         let nodes = topology.nodes().len();
         Self {
             topology,
@@ -62,7 +63,7 @@ impl<'t> Routes<'t> {
     /// Calls `each` with the links from `source` to `to`, the last first, and the share of the data on each: more
     /// than 1 where a link has more load for the data, as PCI at the host bridge of an Intel CPU. Does not call it if
     /// there is no path.
-    pub(crate) fn way(&mut self, source: NodeId, to: NodeId, mut each: impl FnMut(usize, f64)) {
+    pub fn way(&mut self, source: NodeId, to: NodeId, mut each: impl FnMut(usize, f64)) {
         self.start_at(source);
         if let Some(paths) = &self.paths {
             return along(self.topology, &paths[to.index()], 1.0, &mut each);
@@ -92,7 +93,7 @@ impl<'t> Routes<'t> {
 
     /// Returns the time of a message on the slowest of the paths that [`Self::way`] gave, where `of` is the time of a
     /// link.
-    pub(crate) fn latency(&mut self, way: &[(u32, f64)], of: impl Fn(usize) -> f64) -> f64 {
+    pub fn latency(&mut self, way: &[(u32, f64)], of: impl Fn(usize) -> f64) -> f64 {
         let links = self.topology.links();
         for &(link, _) in way.iter().rev() {
             let (from, to) = (links[link as usize].from.index(), links[link as usize].to.index());

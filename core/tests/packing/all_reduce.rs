@@ -2,8 +2,8 @@
 
 use roundelay_core::collective::Collective::AllReduce;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::packing::pack_at_once;
 use roundelay_core::topology::{Topology, links};
+use roundelay_synthesis::packing::pack_at_once;
 
 use super::{machines, packed};
 

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::bounds::Fraction;
-use roundelay_core::topology::packing::{Packing, WeightedTree, pack, pack_at_once};
 use roundelay_core::topology::{NodeId, Topology};
+use roundelay_synthesis::packing::{Packing, WeightedTree, pack, pack_at_once};
 
 /// The data on each link.
 type Loads = BTreeMap<(NodeId, NodeId), u128>;

@@ -4,7 +4,7 @@ use roundelay_core::collective::Collective::{
     AllGather, AllReduce, Broadcast, Reduce, ReduceScatter,
 };
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::packing::{pack, pack_at_once};
+use roundelay_synthesis::packing::{pack, pack_at_once};
 
 use super::graphs::{even, topology};
 use super::{check, packed};

@@ -5,7 +5,7 @@ use roundelay_core::collective::Collective::{
 };
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::Topology;
-use roundelay_core::topology::packing::pack;
+use roundelay_synthesis::packing::pack;
 
 use super::{algbw, machines, packed};
 

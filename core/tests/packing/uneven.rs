@@ -9,8 +9,8 @@ use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
 use roundelay_core::topology::bounds::Fraction;
 use roundelay_core::topology::draft::Draft;
-use roundelay_core::topology::packing::{pack, pack_at_once};
 use roundelay_core::topology::{Link, LinkKind, NodeId, NodeKind, Topology};
+use roundelay_synthesis::packing::{pack, pack_at_once};
 
 use fastrand::Rng;
 

@@ -6,8 +6,8 @@ use roundelay_core::collective::Collective::{
     self, AllGather, AllReduce, Broadcast, Reduce, ReduceScatter,
 };
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::steps::{Answer, Send, Size, exact};
 use roundelay_core::topology::{Link, NodeId, Topology};
+use roundelay_synthesis::steps::{Answer, Send, Size, exact};
 
 use super::proved;
 use crate::packing::machines;

@@ -8,7 +8,7 @@ use roundelay_core::collective::Collective::{
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::Topology;
 use roundelay_core::topology::bounds::bound;
-use roundelay_core::topology::steps::{SendList, Spread, greedy};
+use roundelay_synthesis::steps::{SendList, Spread, greedy};
 
 use super::proved;
 use crate::packing::graphs::topology;

@@ -11,8 +11,8 @@ use roundelay_core::layout::Configured;
 use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
-use roundelay_core::topology::steps::SendList;
 use roundelay_core::{compile, prove};
+use roundelay_synthesis::steps::SendList;
 
 /// Proves a schedule as a page, and returns its simulated time for blocks of `bytes` bytes, on the links of its
 /// topology; `None` where some links have no way back for signals.

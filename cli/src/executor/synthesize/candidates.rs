@@ -10,10 +10,10 @@ use roundelay_core::executor::Executor;
 use roundelay_core::ids::RankId;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
-use roundelay_core::topology::packing::{Packing, pack};
-use roundelay_core::topology::page::filled;
-use roundelay_core::topology::steps::greedy;
 use roundelay_export::contest::{Export, SIGNALS, contest};
+use roundelay_synthesis::packing::{Packing, pack};
+use roundelay_synthesis::page::filled;
+use roundelay_synthesis::steps::greedy;
 
 use super::page::EXECUTOR;
 use super::shortest::{self, Roots};

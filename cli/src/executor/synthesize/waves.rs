@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use roundelay_core::topology::page::{filled, list, starts};
 use roundelay_core::topology::search::trees::SpanningTree;
-use roundelay_core::topology::steps::{Send, SendList, Spread};
-use roundelay_export::trees::lowest_terms;
+use roundelay_synthesis::page::{filled, list, starts};
+use roundelay_synthesis::steps::{Send, SendList, Spread};
+use roundelay_synthesis::trees::lowest_terms;
 
 use super::page;
 

@@ -9,9 +9,9 @@ use roundelay_core::ids::RankId;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::bounds::{Binding, bound};
 use roundelay_core::topology::draft::Draft;
-use roundelay_core::topology::packing::pack;
 use roundelay_core::topology::{NodeKind, Topology};
 use roundelay_pictures::topology_svg::{Marks, TreeMarks, svg};
+use roundelay_synthesis::packing::pack;
 
 const SHAPES: [&str; 14] = [
     "full_mesh(1)",

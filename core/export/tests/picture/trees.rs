@@ -8,9 +8,9 @@ use roundelay_core::collective::Collective::{
     self, AllGather, AllReduce, Broadcast, Reduce, ReduceScatter,
 };
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::packing::{Packing, WeightedTree, pack};
 use roundelay_core::topology::{NodeId, Topology, links};
 use roundelay_pictures::topology_svg::{Marks, TreeMarks, svg};
+use roundelay_synthesis::packing::{Packing, WeightedTree, pack};
 
 const DGX1: &str = include_str!("../../../../examples/topologies/dgx1.links");
 const NDV2: &str = include_str!("../../../../examples/topologies/ndv2_x2.links");

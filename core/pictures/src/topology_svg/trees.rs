@@ -8,8 +8,8 @@ use super::ways::CableWay;
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::gcd;
-use roundelay_core::topology::packing::{Packing, WeightedTree};
 use roundelay_core::topology::{NodeId, Topology};
+use roundelay_synthesis::packing::{Packing, WeightedTree};
 
 /// The number of colors of trees in the style.
 const COLORS: usize = 8;

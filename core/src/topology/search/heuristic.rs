@@ -12,27 +12,28 @@ const COVERS: u32 = 16;
 
 /// Pseudorandom numbers that are equal on all machines: xorshift64*.
 #[derive(Clone, Debug)]
-pub(in crate::topology) struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
     pub(super) const fn new() -> Self {
         Self::seeded(0)
     }
 
-    /// Dice whose numbers follow from `seed`.
-    pub(in crate::topology) const fn seeded(seed: u64) -> Self {
+    /// Makes dice whose numbers follow from `seed`.
+    pub const fn seeded(seed: u64) -> Self {
         Self(0x9E37_79B9_7F4A_7C15 ^ seed.wrapping_mul(0xBF58_476D_1CE4_E5B9))
     }
 
-    /// A number below `limit`, which is not 0.
-    pub(in crate::topology) fn below(&mut self, limit: usize) -> usize {
+    /// Returns a number below `limit`, which is not 0.
+    pub fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % limit
     }
 
-    pub(in crate::topology) fn shuffle<T>(&mut self, items: &mut [T]) {
+    /// Puts items in a random order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i + 1));
         }

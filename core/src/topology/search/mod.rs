@@ -11,7 +11,8 @@ pub mod proof;
 pub mod trees;
 
 mod cover;
-pub(super) mod heuristic;
+#[doc(hidden)]
+pub mod heuristic;
 mod islands;
 mod switched;
 

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::{Send, Spread};
-use crate::diagnostics::Code;
-use crate::ids::RankId;
-use crate::topology::routes::Routes;
-use crate::topology::search::heuristic::Dice;
-use crate::topology::{NodeId, Problem, Routing, Topology};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::ids::RankId;
+use roundelay_core::topology::routes::Routes;
+use roundelay_core::topology::search::heuristic::Dice;
+use roundelay_core::topology::{NodeId, Problem, Routing, Topology};
 
 /// How many times longer than the way from the nearest rank that has a chunk, or will get it, a link may take for this
 /// chunk: a run for each. Links that are spared bring the chunk too late where others have room, and are missed

@@ -10,12 +10,12 @@ mod page;
 
 use std::collections::HashMap;
 
-use super::{Problem, Topology};
-use crate::collective::Collective;
-use crate::diagnostics::Code;
-use crate::ids::RankId;
 use exact::Miss;
 pub use exact::Size;
+use roundelay_core::collective::Collective;
+use roundelay_core::diagnostics::Code;
+use roundelay_core::ids::RankId;
+use roundelay_core::topology::{Problem, Topology};
 
 /// A chunk that one rank sends to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -152,7 +152,7 @@ impl SendList {
 /// `bytes` bytes, which decides the time of links beside their latencies; as in [`Machine::new`], B is 1 byte a second
 /// where the topology gives none. The best of several runs is taken; all choices follow from `seed`.
 ///
-/// [`Machine::new`]: crate::simulate::Machine::new
+/// [`Machine::new`]: roundelay_core::simulate::Machine::new
 ///
 /// # Errors
 /// E0604 for too few ranks, E0603 where a rank is not reached, E0204 for a root that is not in the run, E0211 for a

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
+use crate::packing::{Packing, WeightedTree};
+use crate::page::{lines, list};
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::gcd;
-use roundelay_core::topology::packing::{Packing, WeightedTree};
-use roundelay_core::topology::page::{lines, list};
 
 /// The most streams that trees of different weights are divided into.
 const STREAMS: u64 = 512;

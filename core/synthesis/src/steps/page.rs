@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::{Send, SendList};
-use crate::collective::Collective;
-use crate::topology::page::{filled, lines, starts};
+use crate::page::{filled, lines, starts};
+use roundelay_core::collective::Collective;
 
 /// The body of a page; capital words stand for what depends on the schedule.
 const BODY: &str = "

@@ -21,14 +21,14 @@ mod ways;
 
 use std::collections::HashMap;
 
-use super::bounds::{self, Fraction};
-use super::flow::gcd;
-use super::search::trees::SpanningTree;
-use super::{NodeId, Problem, Topology, paths};
-use crate::collective::Collective;
-use crate::diagnostics::Code;
-use crate::ids::RankId;
 use rate::{Passes, Scaled, Wires};
+use roundelay_core::collective::Collective;
+use roundelay_core::diagnostics::Code;
+use roundelay_core::ids::RankId;
+use roundelay_core::topology::bounds::{self, Fraction};
+use roundelay_core::topology::flow::gcd;
+use roundelay_core::topology::search::trees::SpanningTree;
+use roundelay_core::topology::{NodeId, Problem, Topology, paths};
 use switches::Edge;
 use trees::Batch;
 use ways::Ways;

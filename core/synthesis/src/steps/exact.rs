@@ -11,11 +11,11 @@
 use batsat::{Callbacks, ClauseKind, Lit, Solver, SolverInterface as _, SolverOpts, lbool};
 
 use super::{Send, Spread};
-use crate::collective::Collective;
-use crate::diagnostics::Code;
-use crate::ids::RankId;
-use crate::topology::routes::Routes;
-use crate::topology::{NodeId, Problem, Routing, Topology, bounds};
+use roundelay_core::collective::Collective;
+use roundelay_core::diagnostics::Code;
+use roundelay_core::ids::RankId;
+use roundelay_core::topology::routes::Routes;
+use roundelay_core::topology::{NodeId, Problem, Routing, Topology, bounds};
 
 /// The most ranks that are searched.
 const RANKS: u32 = 8;

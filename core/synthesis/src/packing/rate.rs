@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 
 use super::{Problem, bug, too_fine};
-use crate::diagnostics::Code;
-use crate::topology::bounds::Fraction;
-use crate::topology::flow::{self, Network, gcd};
-use crate::topology::{NodeId, Topology};
+use roundelay_core::diagnostics::Code;
+use roundelay_core::topology::bounds::Fraction;
+use roundelay_core::topology::flow::{self, Network, gcd};
+use roundelay_core::topology::{NodeId, Topology};
 
 /// The links of a run: those between its ranks and switches, links in parallel as one.
 pub(super) struct Wires {
