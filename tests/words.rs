@@ -134,6 +134,7 @@ fn a_path_that_a_page_names_is_there() {
     let mut pages = roundelay_tests::files(&root.join("book/src"), "md");
     let readme = [
         "",
+        "core",
         "core/exchange",
         "core/pictures",
         "core/synthesis",
