@@ -9,22 +9,7 @@ use roundelay_core::syntax::Source;
 use roundelay_core::verdict::{Asked, Verdict, Within};
 use roundelay_core::verify::Signals;
 
-/// Every rank pulls block after block from its left neighbour, at two ranks and more.
-const AROUND: &str = "algorithm Around() -> AllGather {
-    require nranks > 1, \"somebody to talk to\";
-    let left = peer((rank - 1) % nranks);
-    let right = peer((rank + 1) % nranks);
-    view block = output.split(nranks);
-    copy(local.input, local.block[rank]);
-    for k in 0..nranks - 1 {
-        let b = (rank - 1 - k) % nranks;
-        right.TxAck();
-        left.RxAck();
-        copy(left.block[b], local.block[b]);
-    }
-    left.TxDataSignal();
-    right.RxDataSignal();
-}";
+use crate::proof::slips::AROUND;
 
 /// Every rank pulls the input of the root, which waits for fewer than `served` ranks.
 fn star(served: &str) -> String {

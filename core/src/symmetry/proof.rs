@@ -110,18 +110,16 @@ pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Symmet
 pub(crate) fn proved(of: Representative) -> Result<SymmetricProof, NoProof> {
     let (own, turns) = (&of.own, &of.turns);
     let outside = |why: &str| NoProof::Asymmetric(Asymmetric::Other(why.to_owned()));
-    let order = stage("order", || verify::in_order(&folded(own, &of.turns)))
+    let order = stage("order", || verify::in_order(&folded(own, turns)))
         .map_err(|found| NoProof::Wrong(signals(own, found)))?;
     let in_place = own.collective.has_in_place() && !own.out_of_place;
     let modes = &BufferMode::BOTH[..=usize::from(in_place)];
     let reporter = Reporter::new(own);
-    let again = order.shares_scratch(own);
     let replayed = Replayed {
         schedule: own,
         order: &order,
         reporter: &reporter,
-        modes,
-        again,
+        again: order.shares_scratch(own),
         callers: Callers::Each,
     };
     let layouts = modes.iter().map(|mode| OneRank::layout(&of, *mode));

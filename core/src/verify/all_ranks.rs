@@ -38,12 +38,13 @@ pub(super) struct Replay {
 pub(super) fn replay(
     of: &Replayed<'_>,
     cells: &Cells,
+    modes: &[BufferMode],
     one_shot: bool,
 ) -> Result<Replay, Box<Finding>> {
     let Replayed { schedule, order, reporter, .. } = *of;
     let too_many = || Box::new(reporter.too_many_streams());
     for clocks in Clocks::quick(schedule) {
-        if let Ok(sure) = replay_with(clocks, of, cells, one_shot)? {
+        if let Ok(sure) = replay_with(clocks, of, cells, modes, one_shot)? {
             return Ok(sure);
         }
     }
@@ -51,16 +52,17 @@ pub(super) fn replay(
         return Err(too_many());
     }
     let clocks = Clocks::dense(schedule, clocks::ENTRIES).map_err(|Full| too_many())?;
-    replay_with(clocks, of, cells, one_shot)?.map_err(|_| too_many())
+    replay_with(clocks, of, cells, modes, one_shot)?.map_err(|_| too_many())
 }
 
 pub(super) fn replay_with(
     clocks: Clocks<'_>,
     of: &Replayed<'_>,
     cells: &Cells,
+    modes: &[BufferMode],
     one_shot: bool,
 ) -> Result<Result<Replay, Stop>, Box<Finding>> {
-    let Replayed { schedule, order, modes, callers, .. } = *of;
+    let Replayed { schedule, order, callers, .. } = *of;
     let layout = |mode: &BufferMode| MemoryLayout::new(schedule, cells, *mode);
     let layouts: Option<Vec<_>> = modes.iter().map(layout).collect();
     let layouts = layouts.ok_or_else(|| Box::new(Reporter::too_fine(cells.per_unit)))?;

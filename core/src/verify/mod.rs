@@ -199,11 +199,10 @@ fn prove(
         schedule,
         order: &order,
         reporter: &reporter,
-        modes,
         again: signals.one_shot || order.shares_scratch(schedule),
         callers,
     };
-    let replay = stage("replay", || all_ranks::replay(&of, &cells, signals.one_shot))
+    let replay = stage("replay", || all_ranks::replay(&of, &cells, modes, signals.one_shot))
         .map_err(|finding| vec![*finding])?;
 
     if !replay.findings.is_empty() {
@@ -262,12 +261,12 @@ pub fn replayed(
         schedule,
         order: &order,
         reporter: &report::Reporter::new(schedule),
-        modes: &BufferMode::BOTH,
         again: order.shares_scratch(schedule),
         callers: Callers::Each,
     };
-    let replay =
-        all_ranks::replay_with(clocks, &of, &cells, false).map_err(|finding| vec![*finding])?.ok();
+    let replay = all_ranks::replay_with(clocks, &of, &cells, &BufferMode::BOTH, false)
+        .map_err(|finding| vec![*finding])?
+        .ok();
     Ok(replay.map(|of| ([of.findings, of.in_place_findings], of.finish, of.reduce_depth)))
 }
 

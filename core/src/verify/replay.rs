@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::callers::Callers;
 use super::completions::Completions;
-use super::layout::{BufferMode, MemoryLayout, SlotOrigins};
+use super::layout::{MemoryLayout, SlotOrigins};
 use super::memory::{CALLER, CellMemory};
 use super::order::Order;
 use super::ranks::{FollowedRanks, ValueOf};
@@ -54,7 +54,6 @@ pub(crate) struct Replayed<'s> {
     pub(crate) schedule: &'s Schedule,
     pub(crate) order: &'s Order,
     pub(crate) reporter: &'s Reporter<'s>,
-    pub(crate) modes: &'s [BufferMode],
     /// Whether scratch is used again while another rank may still touch it, so that a second run is replayed.
     pub(crate) again: bool,
     /// The callers that bring the ranks in.

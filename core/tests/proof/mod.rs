@@ -17,7 +17,7 @@ mod programs;
 mod properties;
 pub(crate) mod random;
 mod right;
-mod slips;
+pub(crate) mod slips;
 pub(crate) mod suite;
 
 use roundelay_core::check::Frontend;

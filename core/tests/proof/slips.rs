@@ -30,7 +30,8 @@ const RING: &str = "algorithm Ring() -> AllReduce {
     }
 }";
 
-const GATHER: &str = "algorithm Gather() -> AllGather {
+/// Every rank pulls block after block from its left neighbour, at two ranks and more.
+pub(crate) const AROUND: &str = "algorithm Around() -> AllGather {
     require nranks > 1, \"somebody to talk to\";
     let left = peer((rank - 1) % nranks);
     let right = peer((rank + 1) % nranks);
@@ -68,7 +69,7 @@ fn one_error(program: &str, from: &str, to: &str, expected: &str) {
 
 #[test]
 fn nothing_is_wrong_before() {
-    assert_eq!((told(RING), told(GATHER)), (Vec::new(), Vec::new()));
+    assert_eq!((told(RING), told(AROUND)), (Vec::new(), Vec::new()));
 }
 
 #[test]
@@ -77,8 +78,8 @@ fn a_missing_signal() {
     one_error(RING, "left.RxAck();\n", "\n", "E0303 line 16 nranks 2");
     one_error(RING, "left.TxDataSignal();\n", "\n", "E0302 line 20 nranks 2");
     one_error(RING, "right.RxDataSignal();\n", "\n", "E0303 line 19 nranks 2");
-    one_error(GATHER, "right.TxAck();\n", "\n", "E0302 line 10 nranks 2");
-    one_error(GATHER, "right.RxDataSignal();\n", "\n", "E0303 line 13 nranks 2");
+    one_error(AROUND, "right.TxAck();\n", "\n", "E0302 line 10 nranks 2");
+    one_error(AROUND, "right.RxDataSignal();\n", "\n", "E0303 line 13 nranks 2");
 }
 
 #[test]
@@ -86,11 +87,11 @@ fn a_missing_pair_of_signals() {
     let ack = "right.TxAck();\n        left.RxAck();\n";
     let data = "left.TxDataSignal();\n        right.RxDataSignal();\n";
     one_error(RING, ack, "\n", "E0305 line 9 nranks 2");
-    one_error(GATHER, ack, "\n", "E0305 line 10 nranks 2");
+    one_error(AROUND, ack, "\n", "E0305 line 10 nranks 2");
     let second = RING.replacen(data, "DATA", 1).replacen(data, "\n", 1).replacen("DATA", data, 1);
     assert_eq!(told(&second), ["E0306 line 18 nranks 2"]);
     let end = "left.TxDataSignal();\n    right.RxDataSignal();\n";
-    one_error(GATHER, end, "\n", "E0306 line 11 nranks 2");
+    one_error(AROUND, end, "\n", "E0306 line 11 nranks 2");
 }
 
 #[test]
@@ -104,17 +105,17 @@ fn the_wrong_block() {
     one_error(RING, "rank - 1 - k", "rank - k", "E0304 line 7 nranks 2");
     one_error(RING, "rank - 1 - k", "rank + 1 - k", "E0304 line 10 nranks 3");
     one_error(RING, "(rank - j)", "(rank + 1 - j)", "E0304 line 7 nranks 2");
-    one_error(GATHER, "rank - 1 - k", "rank - k", "E0307 line 8 nranks 2");
-    one_error(GATHER, "local.block[b]", "local.block[rank]", "E0305 line 11 nranks 2");
+    one_error(AROUND, "rank - 1 - k", "rank - k", "E0307 line 8 nranks 2");
+    one_error(AROUND, "local.block[b]", "local.block[rank]", "E0305 line 11 nranks 2");
 }
 
 #[test]
 fn off_by_one() {
     one_error(RING, "0..nranks - 1 {", "0..nranks {", "E0112 line 8 nranks 1");
     one_error(RING, "0..nranks - 1 {", "0..nranks - 2 {", "E0304 line 6 nranks 2");
-    one_error(GATHER, "0..nranks - 1 {", "0..nranks - 2 {", "E0304 line 7 nranks 2");
+    one_error(AROUND, "0..nranks - 1 {", "0..nranks - 2 {", "E0304 line 7 nranks 2");
     one_error(RING, "(rank + 1) % nranks", "(rank + 1)", "E0204 line 3 nranks 1");
-    one_error(GATHER, "(rank - 1 - k) % nranks", "(rank - 1 - k)", "E0203 line 11 nranks 2");
+    one_error(AROUND, "(rank - 1 - k) % nranks", "(rank - 1 - k)", "E0203 line 11 nranks 2");
 }
 
 #[test]
@@ -122,13 +123,13 @@ fn the_wrong_op() {
     one_error(RING, "reduce(", "copy(", "E0304 line 10 nranks 2");
     one_error(RING, "copy(left", "reduce(left", "E0304 line 18 nranks 2");
     one_error(RING, "copy(local.input, local.output);", "", "E0304 line 1 nranks 1");
-    one_error(GATHER, "copy(local.input, local.block[rank]);", "", "E0307 line 11 nranks 2");
+    one_error(AROUND, "copy(local.input, local.block[rank]);", "", "E0307 line 11 nranks 2");
 }
 
 /// If one rank cannot even be laid out, that is one slip, and a mistake at two ranks is another.
 #[test]
 fn two_slips_at_two_rank_counts() {
-    let text = GATHER.replace("require nranks > 1, \"somebody to talk to\";", "");
+    let text = AROUND.replace("require nranks > 1, \"somebody to talk to\";", "");
     assert_eq!(told(&text), ["E0112 line 13 nranks 1"]);
     let text = text.replacen("left.RxAck();\n", "\n", 1);
     assert_eq!(told(&text), ["E0112 line 13 nranks 1", "E0303 line 9 nranks 2"]);
