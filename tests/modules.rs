@@ -13,7 +13,8 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use roundelay_tests::{files, root};
 
 /// The crates whose graph is drawn, by the folder of their sources and the file of their root.
-const CRATES: [(&str, &str); 15] = [
+const CRATES: [(&str, &str); 16] = [
+    ("core/base/src", "lib.rs"),
     ("core/src", "lib.rs"),
     ("core/exchange/src", "lib.rs"),
     ("core/export/src", "lib.rs"),

@@ -135,6 +135,7 @@ fn a_path_that_a_page_names_is_there() {
     let readme = [
         "",
         "core",
+        "core/base",
         "core/exchange",
         "core/pictures",
         "core/synthesis",

@@ -6,7 +6,6 @@
 //! The other forms of programs and schedules (kernels, C, pictures, files of other runtimes) are the crate
 //! `roundelay-export`. This crate knows no engine, no thread and no bridge of a proc macro.
 
-pub mod source;
 pub mod syntax;
 
 pub mod values;
@@ -43,22 +42,14 @@ pub mod verdict;
 
 pub mod expansion;
 
-pub mod collective;
 pub mod cost;
-pub mod counts;
-pub mod diagnostics;
-pub mod dtype;
-pub mod foreign;
-pub mod ids;
-pub mod json;
-pub mod line;
-pub mod lints;
-pub mod rational;
 pub mod render;
-pub mod stages;
-pub mod turns;
 pub mod uneven;
-pub mod units;
+
+pub use roundelay_base::{
+    collective, counts, diagnostics, dtype, foreign, ids, json, line, lints, rational, source,
+    stages, turns, units,
+};
 
 use check::dependencies::{Dependencies, Sources};
 use check::{CheckedSource, Frontend};

@@ -9,7 +9,7 @@ use crate::command::run;
 
 /// The crates that are published, each before the crates that depend on it.
 const PUBLISHED: [&str; 14] = [
-    "roundelay-dtype",
+    "roundelay-base",
     "roundelay-arithmetic",
     "roundelay-ptx",
     "roundelay-core",

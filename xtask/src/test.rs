@@ -23,7 +23,8 @@ const PROGRAMS: [&str; 9] =
 
 /// The packages whose libraries cargo would build for tests without a need: they have no tests in their sources, or
 /// [`ENGINES`] builds them.
-const WITHOUT: [&str; 8] = [
+const WITHOUT: [&str; 9] = [
+    "roundelay-base",
     "roundelay-core",
     "roundelay-exchange",
     "roundelay-export",

@@ -6,7 +6,7 @@ use crate::collective::Collective;
 use crate::source::Span;
 use crate::topology::Topology;
 use crate::units::{count, size_text};
-use roundelay_dtype::named_enum;
+use roundelay_base::named_enum;
 
 /// An executor: `executor NAME for COLLECTIVE { … }`. Its algorithms have the form `A`.
 #[derive(Clone, Debug, PartialEq, Eq)]

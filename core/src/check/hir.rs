@@ -20,7 +20,7 @@ use crate::values::resource::Resource;
 pub(crate) use depth::MOST_DEPTH;
 pub use exprs::*;
 pub(crate) use nest::Nest;
-use roundelay_dtype::named_enum;
+use roundelay_base::named_enum;
 pub use walk::walk;
 
 /// A checked algorithm.

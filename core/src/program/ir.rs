@@ -12,7 +12,7 @@ use crate::source::{Location, Span};
 use crate::values::order_class::OrderClass;
 use crate::values::params::ParamTy;
 use crate::values::resource::Resource;
-use roundelay_dtype::named_enum;
+use roundelay_base::named_enum;
 
 /// The work of one rank of an algorithm, for every rank and every number of ranks: a tree of statements with loops.
 ///

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::MAX_TOKENS;
 use super::token::{self, Tok};
 use crate::diagnostics::{Code, Diagnostic};
-use crate::source::{Location, Span};
+use crate::source::{Location, SourceLines, Span};
 
 /// A comment of a text source. Macro input has none: rustc drops them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,5 +237,19 @@ impl Source {
         }
         super::give_up_note(&mut self.diagnostics);
         self.diagnostics.len() >= super::MAX_DIAGNOSTICS
+    }
+}
+
+impl SourceLines for Source {
+    fn name(&self) -> &str {
+        self.name()
+    }
+
+    fn line(&self, number: u32) -> Option<&str> {
+        self.line(number)
+    }
+
+    fn location(&self, span: Span) -> Location {
+        self.location(span)
     }
 }

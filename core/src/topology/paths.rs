@@ -10,7 +10,7 @@ use std::fmt;
 use super::{Link, LinkKind, NodeId, NodeKind, Topology, Vendor};
 use crate::ids::RankId;
 use crate::rational::Rat;
-use roundelay_dtype::named_enum;
+use roundelay_base::named_enum;
 
 /// Bytes a second from a node to itself.
 pub const LOCAL: Rat = Rat::whole(5_000_000_000_000);

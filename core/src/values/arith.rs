@@ -6,7 +6,7 @@ use std::fmt;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::syntax::ast::BinOp;
-use roundelay_dtype::named_enum;
+use roundelay_base::named_enum;
 
 /// The reason why a value could not be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

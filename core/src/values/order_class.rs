@@ -1,6 +1,6 @@
 //! The promises that a reduction can make about the order in which it takes the ranks' contributions.
 
-use roundelay_dtype::named_enum;
+use roundelay_base::named_enum;
 use std::fmt;
 
 named_enum! {

@@ -8,7 +8,7 @@ use super::rings::Rings;
 use super::tree::{Tree, TreeKind};
 use super::trees::Trees;
 use crate::topology::{Problem, Topology};
-use roundelay_dtype::named_enum;
+use roundelay_base::named_enum;
 
 /// A value for a parameter of an algorithm; each variant is for parameters of the type that it names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

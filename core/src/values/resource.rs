@@ -1,6 +1,6 @@
 //! The resources of a machine that may be limited.
 
-use roundelay_dtype::named_enum;
+use roundelay_base::named_enum;
 use std::fmt;
 
 named_enum! {

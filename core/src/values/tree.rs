@@ -7,7 +7,7 @@ use super::members::Members;
 use crate::diagnostics::Code;
 use crate::ids::RankId;
 use crate::topology::Problem;
-use roundelay_dtype::named_enum;
+use roundelay_base::named_enum;
 
 /// A spanning tree of the ranks, for an algorithm's parameter of type `Tree`.
 ///

@@ -1,7 +1,7 @@
 //! The loops over [`Lanes`], once for each dtype, op and instruction set, behind one table entry.
 
 use half::{bf16, f16};
-use roundelay_dtype::{DType, ReduceOp};
+use roundelay_base::dtype::{DType, ReduceOp};
 
 use super::byte::{F8E4M3, F8E5M2};
 #[cfg(target_arch = "x86_64")]

@@ -13,7 +13,7 @@ mod wide;
 use std::mem::MaybeUninit;
 use std::ptr::copy_nonoverlapping;
 
-use roundelay_dtype::{DType, NoSuchOp, ReduceOp};
+use roundelay_base::dtype::{DType, NoSuchOp, ReduceOp};
 
 pub use cache::last_level_cache;
 use copy::{LINE, copy_unfenced, fence};

@@ -1,7 +1,7 @@
 //! Both fp8 types against the conversions of the crate `float8` and arithmetic in f64, which is exact for each pair.
 
 use roundelay_arithmetic::{Kernel, MoveForm, Stores};
-use roundelay_dtype::{DType, ReduceOp};
+use roundelay_base::dtype::{DType, ReduceOp};
 
 use crate::byte::{NAN, e4m3_to_f32, e5m2_to_f32, f32_to_e4m3, f32_to_e5m2};
 

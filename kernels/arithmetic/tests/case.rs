@@ -2,7 +2,7 @@
 
 use fastrand::Rng as Random;
 use roundelay_arithmetic::{InstructionSet, Kernel, MoveForm, Stores};
-use roundelay_dtype::{DType, ReduceOp};
+use roundelay_base::dtype::{DType, ReduceOp};
 
 use crate::copy::LINE;
 use crate::element::{converted, defined, defined_wide, element, float, read, same, write};

@@ -3,7 +3,7 @@
 use ::half::{bf16, f16};
 use fastrand::Rng as Random;
 use roundelay_arithmetic::MoveForm;
-use roundelay_dtype::{DType, ReduceOp};
+use roundelay_base::dtype::{DType, ReduceOp};
 
 use crate::byte::{e4m3_to_f32, e5m2_to_f32, f32_to_e4m3, f32_to_e5m2};
 use crate::number::{Divide, Number};

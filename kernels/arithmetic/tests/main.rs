@@ -23,7 +23,7 @@ mod number;
 use ::half::f16;
 use fastrand::Rng as Random;
 use roundelay_arithmetic::{InstructionSet, Kernel, MoveForm, SHORT, Stores, TILE};
-use roundelay_dtype::{DType, ReduceOp};
+use roundelay_base::dtype::{DType, ReduceOp};
 
 use case::Case;
 use copy::LINE;

@@ -8,7 +8,7 @@ use crate::topology::nccl::NamedMachine;
 use crate::topology::shape::ShapeKind;
 use crate::values::arith::IntFn;
 use crate::values::tree::TreeKind;
-use roundelay_dtype::named_enum;
+use roundelay_base::named_enum;
 
 /// An argument of a topology's constructor.
 #[derive(Clone, Debug, PartialEq, Eq)]

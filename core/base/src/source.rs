@@ -38,6 +38,18 @@ pub struct Location {
     pub end_column: u32,
 }
 
+/// A source as errors show it: its name, its lines, and the places of its tokens.
+pub trait SourceLines {
+    /// Returns the name of the file, for messages.
+    fn name(&self) -> &str;
+
+    /// Returns a line of the text by its number, which counts from 1; `None` where there is no text.
+    fn line(&self, number: u32) -> Option<&str>;
+
+    /// Returns the place of a span.
+    fn location(&self, span: Span) -> Location;
+}
+
 /// The source in which the call of an algorithm found it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Home {

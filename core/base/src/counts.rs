@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::collective::Collective;
 use crate::diagnostics::Code;
+use crate::diagnostics::problem::Problem;
 use crate::ids::RankId;
-use crate::topology::Problem;
 
 /// The most elements of all blocks together.
 const MOST: u64 = 1 << 46;
@@ -17,13 +17,13 @@ const FARTHEST: u64 = 1 << 59;
 /// A count for each block of a collective, in elements.
 ///
 /// ```
-/// use roundelay_core::collective::Collective;
-/// use roundelay_core::counts::Counts;
+/// use roundelay_base::collective::Collective;
+/// use roundelay_base::counts::Counts;
 ///
 /// let counts = Counts::new(Collective::AllGather, 3, &[5, 0, 7])?;
 /// assert_eq!(counts.output_block(2.into(), 2), 5..12); // on every rank the third block lies behind the first
 /// assert_eq!(counts.input_block(2.into(), 0), 0..7);
-/// # Ok::<(), roundelay_core::topology::Problem>(())
+/// # Ok::<(), roundelay_base::diagnostics::problem::Problem>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
@@ -171,13 +171,13 @@ impl RankBlocks {
     /// Makes the blocks of rank `rank` of `nranks`.
     ///
     /// ```
-    /// use roundelay_core::collective::Collective;
-    /// use roundelay_core::counts::{Block, RankBlocks};
+    /// use roundelay_base::collective::Collective;
+    /// use roundelay_base::counts::{Block, RankBlocks};
     ///
     /// // Rank 1 of 3 gives 2 elements, and gets 5, 2 and none of the three ranks.
     /// let (input, output) = (Block::packed([2]), Block::packed([5, 2, 0]));
     /// RankBlocks::new(Collective::AllGather, 0.into(), 1.into(), 3, input, output)?;
-    /// # Ok::<(), roundelay_core::topology::Problem>(())
+    /// # Ok::<(), roundelay_base::diagnostics::problem::Problem>(())
     /// ```
     ///
     /// # Errors
@@ -367,10 +367,10 @@ fn overlap(blocks: &[Block]) -> Option<[usize; 2]> {
 }
 
 /// Returns the reason why a collective has no count for each block.
-pub(crate) fn has_one_count(collective: Collective) -> String {
+pub fn has_one_count(collective: Collective) -> String {
     format!("{collective} has one count, as its ranks own no blocks")
 }
 
 /// The collectives that have a count for each block, as advice.
-pub(crate) const ONE_COUNT: &str =
+pub const ONE_COUNT: &str =
     "a count for each rank is for AllGather, ReduceScatter, Gather, Scatter and AllToAll";

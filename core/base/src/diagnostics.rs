@@ -1,7 +1,9 @@
 //! One diagnostic type and one table of codes, for the macro, the command line and plan time alike.
 
-pub(crate) mod joined;
+pub mod joined;
 pub mod near;
+pub mod problem;
+pub mod shown;
 
 use std::fmt;
 
@@ -187,7 +189,7 @@ codes! {
 
 /// The reason why no input is a destination, and a correction: the checker reports it, and the layout where the checker
 /// cannot see it.
-pub(crate) const INPUT_KEPT: (&str, &str) = (
+pub const INPUT_KEPT: (&str, &str) = (
     "the caller's input keeps its values, unless the run is in place",
     "copy what you need into `output` or scratch first",
 );
@@ -228,7 +230,7 @@ impl Code {
     }
 
     /// Whether an error of this code shows when an algorithm is laid out for a number of ranks.
-    pub(crate) fn is_of_layout(self) -> bool {
+    pub fn is_of_layout(self) -> bool {
         self >= Self::ArithmeticOverflow && self < Self::Deadlock
     }
 
@@ -331,7 +333,7 @@ impl Diagnostic {
 
     /// Sets the thing that is to blame.
     #[must_use]
-    pub(crate) fn caused_by(mut self, cause: impl Into<String>) -> Self {
+    pub fn caused_by(mut self, cause: impl Into<String>) -> Self {
         self.cause = Some(cause.into());
         self
     }
@@ -363,7 +365,7 @@ pub struct Edit {
 /// of the source.
 ///
 /// [`Self::title`] is the message. `at` is an index into the places of the algorithm's statements
-/// ([`Schedule::locations`](crate::schedule::Schedule::locations)).
+/// (the table `locations` of its schedule).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The stable code.
@@ -391,7 +393,7 @@ pub struct Finding {
 }
 
 /// An op that the notes of a finding name, with its place in the schedule. The schedule does not keep the values of
-/// loop variables: [`crate::layout::with_loop_values`] finds them again.
+/// loop variables: `layout::with_loop_values` of the compiler finds them again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedOp {
     /// The words for it, such as `rank 2, step 1, line 12`.

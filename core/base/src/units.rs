@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::fmt::Write as _;
 
 /// Units of data that stand apart from their number.
-pub(crate) const SIZE_UNITS: [(&str, u64); 7] = [
+pub const SIZE_UNITS: [(&str, u64); 7] = [
     ("B", 1),
     ("KB", 1_000),
     ("MB", 1_000_000),

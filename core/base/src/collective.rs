@@ -4,8 +4,8 @@
 
 use std::fmt;
 
+use crate::dtype::named_enum;
 use crate::ids::RankId;
-use roundelay_dtype::named_enum;
 
 named_enum! {
     /// A collective operation: the data of every rank at the end, for every algorithm.

@@ -38,20 +38,20 @@ impl From<RankId> for u32 {
 ids! {
     /// A rank of the communicator, `0..nranks`.
     RankId;
-    /// A stream: one rank's sequential lane of ops. Global, an index into [`crate::schedule::Schedule::streams`].
+    /// A stream: one rank's sequential lane of ops. Global, an index into the table `streams` of a schedule.
     StreamId;
-    /// An op, an index into [`crate::schedule::Schedule::ops`].
+    /// An op, an index into the table `ops` of a schedule.
     OpId;
-    /// A region in [`crate::schedule::Schedule::regions`].
+    /// A region in the table `regions` of a schedule.
     RegionId;
-    /// A signal counter in [`crate::schedule::Schedule::channels`].
+    /// A signal counter in the table `channels` of a schedule.
     ChannelId;
-    /// The values of the enclosing `parallel` variables, in [`crate::schedule::Schedule::lanes`].
+    /// The values of the enclosing `parallel` variables, in the table `lanes` of a schedule.
     LaneId;
-    /// A scratch declaration in [`crate::schedule::Schedule::scratch`].
+    /// A scratch declaration in the table `scratch` of a schedule.
     ScratchId;
-    /// A statement of the source program, an index into [`crate::schedule::Schedule::locations`].
+    /// A statement of the source program, an index into the table `locations` of a schedule.
     SpanId;
-    /// A variable of a checked algorithm, and of its program: an index into [`crate::program::Program::vars`].
+    /// A variable of a checked algorithm, and of its program: an index into the table `vars` of the program.
     VarId;
 }

@@ -6,7 +6,7 @@ use super::Diagnostic;
 const SHOWN: usize = 4;
 
 /// Returns the errors with all those of one cause as the first of them, which shows the places of the others.
-pub(crate) fn joined(all: Vec<Diagnostic>) -> Vec<Diagnostic> {
+pub fn joined(all: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut told: Vec<(Diagnostic, usize)> = Vec::new();
     for error in all {
         let alike = |(first, _): &&mut (Diagnostic, usize)| {

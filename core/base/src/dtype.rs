@@ -1,7 +1,11 @@
-//! Element types and reduce ops: the two parameters of a plan that no schedule depends on. The compiler and the loops
-//! over elements use them from here, and are built independently.
+//! Element types and reduce ops: the two parameters of a plan that no schedule depends on.
 
 use std::fmt;
+
+use crate::diagnostics::{Code, Diagnostic};
+#[doc(hidden)]
+pub use crate::named_enum;
+use crate::source::Span;
 
 /// Defines an enumeration whose values have names: `ALL` of them, the `name` of each, and the value `from_name`. Behind
 /// `as slice`, `ALL` is a slice in place of an array.
@@ -195,5 +199,12 @@ impl fmt::Display for NoSuchOp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { op, element } = self;
         write!(f, "the op {op} is for integers, and {element} is a type of floats")
+    }
+}
+
+impl Diagnostic {
+    /// Returns the error of a missing kernel for the reduce op and element type at `place`.
+    pub fn no_such_op(none: NoSuchOp, place: Span) -> Self {
+        Self::new(Code::NoSuchOp, place, none.to_string()).help(NoSuchOp::help())
     }
 }
