@@ -13,7 +13,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use roundelay_tests::{files, root};
 
 /// The crates whose graph is drawn, by the folder of their sources and the file of their root.
-const CRATES: [(&str, &str); 16] = [
+const CRATES: [(&str, &str); 17] = [
     ("core/base/src", "lib.rs"),
     ("core/src", "lib.rs"),
     ("core/exchange/src", "lib.rs"),
@@ -26,6 +26,7 @@ const CRATES: [(&str, &str); 16] = [
     ("kernels/ptx/src", "lib.rs"),
     ("stdlib", "lib.rs"),
     ("cli/src", "lib.rs"),
+    ("cli/ide/src", "lib.rs"),
     ("capi/src", "lib.rs"),
     ("capi/command/src", "lib.rs"),
     ("capi/mpi/src", "lib.rs"),

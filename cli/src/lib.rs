@@ -35,7 +35,6 @@ mod facts;
 mod flags;
 mod fmt;
 mod function;
-mod ide;
 mod interrupt;
 mod kernel;
 #[cfg_attr(not(target_os = "linux"), path = "launch/unsupported.rs")]

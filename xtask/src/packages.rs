@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::command::run;
 
 /// The crates that are published, each before the crates that depend on it.
-const PUBLISHED: [&str; 14] = [
+const PUBLISHED: [&str; 15] = [
     "roundelay-base",
     "roundelay-arithmetic",
     "roundelay-ptx",
@@ -22,6 +22,7 @@ const PUBLISHED: [&str; 14] = [
     "roundelay-kernels",
     "roundelay",
     "roundelay-book",
+    "roundelay-ide",
     "roundelay-cli",
 ];
 

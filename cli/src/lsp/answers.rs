@@ -23,7 +23,7 @@ use super::document::{Document, Documents, OpenFiles};
 use super::files;
 use super::options::Options;
 use super::protocol::markdown;
-use crate::ide::{Named, declaration};
+use roundelay_ide::{Named, declaration};
 
 /// The request of a client for the page of a code: `{ "code": "E0306" }`, to which the answer is Markdown.
 const EXPLAIN: &str = "roundelay/explain";

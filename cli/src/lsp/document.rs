@@ -14,7 +14,7 @@ use roundelay_core::syntax::Source;
 
 use super::lines::Lines;
 use super::options::Options;
-use crate::ide::EditorText;
+use roundelay_ide::EditorText;
 
 /// The open texts, by their addresses.
 pub(super) type Documents = HashMap<String, Document>;

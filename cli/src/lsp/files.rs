@@ -10,7 +10,7 @@ use roundelay_core::syntax::Source;
 use super::document::{Documents, path};
 use super::lines::Lines;
 use super::protocol::symbol_kind;
-use crate::ide::{holds, names, programs};
+use roundelay_ide::{holds, names, programs};
 
 /// Returns the algorithms and executors of the workspace whose names hold the letters of `query` in order: those of open
 /// texts as they are in the editor, and those of files below the folders.

@@ -5,7 +5,7 @@ use lsp_types::{Position, Range};
 use roundelay_core::source::Span;
 use roundelay_core::syntax::Source;
 
-use crate::ide::Place;
+use roundelay_ide::Place;
 
 /// The lines of a text.
 pub(super) struct Lines<'s> {

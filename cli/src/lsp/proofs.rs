@@ -8,7 +8,7 @@ use roundelay_core::check::CheckedSource;
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
 
-use crate::ide::{TextProof, prove};
+use roundelay_ide::{TextProof, prove};
 
 /// A text without errors, to be proved.
 pub(super) struct Job {

@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use super::document::Document;
 use super::lines::Lines;
 use super::options::{Hints, Options};
-use crate::ide::{Completion, CompletionSort, OutlineSort, Part, ProofState, TextHint, TokenSort};
+use roundelay_ide::{
+    Completion, CompletionSort, OutlineSort, Part, ProofState, TextHint, TokenSort,
+};
 
 /// The sorts of tokens, in the order of [`TokenSort`].
 pub(super) const SORTS: [SemanticTokenType; 8] = [

@@ -19,13 +19,13 @@ const MOST: usize = 20_000;
 const LARGEST: u64 = 1 << 20;
 
 /// Whether a name has the letters of a query, in order and in capital or small letters.
-pub(crate) fn holds(name: &str, query: &str) -> bool {
+pub fn holds(name: &str, query: &str) -> bool {
     let mut letters = name.chars().flat_map(char::to_lowercase);
     query.chars().flat_map(char::to_lowercase).all(|wanted| letters.any(|has| has == wanted))
 }
 
 /// Returns the names that a source declares, also where its text has errors.
-pub(crate) fn names(source: &Source) -> impl Iterator<Item = (&str, OutlineSort, Span)> {
+pub fn names(source: &Source) -> impl Iterator<Item = (&str, OutlineSort, Span)> {
     source.tokens().windows(2).enumerate().filter_map(|(at, pair)| {
         let (sort, name) = match pair {
             [Tok::Algorithm, Tok::Ident(name)] => (OutlineSort::Algorithm, name),
@@ -37,7 +37,7 @@ pub(crate) fn names(source: &Source) -> impl Iterator<Item = (&str, OutlineSort,
 }
 
 /// Returns the programs below a folder, without hidden folders and those of builds.
-pub(crate) fn programs(folder: &Path) -> Vec<PathBuf> {
+pub fn programs(folder: &Path) -> Vec<PathBuf> {
     let (mut found, mut seen) = (Vec::new(), 0);
     let mut left = vec![folder.to_owned()];
     while let Some(folder) = left.pop() {
@@ -68,7 +68,7 @@ pub(crate) fn programs(folder: &Path) -> Vec<PathBuf> {
 impl EditorText {
     /// Returns the file and the line, from 1, where an algorithm of another source is declared: one of the library lies in
     /// a copy in the folder for caches, as its sources are inside the command.
-    pub(crate) fn declared_elsewhere(&self, name: &str) -> Option<(PathBuf, u32)> {
+    pub fn declared_elsewhere(&self, name: &str) -> Option<(PathBuf, u32)> {
         if let Some(Callee { algorithm, file, locations, .. }) = self.callee(name)
             && algorithm.declaration.home == Home::Used
         {

@@ -4,7 +4,7 @@ use roundelay_core::syntax::Source;
 use roundelay_core::syntax::token::Tok;
 
 /// A line and a column, both from 1, and columns in characters.
-pub(crate) type Place = (u32, u32);
+pub type Place = (u32, u32);
 
 /// Returns the token at a place, or the one that ends there.
 pub(super) fn token(source: &Source, at: Place) -> Option<usize> {

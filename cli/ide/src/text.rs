@@ -11,23 +11,24 @@ use super::proof::TextProof;
 use super::rust;
 
 /// A text whose syntax, names and types were examined.
-pub(crate) struct EditorText {
+pub struct EditorText {
     /// Whether the text is Rust, with programs in macros. Its errors are those of the macro, which the Rust compiler's
     /// server shows, so they are not told twice; and its form is that of Rust.
-    pub(crate) is_rust: bool,
-    pub(crate) source: Source,
+    pub is_rust: bool,
+    /// The source, in which the text of Rust is blank.
+    pub source: Source,
     /// The declarations, as far as they could be checked.
-    pub(crate) checked: CheckedSource,
+    pub checked: CheckedSource,
     /// Errors of syntax, names and types.
-    pub(crate) errors: Vec<Diagnostic>,
+    pub errors: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
     /// The proof of the text, when it is made.
-    pub(crate) proof: Option<TextProof>,
+    pub proof: Option<TextProof>,
 }
 
 impl EditorText {
     /// Examines the text of a file, which may be of Rust.
-    pub(crate) fn new(path: String, text: &str, files: &dyn SourceFiles) -> Self {
+    pub fn new(path: String, text: &str, files: &dyn SourceFiles) -> Self {
         let is_rust = std::path::Path::new(&path).extension().is_some_and(|end| end == "rs");
         let source = if is_rust {
             Source::from_text(path, &rust::programs(text))
@@ -45,7 +46,7 @@ impl EditorText {
     }
 
     /// Returns all errors and warnings, those of the proof last.
-    pub(crate) fn found(&self) -> impl Iterator<Item = &Diagnostic> {
+    pub fn found(&self) -> impl Iterator<Item = &Diagnostic> {
         let proof = self.proof.iter().flat_map(|proof| proof.errors.iter().chain(&proof.left));
         self.errors.iter().chain(&self.warnings).chain(proof)
     }

@@ -95,7 +95,7 @@ pub(super) fn word_meaning(word: &str) -> Option<&'static str> {
 
 impl EditorText {
     /// Returns what is to be told of a place, as Markdown, with the token there.
-    pub(crate) fn hover(&self, at: Place) -> Option<(Span, String)> {
+    pub fn hover(&self, at: Place) -> Option<(Span, String)> {
         let token = token(&self.source, at)?;
         let named = self.named(token).or_else(|| Some(Named::Word(self.keyword(token)?)));
         let found = self.found().filter(|found| {

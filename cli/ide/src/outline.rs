@@ -18,47 +18,64 @@ const POSTS: [&str; 2] = ["TxAck", "TxDataSignal"];
 
 /// The sort of a part of a text.
 #[derive(Clone, Copy)]
-pub(crate) enum OutlineSort {
+pub enum OutlineSort {
+    /// An algorithm.
     Algorithm,
+    /// An executor.
     Executor,
+    /// A view, or scratch.
     Region,
+    /// A step of an algorithm.
     Step,
+    /// A parameter or a `let`.
     Variable,
 }
 
 /// A part of a text that has a name.
-pub(crate) struct Part<'t> {
-    pub(crate) name: &'t str,
-    pub(crate) detail: &'t str,
-    pub(crate) sort: OutlineSort,
-    pub(crate) whole: Span,
-    pub(crate) named: Span,
-    pub(crate) parts: Vec<Part<'t>>,
+pub struct Part<'t> {
+    /// The name.
+    pub name: &'t str,
+    /// The type of a variable, or the collective of an algorithm.
+    pub detail: &'t str,
+    /// The sort of the part.
+    pub sort: OutlineSort,
+    /// The tokens of the whole part.
+    pub whole: Span,
+    /// The token of the name.
+    pub named: Span,
+    /// The parts of an algorithm.
+    pub parts: Vec<Part<'t>>,
 }
 
 /// A hint that is shown behind a place.
-pub(crate) struct TextHint {
+pub struct TextHint {
     /// The tokens that it stands behind.
-    pub(crate) behind: Span,
-    pub(crate) label: String,
-    pub(crate) meaning: String,
+    pub behind: Span,
+    /// The text of the hint.
+    pub label: String,
+    /// The explanation for a reader who points at the hint.
+    pub meaning: String,
 }
 
 /// The state of an algorithm's proof.
-pub(crate) struct ProofState<'t> {
-    pub(crate) name: &'t str,
-    pub(crate) named: Span,
+pub struct ProofState<'t> {
+    /// The name of the algorithm.
+    pub name: &'t str,
+    /// The token of the name.
+    pub named: Span,
     /// The state in a word: `broken`, `proving`, `refused`, `every` or `some`.
-    pub(crate) state: &'static str,
+    pub state: &'static str,
     /// The state in a line.
-    pub(crate) title: &'t str,
-    pub(crate) counts: &'t Counts,
-    pub(crate) is_proved: bool,
+    pub title: &'t str,
+    /// The small rank counts, and whether the algorithm is proved at each.
+    pub counts: &'t Counts,
+    /// Whether the algorithm is proved.
+    pub is_proved: bool,
 }
 
 impl EditorText {
     /// Returns the algorithms, with their names, and the executors.
-    pub(crate) fn outline(&self) -> Vec<Part<'_>> {
+    pub fn outline(&self) -> Vec<Part<'_>> {
         let algorithms = self.checked.algorithms.iter().map(|algorithm| self.part(algorithm));
         let executors = self.checked.executors.iter().map(|executor| {
             let span = executor.name_span;
@@ -97,7 +114,7 @@ impl EditorText {
     }
 
     /// Returns the blocks that can be folded: their first and last lines, from 1. The line of the closing brace stays.
-    pub(crate) fn folds(&self) -> Vec<(u32, u32)> {
+    pub fn folds(&self) -> Vec<(u32, u32)> {
         let (mut open, mut folds) = (Vec::new(), Vec::new());
         for (token, place) in self.source.tokens().iter().zip(self.source.places()) {
             match token {
@@ -124,7 +141,7 @@ impl EditorText {
     }
 
     /// Returns a hint behind each post: whether its signal is needed, or implied by others.
-    pub(crate) fn signal_hints(&self) -> Vec<TextHint> {
+    pub fn signal_hints(&self) -> Vec<TextHint> {
         let told = |token: usize| {
             let signal = word(&self.source, token).filter(|word| POSTS.contains(word))?;
             // The signal, its parentheses, and the semicolon.
@@ -144,7 +161,7 @@ impl EditorText {
     }
 
     /// Returns a hint behind the head of each algorithm: the rank counts that it is proved for.
-    pub(crate) fn count_hints(&self) -> Vec<TextHint> {
+    pub fn count_hints(&self) -> Vec<TextHint> {
         let told = |algorithm: &Algorithm| {
             let Certified { every, counts, lines: said, .. } = self.certified(&algorithm.name)?;
             let proved = counts.iter().filter(|(_, proved)| *proved == Some(true));
@@ -164,7 +181,7 @@ impl EditorText {
     }
 
     /// Returns a hint behind each declaration of a region: its length.
-    pub(crate) fn length_hints(&self) -> Vec<TextHint> {
+    pub fn length_hints(&self) -> Vec<TextHint> {
         let told = |(behind, label): (Span, String)| {
             let meaning = "its elements; count is that of the call".to_owned();
             TextHint { behind, label, meaning }
@@ -174,7 +191,7 @@ impl EditorText {
     }
 
     /// Returns the state of each algorithm's proof.
-    pub(crate) fn states(&self) -> impl Iterator<Item = ProofState<'_>> {
+    pub fn states(&self) -> impl Iterator<Item = ProofState<'_>> {
         static NONE: Counts = Vec::new();
         let broken = self.errors.iter().any(|error| error.severity == Severity::Error);
         self.checked.algorithms.iter().map(move |algorithm| {

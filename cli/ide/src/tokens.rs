@@ -11,23 +11,33 @@ use super::text::EditorText;
 
 /// The sort of a token.
 #[derive(Clone, Copy)]
-pub(crate) enum TokenSort {
+pub enum TokenSort {
+    /// A word of the language.
     Keyword,
+    /// The name of an algorithm, a step or a signal.
     Function,
+    /// A parameter of an algorithm.
     Parameter,
+    /// Another name that an algorithm declares.
     Variable,
+    /// A member of a value.
     Property,
+    /// A collective, or a type.
     Type,
+    /// A number.
     Number,
+    /// A text between quotes.
     String,
 }
 
 /// The form of a call around a place.
-pub(crate) struct CallForm {
-    pub(crate) name: String,
-    pub(crate) parameters: Vec<String>,
+pub struct CallForm {
+    /// The name of what is called.
+    pub name: String,
+    /// The parameters, each with its type.
+    pub parameters: Vec<String>,
     /// The argument at the place, from 0.
-    pub(crate) argument: u32,
+    pub argument: u32,
 }
 
 /// The calls of the language, with their parameters.
@@ -41,7 +51,7 @@ const CALLS: [(&str, &[&str]); 5] = [
 
 impl EditorText {
     /// Returns the tokens that have a sort.
-    pub(crate) fn colored(&self) -> impl Iterator<Item = (Span, TokenSort)> {
+    pub fn colored(&self) -> impl Iterator<Item = (Span, TokenSort)> {
         let tokens = 0..self.source.tokens().len();
         tokens.filter_map(|token| Some((Span::new(token, token + 1), self.sort(token)?)))
     }
@@ -79,7 +89,7 @@ impl EditorText {
     }
 
     /// Returns the form of the call whose arguments a place is among.
-    pub(crate) fn call_at(&self, at: Place) -> Option<CallForm> {
+    pub fn call_at(&self, at: Place) -> Option<CallForm> {
         let tokens = self.source.tokens();
         let (mut depth, mut argument) = (0, 0);
         let mut token = before(&self.source, at)?;

@@ -16,31 +16,42 @@ use super::text::EditorText;
 
 /// The sort of a word.
 #[derive(Clone, Copy)]
-pub(crate) enum CompletionSort {
+pub enum CompletionSort {
+    /// The name of an algorithm.
     Algorithm,
+    /// A word within `#[…]`.
     Attribute,
+    /// The name of a collective.
     Collective,
+    /// A member of a value, without parentheses.
     Field,
+    /// A word of the language.
     Keyword,
+    /// A text that describes a topology.
     Machine,
+    /// A signal of a peer.
     Signal,
+    /// A name that the algorithm declares.
     Variable,
 }
 
 /// A word that may stand at a place.
-pub(crate) struct Completion {
-    pub(crate) label: String,
-    pub(crate) sort: CompletionSort,
-    pub(crate) detail: String,
+pub struct Completion {
+    /// The word.
+    pub label: String,
+    /// The sort of the word.
+    pub sort: CompletionSort,
+    /// A few words about it, such as its type.
+    pub detail: String,
     /// Its meaning, as Markdown.
-    pub(crate) meaning: Option<String>,
+    pub meaning: Option<String>,
     /// The token in whose place a text is to stand, where that text is not the word itself.
-    pub(crate) replaced: Option<(Span, String)>,
+    pub replaced: Option<(Span, String)>,
 }
 
 impl EditorText {
     /// Returns the words that may stand at a place.
-    pub(crate) fn completions(&self, at: Place) -> Vec<Completion> {
+    pub fn completions(&self, at: Place) -> Vec<Completion> {
         let last = place::before(&self.source, at);
         // The word at hand is not yet whole, so the token before it counts.
         let before = match last {

@@ -11,7 +11,7 @@ use super::text::EditorText;
 
 impl EditorText {
     /// Returns the name at a place, if it can get another name.
-    pub(crate) fn renamed_at(&self, at: Place) -> Option<Span> {
+    pub fn renamed_at(&self, at: Place) -> Option<Span> {
         let token = token(&self.source, at)?;
         declaration(self.named(token)?)?;
         Some(Span::new(token, token + 1))
@@ -19,7 +19,7 @@ impl EditorText {
 
     /// Returns the places of a name, which is to be `new` at all of them. The text with the new name has the errors that
     /// it had before: a name that is taken, or that would stand for something else somewhere, is refused.
-    pub(crate) fn rename(
+    pub fn rename(
         &self,
         at: Place,
         new: &str,
@@ -59,7 +59,7 @@ impl EditorText {
     }
 
     /// Returns the text in canonical form; `None` where it has an error of syntax.
-    pub(crate) fn formatted(&self) -> Option<String> {
+    pub fn formatted(&self) -> Option<String> {
         let (file, errors) = syntax::parse(&self.source);
         (!self.is_rust && errors.is_empty())
             .then(|| syntax::printer::print_with_trivia(&file, &self.source))
@@ -67,10 +67,7 @@ impl EditorText {
 
     /// Returns the corrections of the errors and warnings that `touch` what is asked about: those that their `help` says,
     /// as titles and edits.
-    pub(crate) fn fixes(
-        &self,
-        touch: impl Fn(Span) -> bool,
-    ) -> impl Iterator<Item = (String, &[Edit])> {
+    pub fn fixes(&self, touch: impl Fn(Span) -> bool) -> impl Iterator<Item = (String, &[Edit])> {
         let found = self.found().filter(move |found| touch(found.primary));
         found.filter_map(|Diagnostic { edits, help, .. }| {
             let title = match &edits[..] {

@@ -8,7 +8,7 @@ use super::text::EditorText;
 
 /// The meaning of a name.
 #[derive(Clone, Copy)]
-pub(crate) enum Named<'d> {
+pub enum Named<'d> {
     /// A parameter, a `let`, a view, scratch or a step of an algorithm.
     Var(&'d Algorithm, VarId),
     /// An algorithm of this text.
@@ -44,7 +44,7 @@ impl EditorText {
     }
 
     /// Returns the meaning of the name at a place.
-    pub(crate) fn named_at(&self, at: Place) -> Option<Named<'_>> {
+    pub fn named_at(&self, at: Place) -> Option<Named<'_>> {
         self.named(token(&self.source, at)?)
     }
 
@@ -55,7 +55,7 @@ impl EditorText {
     }
 
     /// Returns all places of a name, its declaration first.
-    pub(crate) fn places(&self, named: Named<'_>) -> Vec<Span> {
+    pub fn places(&self, named: Named<'_>) -> Vec<Span> {
         match named {
             Named::Var(algorithm, var) => {
                 let uses = algorithm.uses.iter().filter(|(_, used)| *used == var);
@@ -79,7 +79,7 @@ impl EditorText {
 }
 
 /// Returns the place where a name is declared in its text.
-pub(crate) fn declaration(named: Named<'_>) -> Option<Span> {
+pub fn declaration(named: Named<'_>) -> Option<Span> {
     match named {
         Named::Var(algorithm, var) => Some(variable(algorithm, var).span),
         Named::Own(algorithm) => Some(algorithm.name_span),

@@ -22,7 +22,7 @@ const SHOWN: RangeInclusive<u32> = 1..=8;
 const FEW: RangeInclusive<u32> = 2..=4;
 
 /// The proofs of a text.
-pub(crate) struct TextProof {
+pub struct TextProof {
     pub(super) errors: Vec<Diagnostic>,
     /// Warnings about what the budget did not allow.
     pub(super) left: Vec<Diagnostic>,
@@ -33,7 +33,7 @@ pub(crate) struct TextProof {
 }
 
 /// Rank counts, and whether an algorithm is proved there.
-pub(super) type Counts = Vec<(u32, Option<bool>)>;
+pub type Counts = Vec<(u32, Option<bool>)>;
 
 /// The facts of a proved algorithm.
 pub(super) struct Certified {
@@ -51,7 +51,7 @@ pub(super) struct Certified {
 }
 
 /// Proves the algorithms of a text without errors, one after another.
-pub(crate) fn prove(checked: &CheckedSource, source: &Source) -> TextProof {
+pub fn prove(checked: &CheckedSource, source: &Source) -> TextProof {
     let (mut errors, mut left) = (Vec::new(), Vec::new());
     let (mut certificates, mut refused) = (Vec::new(), Vec::new());
     let CompiledSource { algorithms, executors, .. } = lower(checked, source);
