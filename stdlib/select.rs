@@ -24,7 +24,7 @@ pub use roundelay_core::cost::{CostForm, Costs, Counts, GivenCosts, Origin, Time
 
 mod table;
 
-pub use table::{rate, size, time};
+pub use roundelay_core::units::{rate, size, time};
 
 use crate::library::SOURCES;
 use crate::{Algorithm, Collective, DType, Error, Plan, Promises, ReduceOp, ToPlan as _, Topology};

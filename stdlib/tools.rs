@@ -249,11 +249,7 @@ pub fn configured(
     source: &Source,
     wanted: &Wanted<'_>,
 ) -> Result<Vec<Configured>, Refusal> {
-    let executors = program.executors.iter().map(|checked| Executor::compile(checked, source));
-    let wrong: Vec<_> = executors.filter_map(Result::err).flatten().collect();
-    if !wrong.is_empty() {
-        return Err(Refusal::Source(wrong));
-    }
+    Executor::compile_all(&program.executors, source).map_err(Refusal::Source)?;
     if program.algorithms.is_empty() {
         let title =
             format!("{} holds executors alone, and this command takes algorithms", source.name());

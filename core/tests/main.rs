@@ -9,6 +9,7 @@ mod bounds;
 mod cases;
 mod check;
 mod cost;
+mod executors;
 mod expansion;
 mod families;
 mod fusion;

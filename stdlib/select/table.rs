@@ -1,9 +1,9 @@
-//! The table of a choice, and how its numbers are written.
+//! The table of a choice.
 
 use std::fmt;
 
 use super::{Choice, Counts, Numbers, Origin, Refused};
-use roundelay_core::units::decimals;
+use roundelay_core::units::{number, rate, size, time};
 
 impl Choice {
     /// Writes the refused algorithms with their reasons; advice that several have in common is written once.
@@ -116,37 +116,4 @@ fn wrapped(f: &mut impl fmt::Write, head: &str, text: &str) -> fmt::Result {
         gap = " ";
     }
     writeln!(f, "{line}")
-}
-
-/// Formats a time in seconds, as tables have it: to four digits.
-pub fn time(seconds: f64) -> String {
-    match seconds {
-        s if s < 1e-6 => format!("{} ns", number(s * 1e9)),
-        s if s < 1e-3 => format!("{} us", number(s * 1e6)),
-        s if s < 1.0 => format!("{} ms", number(s * 1e3)),
-        s => format!("{} s", number(s)),
-    }
-}
-
-/// Formats a bandwidth in bytes a second, as tables have it.
-pub fn rate(bytes: f64) -> String {
-    format!("{} GB/s", number(bytes / 1e9))
-}
-
-/// Formats a number of bytes, exactly, as tables have it.
-pub fn size(bytes: u64) -> String {
-    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    let unit = units.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
-    unit.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
-}
-
-/// Formats four digits, without zeros at the end of a fraction.
-fn number(value: f64) -> String {
-    let digits = match value {
-        v if v >= 1000.0 => 0,
-        v if v >= 100.0 => 1,
-        v if v >= 10.0 => 2,
-        _ => 3,
-    };
-    decimals(value, digits)
 }

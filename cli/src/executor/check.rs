@@ -1,6 +1,5 @@
 //! `executor check`: the proof of each size class, and the resources of the executor.
 
-use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::executor::{Asset, Executor, ExecutorLink};
 use roundelay_core::json::Json;
 use roundelay_core::layout::Algorithm as _;
@@ -60,7 +59,8 @@ struct Proved {
 
 pub(super) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
     let (source, executor) = flags.asked.load_with_source()?;
-    with(&executor, flags.signals)
+    executor
+        .prove_with(flags.signals)
         .map_err(|errors| refuse(flags.asked.format, &errors, &source, wrong))?;
     let report = ExecutorCheckReport::new(&executor, flags.signals);
     match flags.asked.format {
@@ -73,12 +73,6 @@ pub(super) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
 #[expect(clippy::ref_option, reason = "serde hands over the field")]
 fn bound<S: Serializer>(optimum: &Option<Optimum>, serializer: S) -> Result<S::Ok, S::Error> {
     part(&optimum.as_ref().map_or(Json::Null, Optimum::json), serializer)
-}
-
-/// Checks that every class stays right with `signals`; counting signals have been proved before.
-pub(super) fn with(executor: &Executor, signals: Signals) -> Result<(), Vec<Diagnostic>> {
-    let errors: Vec<_> = executor.classes.iter().flat_map(|c| c.wrong_with(signals)).collect();
-    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 impl ExecutorCheckReport {

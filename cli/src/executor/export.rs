@@ -4,7 +4,7 @@ use roundelay::library::SOURCES;
 use roundelay_core::syntax::Source;
 use roundelay_export::contest::{Export, contest};
 
-use super::Which;
+use super::{Which, misfits};
 use crate::report::{Failure, Format, refuse};
 use crate::texts::Texts;
 
@@ -16,11 +16,6 @@ pub(crate) fn export(which: &Which, to: &Texts) -> Result<(), Failure> {
     let export = Export::of(&executor, |name| files.iter().find(|file| file.name() == name));
     match contest(&export) {
         Ok(text) => to.put(&executor.name, &text),
-        Err(all) => {
-            let place =
-                |(class, finding): (usize, _)| executor.classes[class].diagnostics(vec![finding]);
-            let errors: Vec<_> = all.into_iter().flat_map(place).collect();
-            Err(refuse(Format::Human, &errors, &source, |_| ()))
-        }
+        Err(all) => Err(refuse(Format::Human, &misfits(&executor, all), &source, |_| ())),
     }
 }

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use roundelay::{DType, ReduceOp};
 use roundelay_core::executor::Executor;
 use roundelay_core::verify::Signals;
+use roundelay_synthesis::executor::Links;
 
 use crate::flags::EngineFlags;
 use crate::lints::LintFlags;
@@ -172,6 +173,12 @@ pub(super) struct SynthesisFlags {
     /// How to print: the page, or its figures and the page as JSON
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(super) format: Format,
+}
+
+impl LinkFlags {
+    pub(super) fn links(self) -> Links {
+        Links { bandwidth: self.bandwidth, latency: self.latency }
+    }
 }
 
 impl DataFlags {

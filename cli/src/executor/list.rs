@@ -69,8 +69,8 @@ pub(super) fn main(flags: &ListFlags) -> Result<bool, Failure> {
             continue;
         }
         seen.push(source.name());
-        let executors = compiled(source, None)
-            .map_err(|errors| refuse(flags.format, &errors, source, wrong))?;
+        let executors =
+            compiled(source).map_err(|errors| refuse(flags.format, &errors, source, wrong))?;
         listed.extend(executors.iter().map(Listed::new));
     }
     if flags.format == Format::Json {

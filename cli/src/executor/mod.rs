@@ -6,15 +6,13 @@ mod flags;
 mod list;
 mod run;
 mod score;
-mod simulated;
 mod sizes;
 mod synthesize;
 
 use roundelay::select::size;
 use roundelay_core::diagnostics::near::nearest;
-use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::executor::Executor;
-use roundelay_core::program::CompiledSource;
 use roundelay_core::syntax::Source;
 
 use crate::lints::LintFlags;
@@ -54,29 +52,16 @@ pub(crate) fn read(name: &str) -> Result<Source, Failure> {
     program::read(name)
 }
 
-/// Compiles the executors of `source`: the `wanted` one, or all.
-pub(super) fn compiled(
-    source: &Source,
-    wanted: Option<&str>,
-) -> Result<Vec<Executor>, Vec<Diagnostic>> {
-    each(&compile(source)?, source, wanted)
+/// Compiles the executors of `source`.
+fn compiled(source: &Source) -> Result<Vec<Executor>, Vec<Diagnostic>> {
+    Executor::compile_all(&compile(source)?.executors, source)
 }
 
-/// Compiles the executors of a checked source: the `wanted` one, or all.
-fn each(
-    program: &CompiledSource,
-    source: &Source,
-    wanted: Option<&str>,
-) -> Result<Vec<Executor>, Vec<Diagnostic>> {
-    let wanted = |name: &str| wanted.is_none_or(|wanted| wanted == name);
-    let (mut executors, mut errors) = (Vec::new(), Vec::new());
-    for checked in program.executors.iter().filter(|executor| wanted(&executor.name)) {
-        match Executor::compile(checked, source) {
-            Ok(executor) => executors.push(executor),
-            Err(found) => errors.extend(found),
-        }
-    }
-    if errors.is_empty() { Ok(executors) } else { Err(errors) }
+/// Returns the reasons why the contest's form does not hold an executor, each with the index of its class, as
+/// diagnostics.
+fn misfits(executor: &Executor, all: Vec<(usize, Finding)>) -> Vec<Diagnostic> {
+    let place = |(class, finding): (usize, _)| executor.classes[class].diagnostics(vec![finding]);
+    all.into_iter().flat_map(place).collect()
 }
 
 /// Returns the one executor that a command needs; warnings are printed.
@@ -93,7 +78,8 @@ fn one(
     let checked = lints.apply(compile(source)).map_err(Stopped::Failure)?;
     let (program, warnings) = checked.map_err(Stopped::Wrong)?;
     print_all(&warnings, source);
-    let mut executors = each(&program, source, alone).map_err(Stopped::Wrong)?;
+    let wanted = program.executors.iter().filter(|of| alone.is_none_or(|name| of.name == name));
+    let mut executors = Executor::compile_all(wanted, source).map_err(Stopped::Wrong)?;
     if executors.len() == 1 {
         return Ok(executors.remove(0));
     }

@@ -5,11 +5,12 @@ use roundelay_core::executor::Executor;
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::units::microseconds;
 use roundelay_export::contest::SIGNALS;
+use roundelay_synthesis::executor::ScoredCall;
 use serde::Serialize;
 
 use super::flags::ScoreFlags;
 use super::run::{ExecutorRow, Runner, Runs};
-use super::{check, simulated, size};
+use super::size;
 use crate::built;
 use crate::progress;
 use crate::report::{Failure, Format};
@@ -71,7 +72,7 @@ const PROVED: [&str; 5] = [
 pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     let executor = flags.asked.load()?;
     for &bytes in &flags.sizes {
-        simulated::check_size(&executor, bytes, flags.data.of_ccl(&executor), flags.data.dtype)?;
+        call(&executor, bytes, flags).check(&executor)?;
     }
     let runner = Runner::new(executor.clone(), &flags.data)?;
     let measures = !flags.simulate_only;
@@ -80,7 +81,7 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     }
     let text = flags.asked.format == Format::Human;
     let verdict =
-        ScoreVerdict { proved: PROVED, one_shot_links: check::with(&executor, SIGNALS).is_ok() };
+        ScoreVerdict { proved: PROVED, one_shot_links: executor.prove_with(SIGNALS).is_ok() };
     if text {
         head(&executor, &verdict, flags);
     }
@@ -119,16 +120,18 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     Ok(report.ok)
 }
 
+fn call(executor: &Executor, bytes: u64, flags: &ScoreFlags) -> ScoredCall {
+    ScoredCall { bytes, ccl_buffer: flags.data.of_ccl(executor), dtype: flags.data.dtype }
+}
+
 fn scored(
     executor: &Executor,
     bytes: u64,
     runner: Option<&Runner<'_>>,
     flags: &ScoreFlags,
 ) -> Result<Scored, Failure> {
-    let dtype = flags.data.dtype;
-    let ccl_buffer = flags.data.of_ccl(executor);
-    let seconds = simulated::seconds(executor, bytes, ccl_buffer, dtype, &flags.links)?;
-    let least = simulated::least(executor, bytes, dtype, &flags.links)?;
+    let (call, links) = (call(executor, bytes, flags), flags.links.links());
+    let (seconds, least) = (call.seconds(executor, links)?, call.least(executor, links)?);
     let measured = match runner {
         None => Ok(None),
         Some(runner) => {

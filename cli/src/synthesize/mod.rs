@@ -3,28 +3,19 @@
 
 mod draw;
 mod flags;
-mod library;
 mod rounds;
 
 use std::iter;
 use std::sync::Arc;
-use std::time::Instant;
 
+use roundelay::select;
 use roundelay_core::collective::Collective;
-use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
-use roundelay_core::dtype::DType;
+use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::layout::{Algorithm as _, Configured};
-use roundelay_core::optimize::join;
-use roundelay_core::prove_source;
-use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Machine, simulate};
-use roundelay_core::syntax::Source;
-use roundelay_core::topology::bounds::Fraction;
 use roundelay_core::topology::{Problem, Topology};
-use roundelay_synthesis::packing::{Packing, pack, pack_at_once};
+use roundelay_synthesis::algorithm::{AlgorithmSearch, FoundTrees, SimulatedTrees};
+use roundelay_synthesis::search::{SearchContext, SearchError, found_source};
 use roundelay_synthesis::steps::Size;
-use roundelay_synthesis::trees::{TreesPage, streams};
 use serde::Serialize;
 
 use crate::constants::Constants;
@@ -37,19 +28,12 @@ use crate::values::count_of_size;
 use flags::Wanted;
 pub(crate) use flags::{MachineFlags, SynthesizeFlags};
 
-/// The most slices that are tried; then every half, as long as it is not slower.
-const SLICES: u32 = 512;
-/// The fewest bytes of a slice, where there are several: the latency of any link is more than their time.
-const SLICE_BYTES: u64 = 2048;
-/// The most pairs of streams and moves of a simulated run: as many shares of links are computed, in half a minute.
-const SHARES: u64 = 1 << 30;
+/// The part of a time up to which two times are as good as equal.
+const EQUAL: f64 = 1e-3;
 
-/// A packing, with the number of trees that was asked for.
-struct Found {
-    asked: Option<u32>,
-    packing: Packing,
-    seconds: f64,
-}
+/// The command's part in a search: pages may use the library, and the subject of the work is shown.
+pub(crate) const CONTEXT: SearchContext<'static> =
+    SearchContext { compile: &compile, about: &progress::about };
 
 /// The figures of one number of trees.
 #[derive(Serialize)]
@@ -73,9 +57,6 @@ struct FoundJson {
 /// A simulated run.
 #[derive(Serialize)]
 struct Timed {
-    /// The order of the two ways of an AllReduce.
-    #[serde(skip)]
-    ways: &'static str,
     /// The slices into which the data of a tree is cut.
     slices: u32,
     seconds: f64,
@@ -84,12 +65,31 @@ struct Timed {
     share_of_the_bound: f64,
 }
 
+impl Timed {
+    fn of(run: &SimulatedTrees) -> Self {
+        let SimulatedTrees { slices, seconds, algbw, share_of_the_bound, .. } = *run;
+        Self { slices, seconds, algbw, share_of_the_bound }
+    }
+}
+
 pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
     draw::reserve(flags)?;
     let (topology, nranks) = flags.machine.read()?;
     let topology = &topology;
     let constants = flags.costs.of(Some(topology), nranks)?;
-    let run = Synthesis { flags, topology, nranks, constants: &constants };
+    let elements = count_of_size(flags.collective, nranks, flags.bytes.bytes, 4);
+    let search = AlgorithmSearch {
+        collective: flags.collective,
+        root: RankId(flags.root),
+        topology,
+        text: flags.machine.is_text().then_some(&flags.machine.topology),
+        nranks,
+        bytes: flags.bytes.bytes,
+        elements,
+        costs: &constants.costs,
+        context: CONTEXT,
+    };
+    let run = Synthesis { flags, topology, nranks, constants: &constants, search };
     let in_rounds = match (flags.matching, flags.exact) {
         (Some(chunks), _) => Some(run.matched(chunks)?),
         (None, Some(size)) => {
@@ -101,48 +101,26 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
     if let Some(found) = in_rounds {
         return run.print_rounds(&found);
     }
-    let find = |trees: Option<u32>| -> Result<Vec<Found>, Problem> {
-        progress::about(trees.map_or("the optimum".into(), |k| format!("{k} trees of a root")));
-        let timed = |pack: &dyn Fn() -> Result<Packing, Problem>| {
-            let start = Instant::now();
-            let packing = pack()?;
-            Ok(Found { asked: trees, packing, seconds: start.elapsed().as_secs_f64() })
-        };
-        let root = RankId(flags.root);
-        let mut found = vec![timed(&|| pack(topology, nranks, flags.collective, root, trees))];
-        // Trees that reach the bound one way after the other do so at once, too.
-        let reached = found[0].as_ref().is_ok_and(|found| found.packing.share() >= 1.0);
-        if flags.collective == Collective::AllReduce && !reached {
-            found.push(timed(&|| pack_at_once(topology, nranks, trees)));
-        }
-        // Links in one direction alone have no trees that go up and then down.
-        if found.iter().any(Result::is_ok) {
-            found.retain(Result::is_ok);
-        }
-        found.into_iter().collect()
-    };
     let wanted = match flags.trees.unwrap_or(Wanted::Optimum) {
         Wanted::Optimum => vec![None],
         Wanted::Number(trees) => vec![Some(trees)],
         Wanted::Range(first, last) => (first..=last).map(Some).chain([None]).collect(),
     };
-    let found: Result<Vec<Vec<Found>>, Problem> = wanted.into_iter().map(find).collect();
+    let found: Result<Vec<Vec<FoundTrees>>, Problem> =
+        wanted.into_iter().map(|trees| search.packed(trees)).collect();
     let found = found?;
     let asked = found.last().map_or(0, Vec::len);
-    let found: Vec<Found> = found.into_iter().flatten().collect();
+    let found: Vec<FoundTrees> = found.into_iter().flatten().collect();
     let last = found[found.len() - asked..].iter().map(|of| &of.packing);
-    let (packing, timed) = run.fastest(last.collect())?;
+    let (packing, timed) = search.fastest(last.collect())?;
     let slices = timed.first().map_or(1, |timed| timed.slices);
     let mut head = vec![run.title(), format!("Written by `{}`.", run.command())];
     head.extend(found.iter().map(|found| run.line(found)));
     head.extend(run.simulated(&timed));
     let library = timed.first().and_then(|timed| run.in_library(timed.seconds));
     head.extend(library.clone());
-    let (text, algorithm) = run.page(packing, slices, &head)?;
-    progress::about(format!("the proof of {}", algorithm.name()));
-    if let Err(errors) = prove_source(&algorithm, nranks) {
-        return Err(fault(&errors, &text));
-    }
+    let text = search.page(packing, slices, &head);
+    search.context.prove(&text, nranks)?;
     draw::write(&run, packing)?;
     match flags.format {
         Format::Human => {
@@ -157,7 +135,7 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
                 "nranks": nranks,
                 "found": all,
                 "at_once": packing.at_once,
-                "simulated": timed.first(),
+                "simulated": timed.first().map(Timed::of),
                 "library": library,
                 "constants": constants.json(Some(topology)),
                 "page": text,
@@ -173,6 +151,7 @@ struct Synthesis<'a> {
     topology: &'a Arc<Topology>,
     nranks: u32,
     constants: &'a Constants,
+    search: AlgorithmSearch<'a>,
 }
 
 impl Synthesis<'_> {
@@ -181,12 +160,9 @@ impl Synthesis<'_> {
         let mut head = vec![self.title(), format!("Written by `{}`.", self.command())];
         head.extend_from_slice(&found.lines);
         let head: Vec<String> = head.iter().map(|line| format!("// {line}")).collect();
-        let page = found.list.page(&self.name());
+        let page = found.list.page(&self.search.name());
         let text = format!("{}\n\n{page}", head.join("\n"));
-        let algorithm = read(&text)?;
-        if let Err(errors) = prove_source(&algorithm, self.nranks) {
-            return Err(fault(&errors, &text));
-        }
+        self.search.context.prove(&text, self.nranks)?;
         match self.flags.format {
             Format::Human => {
                 print(text.trim_end());
@@ -202,30 +178,6 @@ impl Synthesis<'_> {
             })),
         }
         Ok(true)
-    }
-
-    /// Returns the seconds of a simulated run of a page.
-    fn seconds_of(&self, text: &str) -> Result<f64, Failure> {
-        self.timed(&read(text)?, text)
-    }
-
-    /// Returns the seconds of a simulated run of an algorithm.
-    fn timed(&self, algorithm: &Configured, text: &str) -> Result<f64, Failure> {
-        let wrong = |found: Vec<Finding>| {
-            let told = found.into_iter().map(|of| algorithm.diagnostic(of, self.nranks));
-            fault(&told.collect::<Vec<_>>(), text)
-        };
-        let schedule = algorithm.schedule(self.nranks).map_err(wrong)?;
-        self.run(&schedule).map_err(wrong)
-    }
-
-    /// Returns the seconds of a simulated run of a schedule.
-    fn run(&self, schedule: &Schedule) -> Result<f64, Vec<Finding>> {
-        let machine = Machine::of_costs(&self.constants.costs, self.topology.clone());
-        let bytes = self.flags.bytes.bytes;
-        let elements = count_of_size(self.flags.collective, self.nranks, bytes, 4);
-        let run = simulate(&join(schedule), &machine, elements, DType::F32, false)?;
-        Ok(run.seconds)
     }
 
     fn title(&self) -> String {
@@ -273,117 +225,40 @@ impl Synthesis<'_> {
         words.join(" ")
     }
 
-    /// Returns the page and its algorithm.
-    fn page(
-        &self,
-        packing: &Packing,
-        slices: u32,
-        head: &[String],
-    ) -> Result<(String, Configured), Failure> {
-        let machine = &self.flags.machine;
-        let page = TreesPage {
-            collective: self.flags.collective,
-            root: RankId(self.flags.root),
-            packing,
-            topology: machine.is_text().then_some(&machine.topology),
-            slices,
-            head,
+    /// Returns a line about the library's fastest algorithm, where it takes no longer than the page, which takes
+    /// `seconds`. Every parameter but the root has its default.
+    fn in_library(&self, seconds: f64) -> Option<String> {
+        let (best, name) = self.search.fastest_of(select::library())?;
+        let than = match best / seconds {
+            less if less < 1.0 - EQUAL => "faster than",
+            equal if equal <= 1.0 + EQUAL => "as fast as",
+            _ => return None,
         };
-        let text = page.text();
-        let algorithm = read(&text)?;
-        Ok((text, algorithm))
-    }
-
-    /// The bandwidth of one link, where the topology has none.
-    fn bandwidth(&self) -> f64 {
-        if self.topology.is_relative() { self.constants.costs.bandwidth } else { 1.0 }
-    }
-
-    /// Returns the packing of the least simulated time, and the simulated runs of all that may be faster than others, the
-    /// fastest first; none where no run is small enough to be simulated.
-    fn fastest<'t>(&self, mut all: Vec<&'t Packing>) -> Result<(&'t Packing, Vec<Timed>), Failure> {
-        all.sort_by_key(|packing| packing.per_byte);
-        let (mut best, mut runs) = (all[0], Vec::<Timed>::new());
-        for packing in all {
-            let least = self.least(packing.per_byte);
-            if runs.first().is_some_and(|known| known.seconds <= least) {
-                break;
-            }
-            let Some(timed) = self.slices(packing)? else { continue };
-            if runs.first().is_none_or(|known| timed.seconds < known.seconds) {
-                best = packing;
-                runs.insert(0, timed);
-            } else {
-                runs.push(timed);
-            }
-        }
-        Ok((best, runs))
-    }
-
-    /// The seconds of this time for each byte.
-    fn least(&self, per_byte: Fraction) -> f64 {
-        per_byte.value() * self.bytes() as f64 / self.bandwidth()
-    }
-
-    /// The bytes that a simulated run moves: those of the whole elements of the size.
-    fn bytes(&self) -> u64 {
-        let Self { flags, nranks, .. } = self;
-        let elements = count_of_size(flags.collective, *nranks, flags.bytes.bytes, 4);
-        flags.collective.bytes(elements, *nranks, 4)
-    }
-
-    /// Returns the run of the least simulated time; `None` where no run is small enough to be simulated.
-    fn slices(&self, packing: &Packing) -> Result<Option<Timed>, Failure> {
-        let bytes = self.bytes();
-        let streams = streams(&packing.trees);
-        let moves = streams * u64::from(self.nranks);
-        let most = if packing.depth() > 1 || packing.at_once { SLICES } else { 1 };
-        let halves = iter::successors(Some(most), |slices| Some(slices / 2).filter(|s| *s > 0));
-        let fits = |slices: &u32| {
-            let slices = u64::from(*slices);
-            moves * moves * slices <= SHARES
-                && (slices == 1 || streams * slices * SLICE_BYTES <= bytes)
-        };
-        let mut best: Option<(f64, u32)> = None;
-        for slices in halves.filter(fits) {
-            progress::about(count(slices as usize, "slice"));
-            let (text, algorithm) = self.page(packing, slices, &[])?;
-            let seconds = self.timed(&algorithm, &text)?;
-            if best.is_some_and(|(known, _)| seconds > known) {
-                break;
-            }
-            best = Some((seconds, slices));
-        }
-        let timed = best.map(|(seconds, slices)| {
-            let bound = self.least(packing.bound);
-            let share_of_the_bound = if seconds > 0.0 { bound / seconds } else { 1.0 };
-            let ways = self.ways(packing);
-            Timed { ways, slices, seconds, algbw: bytes as f64 / seconds, share_of_the_bound }
-        });
-        Ok(timed)
+        let us = short(best * 1e6);
+        Some(format!("{name} of the library is {than} this page: it takes {us} us."))
     }
 
     /// The order of the two ways of an AllReduce.
-    fn ways(&self, packing: &Packing) -> &'static str {
+    fn ways(&self, at_once: bool) -> &'static str {
         match self.flags.collective {
-            Collective::AllReduce if packing.at_once => ", up and down at once",
+            Collective::AllReduce if at_once => ", up and down at once",
             Collective::AllReduce => ", up and then down",
             _ => "",
         }
     }
 
     /// Returns a line about a simulated time, and about those that are longer.
-    fn simulated(&self, all: &[Timed]) -> Vec<String> {
+    fn simulated(&self, all: &[SimulatedTrees]) -> Vec<String> {
         let [timed, others @ ..] = all else { return Vec::new() };
         let b = if self.topology.is_relative() {
-            format!(", with B = {} GB/s", short(self.bandwidth() / 1e9))
+            format!(", with B = {} GB/s", short(self.search.bandwidth() / 1e9))
         } else {
             String::new()
         };
-        let of = |timed: &Timed| {
+        let of = |timed: &SimulatedTrees| {
             let us = short(timed.seconds * 1e6);
-            let ways =
-                if timed.ways.is_empty() { String::new() } else { format!("{},", timed.ways) };
+            let ways = self.ways(timed.at_once);
+            let ways = if ways.is_empty() { String::new() } else { format!("{ways},") };
             format!("in {} a tree{ways} takes {us} us", count(timed.slices as usize, "slice"))
         };
         let share = percent(timed.share_of_the_bound);
@@ -402,13 +277,13 @@ impl Synthesis<'_> {
     }
 
     /// Returns a line about one number of trees.
-    fn line(&self, found: &Found) -> String {
+    fn line(&self, found: &FoundTrees) -> String {
         let FoundJson { trees_of_a_root, trees, depth, share_of_the_bound: share, .. } =
             figures(found);
         let all_reduce = self.flags.collective == Collective::AllReduce;
         let of = count(trees_of_a_root as usize, "tree");
         let whose = if all_reduce { "all roots" } else { "a root" };
-        let ways = self.ways(&found.packing);
+        let ways = self.ways(found.packing.at_once);
         // Links of two equal directions leave no choice but the order of the two ways.
         let equal = || self.topology.links() == self.topology.reversed().links();
         let (best, of_which) = match found.asked {
@@ -428,24 +303,23 @@ impl Synthesis<'_> {
     }
 }
 
-/// Returns the failure of a page that is wrong: a fault of this command.
-pub(crate) fn fault(errors: &[Diagnostic], text: &str) -> Failure {
-    print_all(errors, &Source::from_text("synthesized.coll", text));
-    Failure::usage(Code::Unproved, "the page that was found is wrong")
-        .with_help("this is a fault of the command, not of the topology")
-}
-
-/// Returns the algorithm of a page.
-fn read(text: &str) -> Result<Configured, Failure> {
-    let source = Source::from_text("synthesized.coll", text);
-    let program = compile(&source).map_err(|errors| fault(&errors, text))?;
-    let algorithm = program.algorithms.into_iter().next().expect("the page has an algorithm");
-    Ok(Configured::new(algorithm, &source))
+impl From<SearchError> for Failure {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Problem(problem) => (*problem).into(),
+            // A fault of this command.
+            SearchError::Page(errors, text) => {
+                print_all(&errors, &found_source(&text));
+                Self::usage(Code::Unproved, "the page that was found is wrong")
+                    .with_help("this is a fault of the command, not of the topology")
+            }
+        }
+    }
 }
 
 /// Returns the figures of one number of trees.
-fn figures(found: &Found) -> FoundJson {
-    let Found { packing, seconds, .. } = found;
+fn figures(found: &FoundTrees) -> FoundJson {
+    let FoundTrees { packing, seconds, .. } = found;
     FoundJson {
         trees_of_a_root: packing.per_root,
         at_once: packing.at_once,

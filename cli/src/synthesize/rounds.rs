@@ -2,16 +2,12 @@
 //! number of pieces, steps and rounds.
 
 use roundelay_core::diagnostics::Code;
-use roundelay_core::ids::RankId;
-use roundelay_synthesis::steps::{Answer, SendList, Size, exact, greedy};
+use roundelay_synthesis::steps::{Answer, SendList, Size};
 
 use super::Synthesis;
 use crate::progress;
 use crate::report::Failure;
 use crate::topo::{count, short};
-
-/// The most conflicts of an exact search: some minutes.
-const CONFLICTS: u64 = 1 << 22;
 
 /// A page, and the lines at its head that tell how it was found.
 pub(super) struct Found {
@@ -24,30 +20,14 @@ pub(super) struct Found {
 impl Synthesis<'_> {
     /// Returns the best schedule of some seeds, each with as many pieces of a block.
     pub(super) fn matched(&self, chunks: u32) -> Result<Found, Failure> {
-        let flags = self.flags;
-        let root = RankId(flags.root);
-        let parts =
-            u64::from(chunks) * if flags.collective.is_rooted() { 1 } else { self.nranks.into() };
-        let bytes = (flags.bytes.bytes / parts).max(1);
-        let mut best: Option<(f64, u64, SendList)> = None;
-        for seed in 0..u64::from(flags.seeds) {
-            progress::about(format!("seed {seed}"));
-            let list =
-                greedy(self.topology, self.nranks, flags.collective, root, chunks, bytes, seed)?;
-            let seconds = self.seconds_of(&list.page(&self.name()))?;
-            if best.as_ref().is_none_or(|(known, ..)| seconds < *known) {
-                best = Some((seconds, seed, list));
-            }
-        }
-        let (seconds, seed, list) = best.expect("there is a seed");
+        let seeds = self.flags.seeds;
+        let (list, seed, seconds) = self.search.matched(chunks, seeds)?;
         let line = format!(
             "Pieces are matched with free links, {} of a block; of {}, seed {seed} is the fastest.",
             count(chunks as usize, "piece"),
-            count(flags.seeds as usize, "seed"),
+            count(seeds as usize, "seed"),
         );
-        let time = format!("Simulated, {} takes {} us.", flags.bytes.text, short(seconds * 1e6));
-        let lines = [vec![line, time], self.of_constants()].concat();
-        Ok(Found { list, lines, seconds })
+        Ok(self.timed(list, line, seconds))
     }
 
     /// Returns a schedule of exactly this size.
@@ -60,17 +40,10 @@ impl Synthesis<'_> {
             count(rounds as usize, "round")
         );
         progress::about(what.clone());
-        let root = RankId(self.flags.root);
-        match exact(self.topology, self.nranks, self.flags.collective, root, size, CONFLICTS)? {
+        match self.search.exactly(size)? {
             Answer::Found(list) => {
-                let seconds = self.seconds_of(&list.page(&self.name()))?;
-                let text = &self.flags.bytes.text;
-                let mut lines = vec![
-                    format!("Found by an exact search: {what}."),
-                    format!("Simulated, {text} takes {} us.", short(seconds * 1e6)),
-                ];
-                lines.extend(self.of_constants());
-                Ok(Found { list, lines, seconds })
+                let seconds = self.search.seconds_of(&list.page(&self.search.name()))?;
+                Ok(self.timed(list, format!("Found by an exact search: {what}."), seconds))
             }
             Answer::None => {
                 let title = format!("there is no {} of {what}", self.flags.collective);
@@ -84,8 +57,9 @@ impl Synthesis<'_> {
         }
     }
 
-    /// The name of the algorithm on the page.
-    pub(super) fn name(&self) -> String {
-        format!("Scheduled{}", self.flags.collective)
+    fn timed(&self, list: SendList, line: String, seconds: f64) -> Found {
+        let text = &self.flags.bytes.text;
+        let time = format!("Simulated, {text} takes {} us.", short(seconds * 1e6));
+        Found { list, lines: [vec![line, time], self.of_constants()].concat(), seconds }
     }
 }

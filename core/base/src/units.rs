@@ -113,3 +113,36 @@ pub fn wrapped(text: &str, letters: usize) -> Vec<String> {
     }
     lines
 }
+
+/// Formats a time in seconds, as tables have it: to four digits.
+pub fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-6 => format!("{} ns", number(s * 1e9)),
+        s if s < 1e-3 => format!("{} us", number(s * 1e6)),
+        s if s < 1.0 => format!("{} ms", number(s * 1e3)),
+        s => format!("{} s", number(s)),
+    }
+}
+
+/// Formats a bandwidth in bytes a second, as tables have it.
+pub fn rate(bytes: f64) -> String {
+    format!("{} GB/s", number(bytes / 1e9))
+}
+
+/// Formats a number of bytes, exactly, as tables have it.
+pub fn size(bytes: u64) -> String {
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = units.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
+    unit.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
+}
+
+/// Formats a number with four digits, without zeros at the end of a fraction.
+pub fn number(value: f64) -> String {
+    let digits = match value {
+        v if v >= 1000.0 => 0,
+        v if v >= 100.0 => 1,
+        v if v >= 10.0 => 2,
+        _ => 3,
+    };
+    decimals(value, digits)
+}

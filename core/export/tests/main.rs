@@ -26,4 +26,5 @@ mod picture;
 #[path = "../../tests/sources.rs"]
 mod sources;
 mod steps;
+mod waves;
 mod words;

@@ -102,6 +102,33 @@ impl Executor {
         })
     }
 
+    /// Compiles checked executors.
+    ///
+    /// # Errors
+    /// The errors of all of them, each at its place in `source`.
+    pub fn compile_all<'c>(
+        checked: impl IntoIterator<Item = &'c check::Executor<Program>>,
+        source: &Source,
+    ) -> Result<Vec<Self>, Vec<Diagnostic>> {
+        let (mut executors, mut errors) = (Vec::new(), Vec::new());
+        for checked in checked {
+            match Self::compile(checked, source) {
+                Ok(executor) => executors.push(executor),
+                Err(found) => errors.extend(found),
+            }
+        }
+        if errors.is_empty() { Ok(executors) } else { Err(errors) }
+    }
+
+    /// Proves every class with other `signals` than the counting ones, with which it was proved.
+    ///
+    /// # Errors
+    /// The signals that are lost, at the places where the executor names its algorithms.
+    pub fn prove_with(&self, signals: Signals) -> Result<(), Vec<Diagnostic>> {
+        let errors: Vec<_> = self.classes.iter().flat_map(|c| c.wrong_with(signals)).collect();
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
     /// The number of ranks.
     pub fn nranks(&self) -> u32 {
         self.topology.nranks()

@@ -1,29 +1,19 @@
 //! The algorithms that may become a class: those of the library for meshes with dead links, and those that are found.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use roundelay_core::collective::Collective;
-use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::dtype::DType;
+use roundelay_core::diagnostics::Code;
 use roundelay_core::executor::Executor;
 use roundelay_core::ids::RankId;
-use roundelay_core::syntax::Source;
-use roundelay_core::topology::Topology;
-use roundelay_export::contest::{Export, SIGNALS, contest};
-use roundelay_synthesis::packing::{Packing, pack};
-use roundelay_synthesis::page::filled;
-use roundelay_synthesis::steps::greedy;
+use roundelay_core::units::count;
 
-use super::page::EXECUTOR;
+use super::ExecutorSearch;
 use super::shortest::{self, Roots};
 use super::waves::{Waves, Weighted};
-use crate::executor::flags::SynthesisFlags;
-use crate::executor::{check, compiled, simulated};
-use crate::progress;
-use crate::report::Failure;
-use crate::synthesize::fault;
-use crate::topo::count;
+use crate::packing::{Packing, pack};
+use crate::search::{SearchError, while_faster};
+use crate::steps::greedy;
 
 /// The ring of the published entry.
 pub(super) const RING: &str = "TwistedRingAllReduce(ring = around(topology))";
@@ -53,24 +43,16 @@ pub(super) struct Candidate {
     pub(super) executor: Executor,
 }
 
-/// The machine and its links.
-pub(super) struct ExecutorSearch<'a> {
-    pub(super) flags: &'a SynthesisFlags,
-    pub(super) text: String,
-    pub(super) topology: Arc<Topology>,
-}
-
 impl ExecutorSearch<'_> {
     /// Returns all candidates: those of the library that run on the machine first, then those that are found.
-    pub(super) fn candidates(&self) -> Result<Vec<Candidate>, Failure> {
+    pub(super) fn candidates(&self) -> Result<Vec<Candidate>, SearchError> {
         let mut all = Vec::new();
         for call in LIBRARY {
-            progress::about(call.to_owned());
+            (self.context.about)(call.to_owned());
             let name = call.split('(').next().unwrap_or(call).to_owned();
-            let known = self.compiled(None, &format!("    otherwise => {call};"));
+            let known = self.compiled(&self.alone(call), None);
             // The contest's form has flags that are lost if they are posted twice.
-            let runs = |executor: &Executor| contest(&Export::of(executor, |_| None)).is_ok();
-            let known = known.ok().filter(runs);
+            let known = known.ok().filter(|executor| (self.exports)(executor).is_ok());
             all.extend(known.map(|executor| Candidate {
                 name,
                 call: call.to_owned(),
@@ -78,50 +60,25 @@ impl ExecutorSearch<'_> {
                 executor,
             }));
         }
-        for (name, docs, waves) in self.found()? {
+        for (name, docs, waves) in self.found_waves()? {
             self.slices(&name, &docs, &waves, &mut all)?;
         }
         Ok(all)
     }
 
-    /// Returns the executor with these classes, proved, or its errors; `page` has the algorithms that are found.
-    pub(super) fn compiled(
-        &self,
-        page: Option<&str>,
-        classes: &str,
-    ) -> Result<Executor, (Vec<Diagnostic>, String)> {
-        let text = page.unwrap_or_default().to_owned() + &self.executor("", classes);
-        let source = Source::from_text("synthesized.coll", &text);
-        match compiled(&source, None).map(|mut all| all.pop()) {
-            Ok(Some(executor)) => Ok(executor),
-            Ok(None) => Err((Vec::new(), text)),
-            Err(errors) => Err((errors, text)),
-        }
-    }
-
-    /// Returns the text of an executor on the machine.
-    pub(super) fn executor(&self, docs: &str, classes: &str) -> String {
-        let words = [
-            ("DOCS", docs.to_owned()),
-            ("TOPOLOGY", self.text.clone()),
-            ("CLASSES", classes.to_owned()),
-        ];
-        filled(EXECUTOR, &words)
-    }
-
-    /// Returns the simulated seconds of a call of `bytes` bytes.
-    pub(super) fn seconds(&self, executor: &Executor, bytes: u64) -> Result<f64, Failure> {
-        simulated::seconds(executor, bytes, executor.ccl_buffer, DType::F32, &self.flags.links)
+    /// Returns the text of an executor that runs one algorithm for all sizes.
+    fn alone(&self, call: &str) -> String {
+        self.executor("", &format!("    otherwise => {call};"))
     }
 
     /// Returns the waves that are found for the machine, each with its name and the first line of its comment.
     ///
     /// # Errors
     /// E0603 where data does not get from each rank to all others, and the other errors of the searches.
-    fn found(&self) -> Result<Vec<(String, String, Waves)>, Failure> {
+    fn found_waves(&self) -> Result<Vec<(String, String, Waves)>, SearchError> {
         let (topology, nranks) = (&*self.topology, self.topology.nranks());
         let of = |collective| pack(topology, nranks, collective, RankId(0), None);
-        progress::about("trees".to_owned());
+        (self.context.about)("trees".to_owned());
         let (up, down) = (of(Collective::ReduceScatter)?, of(Collective::AllGather)?);
         let weighted = |packing: &Packing| -> Vec<Weighted> {
             packing.trees.iter().map(|of| (of.tree.clone(), of.weight)).collect()
@@ -163,33 +120,34 @@ impl ExecutorSearch<'_> {
         docs: &str,
         waves: &Waves,
         all: &mut Vec<Candidate>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), SearchError> {
         let page: Rc<str> = waves.page(name, docs, &self.text).into();
-        let largest = self.flags.sizes.iter().max().copied().unwrap_or(0);
-        let mut best = f64::INFINITY;
+        let largest = self.sizes.iter().max().copied().unwrap_or(0);
         let odd = waves.len() % 2;
-        for slices in SLICES.map(|slices| if slices > 1 { slices - odd } else { 1 }) {
+        let numbers = SLICES.map(|slices| if slices > 1 { slices - odd } else { 1 });
+        while_faster(numbers.into_iter(), 1.02, |&slices| {
             let nranks = waves.nranks as usize;
             if slices > 1 && slices * (waves.moves() + nranks * nranks) > MOVES {
-                break;
+                return Ok(None);
             }
-            progress::about(format!("{name}, {}", count(slices, "slice")));
+            (self.context.about)(format!("{name}, {}", count(slices, "slice")));
             let call = format!("{name}(slices = {slices})");
-            let executor = match self.compiled(Some(&page), &format!("    otherwise => {call};")) {
+            let text = format!("{page}{}", self.alone(&call));
+            let executor = match self.compiled(&text, None) {
                 Ok(executor) => executor,
                 // Signals go in both directions of a link.
-                Err((errors, _)) if errors.iter().all(|e| e.code == Code::MissingLink) => break,
-                Err((errors, text)) => return Err(fault(&errors, &text)),
+                Err(errors) if errors.iter().all(|e| e.code == Code::MissingLink) => {
+                    return Ok(None);
+                }
+                Err(errors) => return Err(SearchError::page(errors, text)),
             };
-            check::with(&executor, SIGNALS).map_err(|errors| fault(&errors, &page))?;
+            let lost = executor.prove_with(self.signals);
+            lost.map_err(|errors| SearchError::page(errors, text))?;
             let seconds = self.seconds(&executor, largest)?;
             let page = Some(page.clone());
             all.push(Candidate { name: name.to_owned(), call, page, executor });
-            if seconds > best * 1.02 {
-                break;
-            }
-            best = best.min(seconds);
-        }
-        Ok(())
+            Ok(Some(seconds))
+        })
+        .map(drop)
     }
 }

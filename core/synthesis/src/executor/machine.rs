@@ -1,47 +1,15 @@
-//! The machine of a synthesised executor, as a text of the language: an executor names its machine by such a text, all of
-//! whose ranks take part.
+//! The machine of a found executor, as a text of the language: an executor names its machine by such a text, all of whose
+//! ranks take part.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
-use roundelay_core::diagnostics::Code;
 use roundelay_core::topology::{Link, Topology};
 use roundelay_core::units::{rate_text, time_text};
 
-use crate::executor::flags::SynthesisFlags;
-use crate::report::Failure;
-use crate::topology;
-
-/// The most ranks of an executor that is synthesised.
-const MOST_RANKS: u32 = 32;
-
-/// Returns the text of the machine, and its topology.
-pub(super) fn of(flags: &SynthesisFlags) -> Result<(String, Arc<Topology>), Failure> {
-    let (given, nranks) = flags.machine.read()?;
-    given.holds_pairs(nranks)?;
-    if nranks > MOST_RANKS {
-        let title = format!("{nranks} ranks are too many: an executor is found for {MOST_RANKS}");
-        return Err(Failure::usage(Code::BadTopology, title).with_help(
-            "take the first ranks with --nranks, or find one algorithm by `synthesize`",
-        ));
-    }
-    if nranks == given.nranks() && flags.machine.is_text() {
-        return Ok((flags.machine.topology.trim().to_owned(), given));
-    }
-    let text = mesh(&given, nranks).ok_or_else(|| {
-        let title = format!("the first {nranks} ranks are no mesh of equal links");
-        Failure::usage(Code::BadTopology, title).with_help(
-            "give a text of the language whose ranks all take part, such as \"groups([4, 4])\"",
-        )
-    })?;
-    let topology = topology::read(&text, None)?.topology;
-    Ok((text, topology))
-}
-
 /// Returns the text of the first ranks of a topology as a full mesh with dead links; `None` if they have links to
 /// switches, in one direction alone, or of several kinds.
-fn mesh(topology: &Topology, nranks: u32) -> Option<String> {
+pub fn mesh(topology: &Topology, nranks: u32) -> Option<String> {
     let out = |link: &&Link| link.from.0 < nranks;
     let mut linked = BTreeSet::new();
     let mut kind = None;

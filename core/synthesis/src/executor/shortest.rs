@@ -14,7 +14,7 @@ const PARTS: u32 = 512;
 
 /// The roots of trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Roots {
+pub enum Roots {
     /// The ranks that are the nearest to all others.
     Central,
     /// All ranks.
@@ -28,7 +28,7 @@ type Levels = Vec<Vec<RankId>>;
 ///
 /// Part by part, the root and the parents are taken whose links cost the least: a link costs twice as much for each part
 /// that it has. Of all numbers of parts, the one is taken whose fullest link has the least share of the data.
-pub(super) fn trees(topology: &Topology, roots: Roots) -> Vec<Weighted> {
+pub fn trees(topology: &Topology, roots: Roots) -> Vec<Weighted> {
     let nranks = topology.nranks() as usize;
     let ranks: Vec<RankId> = topology.ranks().collect();
     let both = |a: RankId, b: RankId| topology.linked(a, b) && topology.linked(b, a);
@@ -103,44 +103,4 @@ fn cheapest(linked: &[Vec<bool>], levels: &Levels, load: &[Vec<u32>]) -> (f64, S
         }
     }
     (cost, SpanningTree { root, parent: parents })
-}
-
-#[cfg(test)]
-mod tests {
-    use roundelay_core::topology::{Topology, links};
-
-    use super::{Roots, trees};
-
-    /// Returns the share of the data that the fullest link has, the number of trees and their greatest depth.
-    fn found(text: &str, roots: Roots) -> (f64, usize, u32) {
-        let topology: Topology = text.parse().unwrap();
-        let trees = trees(&topology, roots);
-        let mut load = vec![0; 64];
-        for (tree, weight) in &trees {
-            for (rank, parent) in (0..).zip(&tree.parent) {
-                for parent in parent.iter().map(|parent| parent.index()) {
-                    load[rank * 8 + parent] += weight;
-                    load[parent * 8 + rank] += weight;
-                }
-            }
-        }
-        let all: u64 = trees.iter().map(|tree| tree.1).sum();
-        let depth = trees.iter().map(|tree| tree.0.depth()).max().unwrap_or(0);
-        (load.into_iter().max().unwrap() as f64 / all as f64, trees.len(), depth)
-    }
-
-    #[test]
-    fn links_are_as_full_as_the_bound_allows() {
-        assert_eq!(found("full_mesh(8)", Roots::All), (0.25, 8, 1));
-        let cut = "full_mesh(8) without (0, 1)";
-        assert_eq!(found(cut, Roots::All), (7.0 / 27.0, 18, 2));
-        assert_eq!(found(cut, Roots::Central), (1.0 / 3.0, 6, 1));
-        for second in ["(1, 2)", "(2, 3)"] {
-            let (share, _, depth) = found(&format!("{cut} without {second}"), Roots::All);
-            assert!((0.2692..0.2720).contains(&share) && depth == 2, "{second}: {share}");
-        }
-        assert_eq!(found("ring(4)", Roots::Central).2, 2);
-        let one_way = links::read("one way", "ranks 3\n0 -> 1 1\n1 -> 2 1\n2 -> 0 1").unwrap();
-        assert_eq!(trees(&one_way, Roots::All), []);
-    }
 }

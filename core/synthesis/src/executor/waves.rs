@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::page::{filled, list, starts};
+use crate::steps::{Send, SendList, Spread};
+use crate::trees::lowest_terms;
 use roundelay_core::topology::search::trees::SpanningTree;
-use roundelay_synthesis::page::{filled, list, starts};
-use roundelay_synthesis::steps::{Send, SendList, Spread};
-use roundelay_synthesis::trees::lowest_terms;
 
 use super::page;
 
@@ -16,29 +16,32 @@ const PARTS: u128 = 1 << 20;
 
 /// Consecutive pieces that one rank sends to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Move {
-    pub(super) from: u32,
-    pub(super) to: u32,
+pub struct Move {
+    /// The sender.
+    pub from: u32,
+    /// The receiver.
+    pub to: u32,
     /// The first piece.
-    pub(super) begin: usize,
+    pub begin: usize,
     /// The piece behind the last one.
-    pub(super) end: usize,
+    pub end: usize,
 }
 
 /// The moves of a slice of the data. A rank sends in a wave what it has had before the wave.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Waves {
-    pub(super) nranks: u32,
+pub struct Waves {
+    /// The number of ranks.
+    pub nranks: u32,
     /// The weights of the pieces.
-    pub(super) weights: Vec<u64>,
+    pub weights: Vec<u64>,
     /// The moves of partial sums, which the receivers add to their own.
-    pub(super) up: Vec<Vec<Move>>,
+    pub up: Vec<Vec<Move>>,
     /// The moves of whole sums.
-    pub(super) down: Vec<Vec<Move>>,
+    pub down: Vec<Vec<Move>>,
 }
 
 /// A tree, and the weight of its part of the data.
-pub(super) type Weighted = (SpanningTree, u64);
+pub type Weighted = (SpanningTree, u64);
 
 /// The part of the data that goes along a tree, from the first number to the second.
 type Span<'a> = (u128, u128, &'a SpanningTree);
@@ -46,7 +49,7 @@ type Span<'a> = (u128, u128, &'a SpanningTree);
 impl Waves {
     /// Returns the waves of trees: up the first ones to their roots, and down the others from the same roots. Each of the
     /// two has the same part of all its weights for each root. `None` if there is nothing to send.
-    pub(super) fn of_trees(nranks: u32, up: &[Weighted], down: &[Weighted]) -> Option<Self> {
+    pub fn of_trees(nranks: u32, up: &[Weighted], down: &[Weighted]) -> Option<Self> {
         let total = |trees: &[Weighted]| trees.iter().map(|tree| u128::from(tree.1)).sum::<u128>();
         let (total_up, total_down) = (total(up), total(down));
         let (up, down) = (spans(up, total_down)?, spans(down, total_up)?);
@@ -88,7 +91,7 @@ impl Waves {
     }
 
     /// Returns the waves of an AllReduce in rounds; `None` if there is nothing to send.
-    pub(super) fn of_sends(sends: &SendList) -> Option<Self> {
+    pub fn of_sends(sends: &SendList) -> Option<Self> {
         let (up, down) = (sends.up.as_ref()?, sends.down.as_ref()?);
         let of = |spread: &Spread, turned: bool| {
             let wave = |sends: &Vec<Send>| {
@@ -115,17 +118,17 @@ impl Waves {
     }
 
     /// The number of waves.
-    pub(super) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.up.len() + self.down.len()
     }
 
     /// The number of moves of a slice.
-    pub(super) fn moves(&self) -> usize {
+    pub fn moves(&self) -> usize {
         self.up.iter().chain(&self.down).map(Vec::len).sum()
     }
 
     /// Returns the page of an algorithm with these waves on `topology`. `docs` is the first line of its comment.
-    pub(super) fn page(&self, name: &str, docs: &str, topology: &str) -> String {
+    pub fn page(&self, name: &str, docs: &str, topology: &str) -> String {
         let all = || self.up.iter().chain(&self.down);
         let column = |of: &dyn Fn(&Move) -> usize| list(all().flatten().map(of));
         // The slots of a rank's inbox, by its moves in all waves up.
@@ -190,36 +193,4 @@ fn spans(trees: &[Weighted], scale: u128) -> Option<Vec<Span<'_>>> {
         spans.push((begin, begin.checked_add(length)?, tree));
     }
     Some(spans)
-}
-
-#[cfg(test)]
-mod tests {
-    use roundelay_core::ids::RankId;
-    use roundelay_core::syntax::Source;
-    use roundelay_export::contest::SIGNALS;
-
-    use super::{Move, SpanningTree, Waves};
-    use crate::executor::{check, compiled};
-
-    /// Trees of different heights up and down: an odd number of waves, whose beats are even all the same.
-    #[test]
-    fn odd_waves_are_right_with_one_shot_flags() {
-        let tree = |parent: [Option<u32>; 3]| {
-            let parent = parent.map(|rank| rank.map(RankId)).to_vec();
-            (SpanningTree { root: RankId(0), parent }, 1)
-        };
-        let (star, chain) = (tree([None, Some(0), Some(0)]), tree([None, Some(0), Some(1)]));
-        let waves = Waves::of_trees(3, &[star], &[chain]).unwrap();
-        let at = |from, to| Move { from, to, begin: 0, end: 1 };
-        assert_eq!(waves.up, [[at(1, 0), at(2, 0)]]);
-        assert_eq!(waves.down, [[at(0, 1)], [at(1, 2)]]);
-        let page = waves.page("Odd", "AllReduce of three waves.", "full_mesh(3)");
-        for slices in 1..=4 {
-            let class = format!("otherwise => Odd(slices = {slices});");
-            let text =
-                format!("{page}executor E for AllReduce {{ topology: full_mesh(3); {class} }}");
-            let executor = compiled(&Source::from_text("odd.coll", &text), None).unwrap().remove(0);
-            check::with(&executor, SIGNALS).unwrap();
-        }
-    }
 }
