@@ -18,7 +18,6 @@ mod calibrate;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no process is started there"))]
 mod called;
 mod calls;
-mod chart;
 mod check;
 mod color;
 mod command;

@@ -10,7 +10,6 @@ mod flags;
 mod limit;
 #[cfg(feature = "cuda")]
 mod outlook;
-mod plot;
 mod row;
 mod subject;
 mod table;
@@ -27,6 +26,8 @@ use roundelay_core::verify::Proved;
 use roundelay_kernels::grid::Gpu;
 use roundelay_kernels::recorder::now;
 use roundelay_kernels::reference::Reference;
+use roundelay_pictures::bandwidths::{self, MeasuredCase, MeasuredRun};
+use roundelay_pictures::chart::Chart;
 use serde::Serialize;
 
 use crate::built;
@@ -203,7 +204,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
     let Measured { results, limits, choices } = measure(&cases, &config, &mut calls, flags)?;
     let summary = Summary::new(flags, &results, choices);
     if let Some(path) = &flags.svg {
-        output::write(path, &plot::chart(&results, &limits).svg())?;
+        output::write(path, &chart(&results, &limits).svg())?;
     }
     flags.trace.write(calls.trace.as_ref())?;
     let okay = summary.out_of_bounds.okay && !results.is_empty();
@@ -213,7 +214,7 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         }
         if flags.plot && !results.is_empty() {
             print("");
-            plot::chart(&results, &limits).letters().iter().for_each(|line| print(line));
+            chart(&results, &limits).letters().iter().for_each(|line| print(line));
         }
     } else {
         let limit = Limits { what: WHAT, sizes: &limits };
@@ -226,6 +227,32 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         });
     }
     Ok(okay)
+}
+
+/// Returns the chart of the times out of place.
+fn chart(rows: &[BenchRow], limits: &[Limit]) -> Chart {
+    let run = |row: &BenchRow| MeasuredRun {
+        name: row.algo.clone(),
+        redop: row.redop,
+        root: row.root,
+        case: MeasuredCase {
+            collective: row.collective,
+            nranks: row.nranks,
+            dtype: row.dtype,
+            size: row.size,
+            bandwidth: row.out_of_place.alg_bw,
+        },
+    };
+    let limit = |limit: &Limit| MeasuredCase {
+        collective: limit.collective,
+        nranks: limit.nranks,
+        dtype: limit.dtype,
+        size: limit.size,
+        bandwidth: limit.alg_bw,
+    };
+    let (rows, limits): (Vec<_>, Vec<_>) =
+        (rows.iter().map(run).collect(), limits.iter().map(limit).collect());
+    bandwidths::chart(&rows, &limits)
 }
 
 #[cfg(feature = "cuda")]

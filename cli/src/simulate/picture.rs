@@ -6,10 +6,9 @@ use clap::{Args, ValueEnum};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::simulate::Timeline;
-use roundelay_core::topology::NodeId;
 use roundelay_core::trace::{Data, TraceText, simulated};
 use roundelay_pictures::spacetime::{self, Drawing, Units, View};
-use roundelay_pictures::topology_svg::{self, Marks};
+use roundelay_pictures::topology_svg;
 
 use super::Run;
 use crate::output;
@@ -192,23 +191,7 @@ impl PictureFlags {
     pub(super) fn write_links(&self, run: &Run<'_>) -> Result<(), Failure> {
         let Some(path) = &self.links else { return Ok(()) };
         let topology = &run.machine.topology;
-        let used: Vec<f64> = run.simulated.links.iter().map(|link| link.used).collect();
-        let mut caption = vec![run.title()];
-        let busiest = run.simulated.links.iter().max_by(|a, b| a.used.total_cmp(&b.used));
-        if let Some(link) = busiest.filter(|link| link.used > 0.0) {
-            let name = |node: NodeId| &topology.nodes()[node.index()].name;
-            let same = used.iter().filter(|used| **used > link.used - 0.005).count();
-            let others = if same > 1 { format!(", as {} more", same - 1) } else { String::new() };
-            let busy = used.iter().filter(|used| **used > 0.0).count();
-            caption.push(format!(
-                "busiest: {} -> {}, for {:.0} % of the run{others}; {busy} of {} links carry data",
-                name(link.from),
-                name(link.to),
-                link.used * 100.0,
-                used.len()
-            ));
-        }
-        let marks = Marks { load: used, caption, ..Marks::default() };
+        let marks = topology_svg::loaded(topology, &run.simulated.links, run.title());
         output::write(path, &topology_svg::svg(topology, &marks))
     }
 

@@ -2,13 +2,12 @@
 
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
-use roundelay_pictures::topology_svg::{Marks, TreeMarks, svg};
+use roundelay_pictures::topology_svg::{Marks, TreeMarks, cut, svg};
 use roundelay_synthesis::packing::Packing;
 
 use super::{Synthesis, SynthesizeFlags};
 use crate::output;
 use crate::report::{Failure, Format};
-use crate::topo::cut;
 
 /// Checks before the search that the picture can be written.
 pub(super) fn reserve(flags: &SynthesizeFlags) -> Result<(), Failure> {

@@ -3,13 +3,12 @@
 mod describe;
 mod flags;
 mod machines;
-mod marks;
 mod tables;
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::nccl;
-use roundelay_pictures::topology_svg::svg;
+use roundelay_pictures::topology_svg::{marks, svg};
 
 use crate::constants::CostFlags;
 use crate::output;
@@ -19,8 +18,6 @@ use crate::topology::{self, Given};
 use describe::Description;
 pub(crate) use flags::TopoFlags;
 use flags::TopoFormat;
-pub(crate) use marks::cut;
-use marks::marks;
 pub(crate) use roundelay_core::units::{count, short};
 pub(crate) use tables::aligned;
 

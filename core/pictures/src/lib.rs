@@ -1,9 +1,13 @@
-//! Pictures as SVG: a run on its topology over time, and a topology with rings, trees and the load of its links.
+//! Pictures as SVG: a run on its topology over time, a topology with rings, trees and the load of its links, and charts.
 //!
-//! A picture comes from the compiler's values: [`spacetime`] draws a simulated run, [`topology_svg`] a topology.
-//! [`picture`] has the parts that both and charts are made of. A text of a picture is escaped, so a name of an author
-//! cannot leave its place. README.md says which file to read first.
+//! A picture comes from the compiler's values: [`spacetime`] draws a simulated run, [`topology_svg`] a topology,
+//! [`curves`] the times of several algorithms over rank counts, and [`bandwidths`] measured runs over sizes. The last two
+//! are a [`chart`], which is also drawn in letters for a terminal. [`picture`] has the parts of all of them. A text of a
+//! picture is escaped, so a name of an author cannot leave its place. README.md says which file to read first.
 
+pub mod bandwidths;
+pub mod chart;
+pub mod curves;
 #[doc(hidden)]
 pub mod picture;
 pub mod spacetime;

@@ -3,8 +3,8 @@
 use roundelay::DType;
 use serde::Serialize;
 
-use super::points::Point;
-use super::{Comparison, Curve};
+use roundelay_pictures::curves::{AlgorithmCurve, Comparison, Missing, RunPoint};
+
 use crate::constants::ConstantsJson;
 
 #[derive(Serialize)]
@@ -67,9 +67,13 @@ struct RefusedRun<'c> {
 }
 
 impl<'c> CurvesJson<'c> {
-    pub(super) fn new(all: &'c Comparison<'_>, dtype: DType) -> Self {
+    pub(super) fn new(
+        all: &'c Comparison<'_>,
+        dtype: DType,
+        constants: Option<ConstantsJson<'c>>,
+    ) -> Self {
         let fastest = all.fastest();
-        let algorithm = |curve: &'c Curve| {
+        let algorithm = |curve: &'c AlgorithmCurve| {
             let of = fastest.iter().find(|(name, _)| *name == curve.name);
             Algorithm {
                 name: &curve.name,
@@ -85,16 +89,13 @@ impl<'c> CurvesJson<'c> {
             dtype: dtype.name(),
             nranks: &all.nranks,
             levels: &all.levels.names,
-            constants: all
-                .machines
-                .last_key_value()
-                .map(|(_, (_, constants))| constants.json(Some(all.topology))),
+            constants,
             algorithms: all.curves.iter().map(algorithm).collect(),
         }
     }
 }
 
-fn simulated<'c>(all: &'c Comparison<'_>, point: &Point) -> Simulated<'c> {
+fn simulated<'c>(all: &'c Comparison<'_>, point: &RunPoint) -> Simulated<'c> {
     let share = point.share();
     let loads = point.loads.iter().zip(&all.levels.names);
     Simulated {
@@ -108,8 +109,8 @@ fn simulated<'c>(all: &'c Comparison<'_>, point: &Point) -> Simulated<'c> {
     }
 }
 
-fn refused(curve: &Curve) -> Vec<RefusedRun<'_>> {
-    let one = |m: &'_ super::points::Missing| (m.nranks, m.code.as_str());
+fn refused(curve: &AlgorithmCurve) -> Vec<RefusedRun<'_>> {
+    let one = |m: &'_ Missing| (m.nranks, m.code.as_str());
     let all = curve.missing.iter().map(|m| (one(m), &*m.reason));
     all.map(|((nranks, code), reason)| RefusedRun { nranks, code, reason }).collect()
 }

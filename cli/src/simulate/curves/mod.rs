@@ -1,18 +1,15 @@
 //! Several algorithms or rank counts on one topology: the time of each run, and the load of the links.
 
 mod json;
-mod levels;
-mod picture;
 mod points;
 mod subjects;
 mod tables;
 
 use std::collections::BTreeMap;
 
-use roundelay::{Algorithm as _, Collective};
+use roundelay::Algorithm as _;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::simulate::Machine;
-use roundelay_core::topology::Topology;
+use roundelay_pictures::curves::{Comparison, Levels, Missing};
 
 use super::flags::SimulateFlags;
 use crate::constants::Constants;
@@ -20,36 +17,9 @@ use crate::output;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
 use crate::topology::Given;
-use levels::Levels;
-use points::{Missing, Point};
-
-/// Times that differ by no more than this share count as equal: blocks that differ by an element make such differences.
-const NEAR: f64 = 1e-3;
 
 /// The counts of a range of which all are simulated; of a longer range, the powers of two and the ends.
 const RANGE: usize = 1024;
-
-/// The runs of one algorithm.
-struct Curve {
-    /// Its name, with its file where another algorithm has an equal name.
-    name: String,
-    /// By rank count.
-    points: Vec<Point>,
-    missing: Vec<Missing>,
-}
-
-/// All runs, with their common properties.
-struct Comparison<'a> {
-    collective: Collective,
-    /// `32 MiB`, or a count of elements.
-    size: String,
-    topology: &'a Topology,
-    /// By rank count.
-    machines: BTreeMap<u32, (Machine, Constants)>,
-    levels: Levels,
-    nranks: Vec<u32>,
-    curves: Vec<Curve>,
-}
 
 /// Whether the call asks for more than one run.
 pub(super) fn wanted(flags: &SimulateFlags) -> bool {
@@ -81,17 +51,20 @@ pub(super) fn main(flags: &SimulateFlags, given: &Given) -> Result<bool, Failure
     let levels = Levels::new(topology);
     let curves = points::simulate(&subjects, flags, &machines, &levels, &nranks)?;
     let size = size(flags);
-    let all = Comparison { collective, size, topology, machines, levels, nranks, curves };
+    let costs = machines.iter().map(|(n, (_, constants))| (*n, constants.costs.clone())).collect();
+    let all = Comparison { collective, size, topology, costs, levels, nranks, curves };
+    let constants = machines.last_key_value().map(|(_, (_, constants))| constants);
     if let Some(path) = &flags.picture.svg {
-        output::write(path, &picture::svg(&all))?;
+        output::write(path, &all.svg())?;
     }
     match flags.format {
-        Format::Json => print_json(&json::CurvesJson::new(&all, flags.dtype)),
+        Format::Json => {
+            let constants = constants.map(|constants| constants.json(Some(topology)));
+            print_json(&json::CurvesJson::new(&all, flags.dtype, constants));
+        }
         Format::Human => {
             print(tables::print(&all).trim_end());
-            if let Some((_, (_, constants))) = all.machines.last_key_value() {
-                constants.tell();
-            }
+            constants.into_iter().for_each(Constants::tell);
         }
     }
     let refused = |missing: &Missing| missing.code.refuses();
@@ -120,42 +93,5 @@ fn size(flags: &SimulateFlags) -> String {
     match flags.count {
         Some(count) => format!("{count} x {}", flags.dtype.name()),
         None => flags.bytes.text.clone(),
-    }
-}
-
-impl Comparison<'_> {
-    /// Returns `2..=128 ranks`.
-    fn ranks(&self) -> String {
-        let counts = roundelay_core::expansion::counted(&self.nranks);
-        format!("{counts} rank{}", if counts == "1" { "" } else { "s" })
-    }
-
-    /// Returns the sources of the constants, each with the rank counts at which it is that of the runs.
-    fn constants(&self) -> Vec<(String, Vec<u32>)> {
-        let mut all: Vec<(String, Vec<u32>)> = Vec::new();
-        for (nranks, (_, constants)) in &self.machines {
-            let source = constants.costs.source();
-            match all.iter_mut().find(|(known, _)| *known == source) {
-                Some((_, counts)) => counts.push(*nranks),
-                None => all.push((source, vec![*nranks])),
-            }
-        }
-        all
-    }
-
-    /// Returns the algorithms that take the least time, each with the rank counts at which it does; algorithms whose
-    /// times are equal, or hardly longer, are all listed.
-    fn fastest(&self) -> Vec<(&str, Vec<u32>)> {
-        let seconds =
-            |curve: &Curve, n: u32| curve.points.iter().find(|p| p.nranks == n).map(|p| p.seconds);
-        let best = |n: u32| {
-            self.curves.iter().filter_map(|curve| seconds(curve, n)).fold(f64::MAX, f64::min)
-        };
-        let of = |curve: &Curve| {
-            let same = |n: &u32| seconds(curve, *n).is_some_and(|s| s <= best(*n) * (1.0 + NEAR));
-            self.nranks.iter().copied().filter(same).collect::<Vec<_>>()
-        };
-        let all = self.curves.iter().map(|curve| (&*curve.name, of(curve)));
-        all.filter(|(_, counts)| !counts.is_empty()).collect()
     }
 }

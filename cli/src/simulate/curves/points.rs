@@ -10,8 +10,8 @@ use roundelay_core::simulate::{Machine, Simulated};
 use roundelay_core::syntax::Source;
 use roundelay_core::told::told;
 
-use super::Curve;
-use super::levels::{Levels, Load};
+use roundelay_pictures::curves::{AlgorithmCurve, Levels, Missing, RunPoint};
+
 use super::subjects::Subject;
 use crate::constants::Constants;
 use crate::parallel::side_by_side;
@@ -24,36 +24,8 @@ const MANY: u32 = 512;
 /// The most ranks that are simulated each by itself.
 const MOST: u32 = 2048;
 
-/// A simulated run.
-pub(super) struct Point {
-    pub(super) nranks: u32,
-    /// The bytes as nccl-tests counts them.
-    pub(super) bytes: u64,
-    pub(super) seconds: f64,
-    pub(super) algbw: f64,
-    pub(super) busbw: f64,
-    /// The least seconds of any algorithm by bandwidth alone, where the topology has a bound.
-    pub(super) bound: Option<f64>,
-    /// The load of each level of the topology.
-    pub(super) loads: Vec<Load>,
-}
-
-impl Point {
-    /// Returns the share of the bound that was reached; 1 for an empty run.
-    pub(super) fn share(&self) -> Option<f64> {
-        Some(if self.seconds > 0.0 { self.bound? / self.seconds } else { 1.0 })
-    }
-}
-
-/// A rank count at which an algorithm does not run, with the first reason.
-pub(super) struct Missing {
-    pub(super) nranks: u32,
-    pub(super) code: Code,
-    pub(super) reason: String,
-}
-
 /// The result of a run.
-type Outcome = Result<Point, Vec<Diagnostic>>;
+type Outcome = Result<RunPoint, Vec<Diagnostic>>;
 
 /// Simulates every algorithm with every rank count.
 pub(super) fn simulate(
@@ -62,7 +34,7 @@ pub(super) fn simulate(
     machines: &BTreeMap<u32, (Machine, Constants)>,
     levels: &Levels,
     nranks: &[u32],
-) -> Result<Vec<Curve>, Failure> {
+) -> Result<Vec<AlgorithmCurve>, Failure> {
     // The long runs first, so that the cores end together.
     let runs: Vec<(usize, u32)> =
         nranks.iter().rev().flat_map(|n| (0..subjects.len()).map(|at| (at, *n))).collect();
@@ -76,9 +48,9 @@ pub(super) fn simulate(
     // Where algorithms are compared, an algorithm that is wrong does not stop the others.
     let compared = subjects.len() > 1;
     let mut wrong: Option<(Vec<Diagnostic>, &Source)> = None;
-    let mut curves: Vec<Curve> = subjects
+    let mut curves: Vec<AlgorithmCurve> = subjects
         .iter()
-        .map(|s| Curve { name: s.name.clone(), points: Vec::new(), missing: Vec::new() })
+        .map(|s| AlgorithmCurve { name: s.name.clone(), points: Vec::new(), missing: Vec::new() })
         .collect();
     for (at, nranks, outcome) in done {
         let (curve, subject) = (&mut curves[at], &subjects[at]);
@@ -94,7 +66,7 @@ pub(super) fn simulate(
                     wrong.get_or_insert((errors.clone(), &subject.source));
                 }
                 let error = errors.into_iter().next();
-                curve.missing.extend(error.map(|error| Missing::new(nranks, error)));
+                curve.missing.extend(error.map(|error| missing(nranks, error)));
             }
         }
     }
@@ -123,7 +95,7 @@ fn run(
     let wrong = |findings: Vec<Finding>| told(algorithm, findings, nranks);
     let (schedule, done) =
         simulated_by_one_or_all(algorithm, flags, machine, nranks).map_err(wrong)?;
-    Ok(Point {
+    Ok(RunPoint {
         nranks,
         bytes: done.bytes,
         seconds: done.seconds,
@@ -160,14 +132,13 @@ fn simulated_by_one_or_all(
     Ok((schedule, done))
 }
 
-impl Missing {
-    /// Makes the reason. The title of a `require` names the algorithm and the count, which stand beside it already.
-    fn new(nranks: u32, error: Diagnostic) -> Self {
-        let Diagnostic { code, title, .. } = error;
-        let reason = match title.split_once(": ") {
-            Some((_, why)) if code == Code::RankCountRefused => why.to_owned(),
-            _ => title,
-        };
-        Self { nranks, code, reason }
-    }
+/// Returns the reason of a count. The title of a `require` names the algorithm and the count, which stand beside it
+/// already.
+fn missing(nranks: u32, error: Diagnostic) -> Missing {
+    let Diagnostic { code, title, .. } = error;
+    let reason = match title.split_once(": ") {
+        Some((_, why)) if code == Code::RankCountRefused => why.to_owned(),
+        _ => title,
+    };
+    Missing { nranks, code, reason }
 }

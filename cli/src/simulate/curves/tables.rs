@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use roundelay::select::time;
 use roundelay_core::expansion::counted;
 
-use super::points::{Missing, Point};
-use super::{Comparison, Curve};
+use roundelay_pictures::curves::{AlgorithmCurve, Comparison, Missing, RunPoint};
+
 use crate::report::within_a_page;
 use crate::topo::aligned;
 
@@ -20,7 +20,7 @@ pub(super) fn print(all: &Comparison<'_>) -> String {
     let title = format!("{collective} of {size} on {} of {topology}", all.ranks());
     let _ = writeln!(text, "{}", within_a_page(&title, 4));
     let _ = writeln!(text, "\ntime, and share of the bandwidth bound");
-    let cell = |point: &Point| {
+    let cell = |point: &RunPoint| {
         let share =
             point.share().map_or(String::new(), |share| format!("  {:5.1} %", 100.0 * share));
         format!("{:TIME$}{share}", time(point.seconds))
@@ -31,7 +31,7 @@ pub(super) fn print(all: &Comparison<'_>) -> String {
         "\nwhat the busiest link of each level carries one way, as a multiple of the size"
     );
     let names = &all.levels.names;
-    let cell = |point: &Point| {
+    let cell = |point: &RunPoint| {
         let size = point.bytes.max(1) as f64;
         let loads = point.loads.iter().map(|load| format!("{:.3}", load.most() / size));
         let cells = loads.zip(names).map(|(load, name)| format!("{load:0$}", name.len()));
@@ -56,10 +56,10 @@ pub(super) fn print(all: &Comparison<'_>) -> String {
 fn table(
     all: &Comparison<'_>,
     below: &[String],
-    cell: impl Fn(&Point) -> String,
+    cell: impl Fn(&RunPoint) -> String,
     text: &mut String,
 ) {
-    let row = |first: &str, of: &dyn Fn(&Curve) -> String| {
+    let row = |first: &str, of: &dyn Fn(&AlgorithmCurve) -> String| {
         let cells = all.curves.iter().map(of);
         std::iter::once(first.to_owned()).chain(cells).collect::<Vec<_>>()
     };
@@ -92,7 +92,7 @@ fn fastest(all: &Comparison<'_>, text: &mut String) {
 
 /// Writes each reason once, with all rank counts that it is for.
 fn missing(all: &Comparison<'_>, text: &mut String) {
-    let all_of = |curve: &Curve, like: &Missing| {
+    let all_of = |curve: &AlgorithmCurve, like: &Missing| {
         let same =
             curve.missing.iter().filter(|m| (m.code, &m.reason) == (like.code, &like.reason));
         same.map(|m| m.nranks).collect::<Vec<_>>()

@@ -1,5 +1,6 @@
 //! Pictures: properties that a program can check in the file.
 
+mod charts;
 mod elements;
 mod passing;
 mod runs;

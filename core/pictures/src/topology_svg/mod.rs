@@ -4,6 +4,7 @@
 
 mod cables;
 mod grid;
+mod highlights;
 mod layout;
 mod legend;
 mod meshes;
@@ -19,6 +20,7 @@ use std::fmt::Write as _;
 
 use super::picture::{escaped, px};
 use cables::{Cable, Cables};
+pub use highlights::{cut, loaded, marks};
 use layout::DrawnLayout;
 use pairs::value;
 use plane::{Area, NAME, PlanePoint, RADIUS, half};

@@ -7,29 +7,33 @@ use roundelay_core::simulate::Usage;
 use roundelay_core::topology::{Link, Node, NodeId, Topology};
 
 /// All levels, from the ranks up.
-pub(super) struct Levels {
-    pub(super) names: Vec<String>,
+#[derive(Debug)]
+pub struct Levels {
+    /// The names of the levels, such as `rank-leaf`.
+    pub names: Vec<String>,
     /// The level of each link of the topology, and whether it leads away from the ranks.
     of: Vec<(usize, bool)>,
 }
 
 /// The bytes that the busiest link of a level carries in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Load {
+pub struct Load {
     /// Away from the ranks, or between nodes that are equally far from them.
-    pub(super) up: f64,
+    pub up: f64,
     /// Towards the ranks.
-    pub(super) down: f64,
+    pub down: f64,
 }
 
 impl Load {
-    pub(super) fn most(self) -> f64 {
+    /// Returns the load of the busier direction.
+    pub fn most(self) -> f64 {
         self.up.max(self.down)
     }
 }
 
 impl Levels {
-    pub(super) fn new(topology: &Topology) -> Self {
+    /// Makes the levels of a topology.
+    pub fn new(topology: &Topology) -> Self {
         let kinds = kinds(topology);
         let kind = |node: NodeId| &kinds[node.index()];
         let ends = |link: &Link| {
@@ -47,7 +51,7 @@ impl Levels {
     }
 
     /// Returns the bytes that the busiest link of each level carries.
-    pub(super) fn loads(&self, links: &[Usage]) -> Vec<Load> {
+    pub fn loads(&self, links: &[Usage]) -> Vec<Load> {
         let mut loads = vec![Load::default(); self.names.len()];
         for (link, (level, up)) in links.iter().zip(&self.of) {
             let load = &mut loads[*level];
@@ -94,23 +98,5 @@ fn word(name: &str, tier: u32) -> String {
         _ if tier == 0 => "rank".to_owned(),
         "" => format!("tier{tier}"),
         word => word.to_lowercase(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Levels;
-    use roundelay_core::topology::Topology;
-
-    fn names(text: &str) -> Vec<String> {
-        Levels::new(&text.parse::<Topology>().expect("a topology")).names
-    }
-
-    #[test]
-    fn levels_have_the_names_of_their_ends() {
-        assert_eq!(names("spine_leaf(4, 8, 2, 2)"), ["rank-leaf", "leaf-spine"]);
-        assert_eq!(names("crossbar(4)"), ["rank-switch"]);
-        assert_eq!(names("full_mesh(4)"), ["rank-rank"]);
-        assert_eq!(names("islands(2, 4)"), ["rank-island", "rank-rail"]);
     }
 }

@@ -1,12 +1,14 @@
-//! The highlights in the picture of a topology: rings, missing cables, and the cut that limits an `AllReduce`.
+//! The highlights of a topology: rings, missing cables, and the cut that limits an `AllReduce`.
 
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
+use roundelay_core::simulate::Usage;
 use roundelay_core::topology::bounds::{Binding, Usable};
 use roundelay_core::topology::search::disjoint::{DisjointBy, disjoint};
 use roundelay_core::topology::search::{around, pairs::Pairs};
 use roundelay_core::topology::{NodeId, Topology};
-use roundelay_pictures::topology_svg::Marks;
+
+use super::Marks;
 
 /// Rings that are drawn at once, and the ranks beyond which it is one.
 const RINGS: usize = 3;
@@ -14,7 +16,8 @@ const CROWD: u32 = 24;
 /// Ranks up to which rings and bounds are sought for a picture.
 const SOUGHT: u32 = 128;
 
-pub(super) fn marks(topology: &Topology) -> Marks {
+/// Returns the highlights of a topology without a run: its rings, its missing cables, and its slowest cut.
+pub fn marks(topology: &Topology) -> Marks {
     let mut marks = Marks { cut: cut(topology), ..Marks::default() };
     let n = topology.nranks();
     if n > SOUGHT {
@@ -41,7 +44,7 @@ pub(super) fn marks(topology: &Topology) -> Marks {
 }
 
 /// Returns the pairs that a full mesh would join by a cable and this one does not, if it is nearly one.
-pub(crate) fn cut(topology: &Topology) -> Vec<(RankId, RankId)> {
+pub fn cut(topology: &Topology) -> Vec<(RankId, RankId)> {
     let n = topology.nranks() as usize;
     let full = n * n.saturating_sub(1);
     if topology.nodes().len() > n || topology.links().len() * 4 < full * 3 {
@@ -56,4 +59,25 @@ pub(crate) fn cut(topology: &Topology) -> Vec<(RankId, RankId)> {
         .ranks()
         .flat_map(|a| topology.ranks().filter(move |b| a < *b).map(move |b| (a, b)));
     pairs.filter(|(a, b)| !joined(*a, *b)).collect()
+}
+
+/// Returns the marks of a simulated run, of this title: the load of each link, and the busiest one.
+pub fn loaded(topology: &Topology, links: &[Usage], title: String) -> Marks {
+    let used: Vec<f64> = links.iter().map(|link| link.used).collect();
+    let mut caption = vec![title];
+    let busiest = links.iter().max_by(|a, b| a.used.total_cmp(&b.used));
+    if let Some(link) = busiest.filter(|link| link.used > 0.0) {
+        let name = |node: NodeId| &topology.nodes()[node.index()].name;
+        let same = used.iter().filter(|used| **used > link.used - 0.005).count();
+        let others = if same > 1 { format!(", as {} more", same - 1) } else { String::new() };
+        let busy = used.iter().filter(|used| **used > 0.0).count();
+        caption.push(format!(
+            "busiest: {} -> {}, for {:.0} % of the run{others}; {busy} of {} links carry data",
+            name(link.from),
+            name(link.to),
+            link.used * 100.0,
+            used.len()
+        ));
+    }
+    Marks { load: used, caption, ..Marks::default() }
 }

@@ -1,8 +1,9 @@
 //! A chart in letters, for a terminal: each curve has a letter, which is a capital at its points.
 
 use super::{Chart, Curve, LIMIT, Mark, Point};
-use crate::report::WIDEST;
 
+/// The columns of a page of text.
+const WIDEST: usize = 100;
 /// Columns left of the frame: the numbers of the values.
 const LEFT: usize = 9;
 /// Columns and rows of the frame.
@@ -11,7 +12,7 @@ const TALL: usize = 20;
 
 impl Chart {
     /// Draws the chart as lines of text.
-    pub(crate) fn letters(&self) -> Vec<String> {
+    pub fn letters(&self) -> Vec<String> {
         let mut frame = vec![vec![' '; WIDE]; TALL];
         // The first curve is drawn last, above the others.
         for (curve, [between, at]) in self.curves.iter().zip(self.glyphs()).rev() {

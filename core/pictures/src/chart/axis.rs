@@ -4,7 +4,7 @@
 const TICKS: usize = 9;
 
 /// Maps values to shares of an axis.
-pub(crate) struct Axis {
+pub struct Axis {
     low: f64,
     high: f64,
     scale: Scale,
@@ -21,7 +21,7 @@ enum Scale {
 
 impl Axis {
     /// Makes a logarithmic axis over these values, and a share of their range more at both ends.
-    pub(crate) fn new(values: impl Iterator<Item = f64>, more: f64) -> Self {
+    pub fn new(values: impl Iterator<Item = f64>, more: f64) -> Self {
         let (mut low, mut high) = (f64::MAX, f64::MIN);
         for value in values.map(f64::log2) {
             (low, high) = (low.min(value), high.max(value));
@@ -38,14 +38,14 @@ impl Axis {
     }
 
     /// Makes a linear axis from 0 to a little above the largest of these values.
-    pub(crate) fn from_zero(values: impl Iterator<Item = f64>) -> Self {
+    pub fn from_zero(values: impl Iterator<Item = f64>) -> Self {
         let high = values.fold(0.0, f64::max);
         let high = if high > 0.0 { 1.06 * high } else { 1.0 };
         Self { low: 0.0, high, scale: Scale::Differences }
     }
 
     /// Returns the position of a value: 0 at the low end, 1 at the high one.
-    pub(crate) fn share(&self, value: f64) -> f64 {
+    pub fn share(&self, value: f64) -> f64 {
         let place = match self.scale {
             Scale::Ratios => value.log2(),
             Scale::Differences => value,
@@ -54,7 +54,7 @@ impl Axis {
     }
 
     /// Returns the exponents of the powers of two along a logarithmic axis, or of as many of them as can be named.
-    pub(crate) fn powers(&self) -> Vec<i32> {
+    pub fn powers(&self) -> Vec<i32> {
         let (first, last) = (self.low.ceil() as i32, self.high.floor() as i32);
         let step = (last - first) / TICKS as i32 + 1;
         (first..=last).step_by(step as usize).collect()
@@ -62,7 +62,7 @@ impl Axis {
 
     /// Returns round values: 1, 2 and 5 with their powers of ten, or the powers alone if these are too many, and on a
     /// linear axis the multiples of one round value.
-    pub(crate) fn values(&self) -> Vec<f64> {
+    pub fn values(&self) -> Vec<f64> {
         if self.scale == Scale::Differences {
             return self.multiples();
         }
@@ -93,27 +93,5 @@ fn decimal(digit: f64, power: i32) -> f64 {
     match power {
         0.. => digit * 10_f64.powi(power),
         _ => digit / 10_f64.powi(-power),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Axis;
-
-    #[test]
-    fn shares_and_round_values() {
-        let ratios = Axis::new([1.0, 4.0].into_iter(), 0.0);
-        assert!((ratios.share(2.0) - 0.5).abs() < 1e-12);
-        assert_eq!(ratios.values(), [1.0, 2.0]);
-        assert_eq!(ratios.powers(), [0, 1, 2]);
-        let one = Axis::new([8.0].into_iter(), 0.0);
-        assert!((one.share(8.0) - 0.5).abs() < 1e-12);
-        let wide = Axis::new([1.0, 2_f64.powi(40)].into_iter(), 0.0);
-        assert!(wide.powers().len() <= 9 && wide.powers()[0] == 0, "{:?}", wide.powers());
-
-        let linear = Axis::from_zero([0.25, 1.0].into_iter());
-        assert!(linear.share(0.0).abs() < 1e-12 && linear.share(1.0) < 1.0);
-        assert_eq!(linear.values(), [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]);
-        assert_eq!(Axis::from_zero(std::iter::empty()).values()[0].to_bits(), 0);
     }
 }

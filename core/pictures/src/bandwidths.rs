@@ -1,16 +1,42 @@
-//! The plot of `--svg` and `--plot`: bandwidth by size, both in logarithms, so that equal shares of the limit have equal distances
-//! from it everywhere.
+//! Measured bandwidth by size, both in logarithms, so that equal shares of the limit have equal distances from it
+//! everywhere.
 
 use std::fmt::Write as _;
 
-use super::limit::Limit;
-use super::row::BenchRow;
 use roundelay_core::units::decimals;
 
 use crate::chart::{Axis, Chart, Curve, LIMIT, Mark, Point, class};
 
-/// Returns the chart of the times out of place.
-pub(super) fn chart(rows: &[BenchRow], limits: &[Limit]) -> Chart {
+/// The subject of a measurement, as nccl-tests names its parts.
+#[derive(Clone, Debug)]
+pub struct MeasuredCase {
+    /// The name of the collective.
+    pub collective: &'static str,
+    /// The number of ranks.
+    pub nranks: u32,
+    /// The type of elements.
+    pub dtype: &'static str,
+    /// The size in bytes.
+    pub size: u64,
+    /// The measured bandwidth of the algorithm in GB/s.
+    pub bandwidth: f64,
+}
+
+/// A measured run of an algorithm.
+#[derive(Clone, Debug)]
+pub struct MeasuredRun {
+    /// The name of the algorithm.
+    pub name: String,
+    /// The op, or `none`.
+    pub redop: &'static str,
+    /// The root; -1 where there is none.
+    pub root: i64,
+    /// The case.
+    pub case: MeasuredCase,
+}
+
+/// Returns the chart of the times of runs, and of the limits of their cases.
+pub fn chart(rows: &[MeasuredRun], limits: &[MeasuredCase]) -> Chart {
     let curves = curves(rows, limits);
     let points = || curves.iter().flat_map(|curve| &curve.points);
     let x = Axis::new(points().map(|point| point.x), 0.0);
@@ -41,14 +67,15 @@ fn size(power: i32) -> (f64, String) {
 }
 
 /// Makes a line for each algorithm, and the limit's; properties that all lines share are not in their names.
-fn curves(rows: &[BenchRow], limits: &[Limit]) -> Vec<Curve> {
-    let differ =
-        |of: &dyn Fn(&BenchRow) -> String| rows.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]));
-    let ranks = differ(&|row| row.nranks.to_string());
-    let dtypes = differ(&|row| row.dtype.to_owned());
+fn curves(rows: &[MeasuredRun], limits: &[MeasuredCase]) -> Vec<Curve> {
+    let differ = |of: &dyn Fn(&MeasuredRun) -> String| {
+        rows.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]))
+    };
+    let ranks = differ(&|row| row.case.nranks.to_string());
+    let dtypes = differ(&|row| row.case.dtype.to_owned());
     let ops = differ(&|row| row.redop.to_owned());
     let roots = differ(&|row| row.root.to_string());
-    let collectives = differ(&|row| row.collective.to_owned());
+    let collectives = differ(&|row| row.case.collective.to_owned());
     let mut all: Vec<Curve> = Vec::new();
     let mut add = |name: String, limit: bool, size: f64, bandwidth: f64| {
         if size <= 0.0 || bandwidth <= 0.0 {
@@ -75,15 +102,15 @@ fn curves(rows: &[BenchRow], limits: &[Limit]) -> Vec<Curve> {
         if dtypes {
             let _ = write!(name, ", {}", limit.dtype);
         }
-        add(name, true, limit.size as f64, limit.alg_bw);
+        add(name, true, limit.size as f64, limit.bandwidth);
     }
     for row in rows {
-        let mut name = row.algo.clone();
+        let mut name = row.name.clone();
         if ranks {
-            let _ = write!(name, ", {} ranks", row.nranks);
+            let _ = write!(name, ", {} ranks", row.case.nranks);
         }
         if dtypes {
-            let _ = write!(name, ", {}", row.dtype);
+            let _ = write!(name, ", {}", row.case.dtype);
         }
         if ops {
             let _ = write!(name, ", {}", row.redop);
@@ -91,7 +118,7 @@ fn curves(rows: &[BenchRow], limits: &[Limit]) -> Vec<Curve> {
         if roots && row.root >= 0 {
             let _ = write!(name, ", root {}", row.root);
         }
-        add(name, false, row.size as f64, row.out_of_place.alg_bw);
+        add(name, false, row.case.size as f64, row.case.bandwidth);
     }
     for curve in &mut all {
         curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -100,13 +127,13 @@ fn curves(rows: &[BenchRow], limits: &[Limit]) -> Vec<Curve> {
 }
 
 /// Returns the properties that all lines share.
-fn titles(rows: &[BenchRow]) -> (String, String) {
+fn titles(rows: &[MeasuredRun]) -> (String, String) {
     let mut seen: [Vec<String>; 4] = Default::default();
     for row in rows {
         let of = [
-            row.collective.to_owned(),
-            row.nranks.to_string(),
-            row.dtype.to_owned(),
+            row.case.collective.to_owned(),
+            row.case.nranks.to_string(),
+            row.case.dtype.to_owned(),
             row.redop.to_owned(),
         ];
         for (seen, value) in seen.iter_mut().zip(of) {

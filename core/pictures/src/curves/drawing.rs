@@ -1,12 +1,10 @@
-//! The picture of `--svg`: time over ranks, a curve an algorithm. Rank counts are in logarithms, with the powers of two
+//! The picture of a comparison: time over ranks, a curve an algorithm. Rank counts are in logarithms, with the powers of two
 //! named and their points large; so are times, unless the longest is near the shortest.
 
-use super::points::Point;
-use super::{Comparison, Curve};
-use roundelay_core::units::decimals;
+use roundelay_core::units::{counted, decimals, time};
 
+use super::{AlgorithmCurve, Comparison, RunPoint};
 use crate::chart::{self, Axis, Chart, LIMIT, Mark};
-use roundelay::select::time;
 
 /// The ratio of the longest time to the shortest from which times are in logarithms.
 const FAR: f64 = 12.0;
@@ -14,7 +12,14 @@ const FAR: f64 = 12.0;
 /// The number of rank counts that are named where powers of two are too few.
 const COUNTS: usize = 9;
 
-pub(super) fn svg(all: &Comparison<'_>) -> String {
+impl Comparison<'_> {
+    /// Draws the picture.
+    pub fn svg(&self) -> String {
+        chart(self).svg()
+    }
+}
+
+fn chart(all: &Comparison<'_>) -> Chart {
     let mut curves: Vec<_> =
         all.curves.iter().enumerate().map(|(nth, curve)| drawn(curve, nth, &all.nranks)).collect();
     curves.extend(bound(all));
@@ -41,12 +46,11 @@ pub(super) fn svg(all: &Comparison<'_>) -> String {
         columns = ranks().step_by(all.nranks.len() / COUNTS + 1).collect();
     }
     let named = |value: f64| (value, decimals(value, 9));
-    let counts = roundelay_core::expansion::counted(&all.nranks);
+    let counts = counted(&all.nranks);
     let powers_of_two = all.nranks.iter().any(|n| n.is_power_of_two());
     let large = if powers_of_two { "; powers of two have large points" } else { "" };
-    let constants = all.machines.last_key_value();
-    let constants =
-        constants.map_or(String::new(), |(_, (_, of))| format!("; {}", of.costs.title()));
+    let constants = all.costs.last_key_value();
+    let constants = constants.map_or(String::new(), |(_, of)| format!("; {}", of.title()));
     Chart {
         title: format!("{} of {} on {}", all.collective, all.size, all.topology.name()),
         caption: format!("simulated with {counts} ranks{constants}{large}"),
@@ -58,12 +62,11 @@ pub(super) fn svg(all: &Comparison<'_>) -> String {
         above,
         curves,
     }
-    .svg()
 }
 
 /// Returns the points of an algorithm. A line joins neighbors among the rank counts asked for; where one is missing, it
 /// has a gap.
-fn drawn(curve: &Curve, nth: usize, nranks: &[u32]) -> chart::Curve {
+fn drawn(curve: &AlgorithmCurve, nth: usize, nranks: &[u32]) -> chart::Curve {
     let position = |n: u32| nranks.iter().position(|other| *other == n);
     let mut before = None;
     let mut points = Vec::new();
@@ -81,7 +84,7 @@ fn drawn(curve: &Curve, nth: usize, nranks: &[u32]) -> chart::Curve {
 fn bound(all: &Comparison<'_>) -> Option<chart::Curve> {
     let least = |n: &u32| {
         let mut points = all.curves.iter().flat_map(|curve| &curve.points);
-        let point: &Point = points.find(|point| point.nranks == *n)?;
+        let point: &RunPoint = points.find(|point| point.nranks == *n)?;
         let seconds = point.bound.filter(|seconds| *seconds > 0.0)?;
         Some(placed(*n, seconds, Mark::Hidden, true))
     };

@@ -6,9 +6,9 @@ mod letters;
 
 use std::fmt::Write as _;
 
-use roundelay_pictures::picture::{LETTER, escaped, page, px, text};
+use crate::picture::{LETTER, escaped, page, px, text};
 
-pub(crate) use axis::Axis;
+pub use axis::Axis;
 
 /// Colors, and patterns once the colors are used up. The hues are those of Okabe and Ito, which color-blind people tell
 /// apart.
@@ -32,41 +32,54 @@ const SAMPLE: f64 = 32.0;
 const LINE: f64 = 16.0;
 
 /// Curves, with their frame and texts.
-pub(crate) struct Chart {
-    pub(crate) title: String,
-    pub(crate) caption: String,
-    pub(crate) x: Axis,
-    pub(crate) y: Axis,
+pub struct Chart {
+    /// The title.
+    pub title: String,
+    /// The line below the title.
+    pub caption: String,
+    /// The axis from left to right.
+    pub x: Axis,
+    /// The axis from the bottom up.
+    pub y: Axis,
     /// The values that are named along the axes, with their names.
-    pub(crate) columns: Vec<(f64, String)>,
-    pub(crate) rows: Vec<(f64, String)>,
+    pub columns: Vec<(f64, String)>,
+    /// The values that are named along the axis upwards, with their names.
+    pub rows: Vec<(f64, String)>,
     /// The meaning of the axes.
-    pub(crate) below: &'static str,
-    pub(crate) above: &'static str,
-    pub(crate) curves: Vec<Curve>,
+    pub below: &'static str,
+    /// The meaning of the axis upwards.
+    pub above: &'static str,
+    /// The curves; the first is drawn above the others.
+    pub curves: Vec<Curve>,
 }
 
 /// A curve, by the class of its color and pattern.
-pub(crate) struct Curve {
-    pub(crate) name: String,
-    pub(crate) class: String,
-    pub(crate) points: Vec<Point>,
+pub struct Curve {
+    /// The name at the end of the line.
+    pub name: String,
+    /// The class of the style.
+    pub class: String,
+    /// The points, from left to right.
+    pub points: Vec<Point>,
 }
 
 /// A point of a curve.
-pub(crate) struct Point {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
-    pub(crate) mark: Mark,
+pub struct Point {
+    /// The value from left to right.
+    pub x: f64,
+    /// The value upwards.
+    pub y: f64,
+    /// The prominence of the point.
+    pub mark: Mark,
     /// Whether the line of the point before it goes on to here.
-    pub(crate) joined: bool,
+    pub joined: bool,
     /// The text for a reader who points at it.
-    pub(crate) words: String,
+    pub words: String,
 }
 
 /// The prominence of a point.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub enum Mark {
     /// Among few.
     Plain,
     /// Among many.
@@ -89,16 +102,16 @@ impl Mark {
 }
 
 /// The class of the limit that curves are compared with.
-pub(crate) const LIMIT: &str = "limit";
+pub const LIMIT: &str = "limit";
 
 /// Returns the class of the nth curve.
-pub(crate) fn class(nth: usize) -> String {
+pub fn class(nth: usize) -> String {
     format!("c{} d{}", nth % COLORS, nth / COLORS % PATTERNS)
 }
 
 impl Chart {
     /// Draws the picture.
-    pub(crate) fn svg(&self) -> String {
+    pub fn svg(&self) -> String {
         let mut body = String::new();
         for (value, label) in &self.columns {
             let at = LEFT + WIDE * self.x.share(*value);
