@@ -16,10 +16,10 @@ const MOST: usize = 6;
 
 /// Pairs of files that share more, with the reason.
 const KNOWN: &[(&str, &str, &str)] = &[
-    ("kernels/src/shared_memory/unsupported.rs", "kernels/src/shared_memory/world.rs", FOREIGN),
+    ("kernels/src/shared_memory/unsupported.rs", "kernels/src/shared_memory/world/mod.rs", FOREIGN),
     ("kernels/src/shared_memory/unsupported.rs", "stdlib/world/mod.rs", FOREIGN),
     (
-        "kernels/src/shared_memory/world.rs",
+        "kernels/src/shared_memory/world/mod.rs",
         "stdlib/world/mod.rs",
         "a handle, and the world below it",
     ),

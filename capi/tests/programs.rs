@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use roundelay_kernels::shared_memory::observed::{self, ObservedRank, ObservedWorld};
+use roundelay_kernels::shared_memory::observe::{self, ObservedRank, ObservedWorld};
 
 /// Returns the folder of this package.
 fn package() -> &'static Path {
@@ -102,7 +102,7 @@ fn a_call_that_is_missing_is_seen_with_its_place_in_c() {
     let start = Instant::now();
     let first = loop {
         let ours = |world: &ObservedWorld| world.ranks[0].pid == pid;
-        let world = observed::all().worlds.into_iter().find(ours);
+        let world = observe::all().worlds.into_iter().find(ours);
         let first = world.and_then(|world| world.ranks.into_iter().next());
         // It waits for a call of rank 1 that is missing.
         let missing =

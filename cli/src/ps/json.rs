@@ -1,6 +1,6 @@
 //! Worlds as one JSON document. Times are seconds.
 
-use roundelay_kernels::shared_memory::observed::{
+use roundelay_kernels::shared_memory::observe::{
     Observed, ObservedCall, ObservedProcess, ObservedRank, ObservedWorld, circles,
 };
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use roundelay_core::diagnostics::Code;
-use roundelay_kernels::shared_memory::observed::{self, Observed, ObservedProcess, ObservedWorld};
+use roundelay_kernels::shared_memory::observe::{self, Observed, ObservedProcess, ObservedWorld};
 
 use crate::report::Failure;
 use crate::streams::{print, print_json};
@@ -20,7 +20,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 pub(crate) fn main(flags: &PsFlags) -> Result<bool, Failure> {
     loop {
-        let mut seen = observed::all();
+        let mut seen = observe::all();
         if let Some(pid) = flags.of {
             seen.worlds.retain(|world| processes(world).any(|rank| rank.descends_from(pid)));
         }

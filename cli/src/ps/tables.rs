@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use roundelay_kernels::shared_memory::observed::{
+use roundelay_kernels::shared_memory::observe::{
     Observed, ObservedCall, ObservedRank, ObservedWorld, circles,
 };
 

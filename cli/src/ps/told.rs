@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use roundelay_kernels::shared_memory::observed::{ObservedCall, ObservedRank, ObservedWorld};
+use roundelay_kernels::shared_memory::observe::{ObservedCall, ObservedRank, ObservedWorld};
 
 /// A wait that is shorter is no news.
 const LONG: Duration = Duration::from_secs(1);

@@ -14,19 +14,19 @@ use std::time::Duration;
 use rustix::fd::AsFd as _;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
-pub(super) use words::{Half, ModelWords, wait, wake};
+pub(crate) use words::{Half, ModelWords, wait, wake};
 
 /// Refuses registration, as loom has no barrier that one thread makes in all others: each thread makes its own barrier,
 /// as on a system without that barrier.
-pub(super) fn register() -> bool {
+pub(crate) fn register() -> bool {
     false
 }
 
-pub(super) fn barrier() {}
+pub(crate) fn barrier() {}
 
-use super::arena::{Arena, ArenaLayout};
-use super::shared_state::SharedState;
 use super::world::World;
+use super::world::memory::arena::{Arena, ArenaLayout};
+use super::world::memory::shared_state::SharedState;
 use crate::Options;
 use crate::modelled::{share, share_nothing};
 

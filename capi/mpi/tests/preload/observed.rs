@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use roundelay_kernels::shared_memory::observed::{ObservedRank, ObservedWorld, all};
+use roundelay_kernels::shared_memory::observe::{ObservedRank, ObservedWorld, all};
 
 use crate::launched::compiled;
 

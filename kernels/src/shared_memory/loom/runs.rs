@@ -18,11 +18,11 @@ use crate::Options;
 use crate::modelled::within;
 use crate::reduce::{Stores, copy};
 use crate::shared_memory::WorldPlan;
-use crate::shared_memory::plan_sharing::{PlanSource, Prepared};
-use crate::shared_memory::routes::{Route, Routes};
-use crate::shared_memory::shared_state::CallHeader;
-use crate::shared_memory::strategy::{Strategy, fused_strategy};
+use crate::shared_memory::stage::plan_sharing::{PlanSource, Prepared};
+use crate::shared_memory::stage::routes::{Route, Routes};
+use crate::shared_memory::stage::strategy::{Strategy, fused_strategy};
 use crate::shared_memory::world::World;
+use crate::shared_memory::world::memory::shared_state::CallHeader;
 
 /// Elements of a tile whose buffers have one unit each.
 const TILE: usize = 32;

@@ -9,8 +9,8 @@ use roundelay_core::ids::RankId;
 
 use super::Host;
 use crate::modelled::{ModelledMemory, check, within};
-use crate::shared_memory::shared_state::{CallHeader, SharedState};
-use crate::shared_memory::work_counter::WorkCounter;
+use crate::shared_memory::stage::work_counter::WorkCounter;
+use crate::shared_memory::world::memory::shared_state::{CallHeader, SharedState};
 
 fn call(count: u64) -> CallHeader {
     let kind = (Collective::AllReduce, RankId(0));

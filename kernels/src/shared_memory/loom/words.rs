@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::shared_memory::arena::{ArenaLayout, WINDOW};
+use crate::shared_memory::world::memory::arena::{ArenaLayout, WINDOW};
 use crate::sync::{AtomicU32, AtomicU64, Condvar, Mutex, Ordering, lock};
 
 /// The words that models use, by their positions in the arena. They are made before any thread of a model, as loom
 /// requires.
-pub(in crate::shared_memory) struct ModelWords {
+pub(crate) struct ModelWords {
     words: BTreeMap<usize, AtomicU64>,
     halves: BTreeMap<usize, Half>,
 }
@@ -47,21 +47,21 @@ impl ModelWords {
     }
 
     /// Returns the words of the running model.
-    pub(in crate::shared_memory) fn of_model() -> Arc<Self> {
+    pub(crate) fn of_model() -> Arc<Self> {
         CURRENT.with_borrow(Clone::clone).expect("a model has begun")
     }
 
-    pub(in crate::shared_memory) fn word(&self, at: usize) -> &AtomicU64 {
+    pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
         self.words.get(&at).unwrap_or_else(|| panic!("no model has a word at {at}"))
     }
 
-    pub(in crate::shared_memory) fn half(&self, at: usize) -> &Half {
+    pub(crate) fn half(&self, at: usize) -> &Half {
         self.halves.get(&at).unwrap_or_else(|| panic!("no model has half a word at {at}"))
     }
 }
 
 /// Half a word, and the system's list of the threads that sleep on it.
-pub(in crate::shared_memory) struct Half {
+pub(crate) struct Half {
     value: AtomicU32,
     list: Mutex<()>,
     woken: Condvar,
@@ -83,13 +83,13 @@ impl Deref for Half {
 
 /// Wakes sleepers as the system does: a thread that changed the word before finds the sleeper in the list, or the
 /// sleeper sees the change.
-pub(in crate::shared_memory) fn wake(half: &Half) {
+pub(crate) fn wake(half: &Half) {
     drop(lock(&half.list));
     half.woken.notify_all();
 }
 
 /// Sleeps until a wake-up, if the word has the value `heard`: in a model the time does not run out.
-pub(in crate::shared_memory) fn wait(half: &Half, heard: u32, _nanoseconds: i64) {
+pub(crate) fn wait(half: &Half, heard: u32, _nanoseconds: i64) {
     let list = lock(&half.list);
     if half.value.load(Ordering::Relaxed) == heard {
         drop(half.woken.wait(list));

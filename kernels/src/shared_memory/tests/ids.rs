@@ -1,6 +1,6 @@
 //! Ids of worlds, their bytes and their texts.
 
-use super::super::unique::{BOOT, KIND, NET, UniqueId};
+use crate::shared_memory::meet::unique::{BOOT, KIND, NET, UniqueId};
 
 fn message(id: &UniqueId) -> String {
     id.check().expect_err("the id is wrong").to_string()

@@ -8,9 +8,9 @@ use std::{fs, thread};
 
 use super::{one_shot, plan};
 use crate::Options;
-use crate::shared_memory::arena::{CALLS, NAME};
-use crate::shared_memory::observed::{ObservedWorld, circles, of_process};
-use crate::shared_memory::shared_state::CallHeader;
+use crate::shared_memory::observe::{ObservedWorld, circles, of_process};
+use crate::shared_memory::world::memory::arena::{CALLS, NAME};
+use crate::shared_memory::world::memory::shared_state::CallHeader;
 use crate::shared_memory::{World, at_site};
 
 fn worlds(nranks: u32) -> Vec<Arc<World>> {
@@ -64,7 +64,7 @@ fn a_rank_that_waits_is_seen_and_its_calls_are() {
         let numbers: Vec<u64> = rank.calls.iter().map(|call| call.number).collect();
         assert_eq!(numbers, (100 - CALLS + 1..=100).rev().collect::<Vec<_>>());
         assert!(rank.calls.iter().all(|call| !call.failed));
-        let ended = |call: &crate::shared_memory::observed::ObservedCall| call.ended;
+        let ended = |call: &crate::shared_memory::observe::ObservedCall| call.ended;
         assert!(rank.calls.iter().all(|call| ended(call).is_some_and(|end| end <= call.since)));
     }
     worlds[1].abort("it is over").expect("it may");

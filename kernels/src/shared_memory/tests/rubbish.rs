@@ -11,8 +11,10 @@ use roundelay_core::optimize::Level;
 
 use super::{one_shot, plan};
 use crate::reduce::{Stores, copy};
-use crate::shared_memory::arena::{ArenaLayout, SLOT, TEXT};
-use crate::shared_memory::shared_state::{CallHeader, CallPosition, MOST_TILES, Wait};
+use crate::shared_memory::world::memory::arena::{ArenaLayout, SLOT, TEXT};
+use crate::shared_memory::world::memory::shared_state::{
+    CallHeader, CallPosition, MOST_TILES, Wait,
+};
 use crate::shared_memory::{World, WorldPlan};
 use crate::{Error, Options};
 
@@ -310,7 +312,7 @@ fn a_message_is_as_long_as_its_receiver_has_room() {
         let worlds = worlds(2, Level::O2);
         worlds[1].send(&[1_u32, 2], 0).expect("there is room");
         let arena = &worlds[0].shared.arena;
-        let header = arena.layout.mail(1, 0) + 2 * crate::shared_memory::arena::LINE;
+        let header = arena.layout.mail(1, 0) + 2 * crate::shared_memory::world::memory::arena::LINE;
         arena.word(header + 8).store(len, Ordering::Relaxed);
         let mut buffer = [5_u32; 4];
         let done = worlds[0].recv(&mut buffer[1..3], 1);

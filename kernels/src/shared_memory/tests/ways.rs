@@ -9,8 +9,8 @@ use roundelay_core::verify::Proved;
 
 use super::{one_shot, reach::gather};
 use crate::Options;
-use crate::shared_memory::choices;
-use crate::shared_memory::ways::{Set, Way};
+use crate::shared_memory::world::ways::choices;
+use crate::shared_memory::world::ways::{Set, Way};
 use crate::shared_memory::{World, WorldPlan};
 use crate::sync::Ordering;
 

@@ -1,0 +1,288 @@
+//! The cut of a call into tiles that fit the caches.
+//!
+//! A schedule cuts each unit of its buffers at some fractions of the count into *cells*. The order of a reduction may
+//! differ from cell to cell, so a tile is a stripe of every cell, and the count of the call settles the positions of
+//! the cells. A tile in shared memory is laid out like the buffers of a run of the schedule with the count
+//! [`Tiles::count`]: a multiple of all denominators, so that each cell has exactly its share. The last elements of a
+//! cell in a tile may lie beyond the call's elements: their results are not copied out.
+
+use std::collections::BTreeSet;
+
+use roundelay_core::counts::Block;
+use roundelay_core::rational::{Rat, lcm};
+use roundelay_core::schedule::Schedule;
+
+use crate::shared_memory::world::memory::arena::LINE;
+
+/// The tiles of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tiles {
+    /// Elements per unit of a tile in shared memory.
+    pub(crate) count: u64,
+    /// The number of tiles; at least one.
+    pub(crate) number: u64,
+    /// Elements per unit of the call.
+    whole: u64,
+    cells: Box<[Cell]>,
+    /// The fractions of a unit at which the cells begin.
+    cuts: Box<[Rat]>,
+}
+
+/// A stretch of every unit, in elements from the unit's beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cell {
+    /// The cell's begin and length in the caller's buffer.
+    begin: u64,
+    len: u64,
+    /// The cell's begin and room in a tile.
+    place: u64,
+    room: u64,
+}
+
+/// Adjacent elements, both in the caller's buffer and in a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stripe {
+    /// The stripe's begin in the caller's buffer.
+    pub(crate) outside: u64,
+    /// The stripe's begin in the tile.
+    pub(crate) inside: u64,
+    pub(crate) len: u64,
+}
+
+impl Stripe {
+    /// Returns the base of a buffer, of elements of `size` bytes, with which offset `inside` of the tile is offset `outside`
+    /// of the buffer.
+    pub(crate) fn base(self, buffer: *mut u8, size: usize) -> *mut u8 {
+        let shift = (self.outside as usize).wrapping_sub(self.inside as usize);
+        buffer.wrapping_add(shift.wrapping_mul(size))
+    }
+
+    /// Returns the part of the stripe from `from` to `to` in the tile; `None` if no element lies there.
+    pub(crate) fn clipped(self, from: u64, to: u64) -> Option<Self> {
+        let (first, end) = (self.inside.max(from), (self.inside + self.len).min(to));
+        let outside = self.outside.wrapping_add(first.wrapping_sub(self.inside));
+        (first < end).then(|| Self { outside, inside: first, len: end - first })
+    }
+}
+
+/// Returns the fractions of a unit at which a schedule cuts, 0 first, and the least common multiple of their
+/// denominators and of the schedule's `multiple`, of which every count is a multiple.
+pub(crate) fn cuts(schedule: &Schedule) -> Option<(Vec<Rat>, u64)> {
+    let mut cuts = BTreeSet::from([(0, 1)]);
+    for region in &schedule.regions {
+        for at in [region.base, region.lo, region.hi] {
+            let at = at.fraction();
+            cuts.insert((at.num(), at.den()));
+        }
+    }
+    let mut all = schedule.multiple;
+    for (_, den) in &cuts {
+        all = lcm(all, *den)?;
+    }
+    let mut cuts: Vec<Rat> = cuts.into_iter().filter_map(|(num, den)| Rat::new(num, den)).collect();
+    cuts.sort_unstable();
+    Some((cuts, all))
+}
+
+impl Tiles {
+    /// Cuts a call of `count` elements a unit into tiles of about `most` elements a unit at most.
+    pub(crate) fn new(cuts: &[Rat], multiple: u64, count: u64, most: u64) -> Self {
+        let most = (most / multiple).max(1) * multiple;
+        let tiles = count.div_ceil(most).max(1);
+        let share = count.div_ceil(tiles).max(1).next_multiple_of(multiple);
+        let ends = cuts.iter().skip(1).map(|at| (at.element(count), at.element(share)));
+        let mut cells = Vec::with_capacity(cuts.len());
+        let (mut begin, mut place) = (0, 0);
+        for (end, until) in ends.chain([(count, share)]) {
+            cells.push(Cell { begin, len: end - begin, place, room: until - place });
+            (begin, place) = (end, until);
+        }
+        Self { count: share, number: tiles, whole: count, cells: cells.into(), cuts: cuts.into() }
+    }
+
+    /// Returns tiles of about `most` elements a unit, for calls whose counts are not known yet.
+    pub(crate) fn of_blocks(cuts: &[Rat], multiple: u64, most: u64) -> Self {
+        Self::new(cuts, multiple, most.max(multiple) / multiple * multiple, most)
+    }
+
+    /// Returns the elements of a unit of the call.
+    pub(crate) fn whole(&self) -> i64 {
+        self.whole.cast_signed()
+    }
+
+    /// Returns the address of a buffer, of elements of `size` bytes, moved by some units of the call.
+    pub(crate) fn shifted(&self, base: *const u8, units: i64, size: usize) -> *const u8 {
+        let elements = units.wrapping_mul(self.whole()) as usize;
+        base.wrapping_add(elements.wrapping_mul(size))
+    }
+
+    /// Returns the number of tiles of a block of `count` elements.
+    pub(crate) fn number_of(&self, count: u64) -> u64 {
+        count.div_ceil(self.count)
+    }
+
+    /// Returns the stripes of tile `tile` in a buffer of `units` units.
+    pub(crate) fn stripes(&self, tile: u64, units: u32) -> impl Iterator<Item = Stripe> + '_ {
+        let whole = self.as_outside(0, u64::from(units) * self.count);
+        let each = whole.is_none().then(|| self.stripes_of(tile, 0..u64::from(units)));
+        whole.into_iter().chain(each.into_iter().flatten())
+    }
+
+    /// Returns a range of the only tile as one stripe, where that tile is laid out as the caller's buffers are.
+    fn as_outside(&self, from: u64, to: u64) -> Option<Stripe> {
+        let alike = self.number == 1 && self.whole == self.count;
+        (alike && from < to).then(|| Stripe { outside: from, inside: from, len: to - from })
+    }
+
+    /// Returns the stripes of tile `tile` in some units of a buffer.
+    pub(crate) fn stripes_of(
+        &self,
+        tile: u64,
+        units: impl Iterator<Item = u64>,
+    ) -> impl Iterator<Item = Stripe> {
+        joined(units.flat_map(move |unit| {
+            let start = unit * self.whole;
+            self.cells.iter().filter_map(move |cell| self.stripe(tile, (unit, start), *cell))
+        }))
+    }
+
+    /// Returns the stripes of tile `tile` in blocks of their own lengths and places, each with the number of its unit.
+    pub(crate) fn stripes_of_blocks(
+        &self,
+        tile: u64,
+        blocks: impl Iterator<Item = (u64, Block)>,
+    ) -> impl Iterator<Item = Stripe> {
+        joined(blocks.flat_map(move |(unit, block)| {
+            let all = 0..self.cells.len();
+            all.filter_map(move |cell| self.stripe_of_block(tile, unit, block, cell))
+        }))
+    }
+
+    /// Returns the stripe of cell `cell` of a block in tile `tile`.
+    pub(crate) fn stripe_of_block(
+        &self,
+        tile: u64,
+        unit: u64,
+        block: Block,
+        cell: usize,
+    ) -> Option<Stripe> {
+        let at =
+            |cell: usize| self.cuts.get(cell).map_or(block.count, |at| at.element(block.count));
+        let (begin, end) = (at(cell), at(cell + 1));
+        let cell = Cell { begin, len: end - begin, ..self.cells[cell] };
+        self.stripe(tile, (unit, block.start), cell)
+    }
+
+    /// Returns the unit and the cells of an interval of a tile that lies in one unit, and begins and ends with cells.
+    pub(crate) fn cells_within(&self, unit: u64, from: u64, to: u64) -> std::ops::Range<usize> {
+        let place = |at: usize| unit * self.count + self.cells[at].place;
+        let first = (0..self.cells.len()).find(|at| from <= place(*at)).unwrap_or(self.cells.len());
+        let after = (first..self.cells.len()).find(|at| to <= place(*at));
+        first..after.unwrap_or(self.cells.len())
+    }
+
+    fn stripe(&self, tile: u64, (unit, start): (u64, u64), cell: Cell) -> Option<Stripe> {
+        let first = tile.checked_mul(cell.room)?;
+        let len = cell.len.checked_sub(first)?.min(cell.room);
+        let outside = start.wrapping_add(cell.begin + first);
+        (len > 0).then_some(Stripe { outside, inside: unit * self.count + cell.place, len })
+    }
+
+    /// Returns the stripes of tile `tile` whose elements lie from `from` to `to` in the tile; the range begins and ends
+    /// with cells.
+    pub(crate) fn within(
+        &self,
+        tile: u64,
+        from: u64,
+        to: u64,
+    ) -> impl Iterator<Item = Stripe> + '_ {
+        let whole = self.as_outside(from, to);
+        let units = from / self.count..to.div_ceil(self.count);
+        let units = if whole.is_some() { 0..0 } else { units };
+        let each = units.flat_map(move |unit| {
+            let here = move |cell: &&Cell| {
+                let at = unit * self.count + cell.place;
+                from <= at && at < to
+            };
+            let start = unit * self.whole;
+            let cells = self.cells.iter().filter(here);
+            cells.filter_map(move |cell| self.stripe(tile, (unit, start), *cell))
+        });
+        whole.into_iter().chain(joined(each))
+    }
+}
+
+/// Joins stripes that go on from each other on both sides: a unit may be a single element.
+fn joined(mut stripes: impl Iterator<Item = Stripe>) -> impl Iterator<Item = Stripe> {
+    let mut next = stripes.next();
+    std::iter::from_fn(move || {
+        let mut stripe = next.take()?;
+        for other in stripes.by_ref() {
+            // A place that another rank told may be any number.
+            let end = (stripe.outside.wrapping_add(stripe.len), stripe.inside + stripe.len);
+            if end != (other.outside, other.inside) {
+                next = Some(other);
+                break;
+            }
+            stripe.len += other.len;
+        }
+        Some(stripe)
+    })
+}
+
+/// Returns the elements per unit that fit into `bytes` bytes, for buffers of `units` units, in whole cache lines where
+/// there is room.
+pub(crate) fn fitting(bytes: usize, units: u64, size: usize) -> u64 {
+    let most = bytes as u64 / units.max(1) / size as u64;
+    let line = (LINE / size) as u64;
+    if most > line { most / line * line } else { most }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn at(fractions: &[(u64, u64)]) -> Vec<Rat> {
+        fractions.iter().map(|(num, den)| Rat::new(*num, *den).expect("a fraction")).collect()
+    }
+
+    /// Every element of every unit is in one stripe, stripes do not overlap in a tile, and cells begin as they do at
+    /// the whole count.
+    #[test]
+    fn tiles_partition_every_unit() {
+        let thirds = (at(&[(0, 1), (1, 3), (1, 2), (2, 3)]), 6);
+        let whole = (at(&[(0, 1)]), 1);
+        for (cuts, multiple) in [thirds, whole] {
+            for count in [0, 1, 2, 5, 6, 7, 100, 1001] {
+                for most in [1, 6, 7, 64, 5000] {
+                    let tiles = Tiles::new(&cuts, multiple, count, most);
+                    assert!(tiles.count.is_multiple_of(multiple));
+                    let mut seen = vec![0; 2 * count as usize];
+                    for tile in 0..tiles.number {
+                        let mut places = vec![0; 2 * tiles.count as usize];
+                        for stripe in tiles.stripes(tile, 2) {
+                            for i in 0..stripe.len {
+                                seen[(stripe.outside + i) as usize] += 1;
+                                places[(stripe.inside + i) as usize] += 1;
+                                let cell = |at: u64, of: u64| {
+                                    let within = at % of;
+                                    cuts.iter().rposition(|cut| cut.element(of) <= within)
+                                };
+                                let (outside, inside) = (
+                                    cell(stripe.outside + i, count),
+                                    cell(stripe.inside + i, tiles.count),
+                                );
+                                assert_eq!(outside, inside, "{count} {most} {stripe:?}");
+                            }
+                        }
+                        assert!(places.iter().all(|times| *times <= 1));
+                        let whole: Vec<Stripe> = tiles.stripes(tile, 2).collect();
+                        let same: Vec<Stripe> = tiles.within(tile, 0, 2 * tiles.count).collect();
+                        assert_eq!(whole, same);
+                    }
+                    assert!(seen.iter().all(|times| *times == 1), "{count} {most}");
+                }
+            }
+        }
+    }
+}
