@@ -11,7 +11,7 @@ mod blocks;
 mod buffers;
 #[doc(hidden)]
 pub mod cache_folder;
-#[cfg(all(test, target_os = "linux", not(loom)))]
+#[cfg(all(test, target_os = "linux"))]
 mod checks;
 mod chosen_way;
 #[cfg(feature = "cuda")]
@@ -24,7 +24,7 @@ pub mod grid;
 #[cfg(feature = "ptx")]
 #[doc(hidden)]
 pub mod interpreted;
-#[cfg(all(test, any(feature = "cuda", target_os = "linux"), not(loom)))]
+#[cfg(all(test, any(feature = "cuda", target_os = "linux")))]
 mod library;
 pub mod limit;
 mod lowered;

@@ -243,7 +243,7 @@ fn sites_named(value: &str) -> Result<bool, Error> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

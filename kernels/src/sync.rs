@@ -12,6 +12,10 @@ pub(crate) use std::sync::{
     atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence},
 };
 
+/// Whether loom checks the protocols in all interleavings: then windows and tiles are small, so that a few calls use
+/// each place again, time does not pass, and no process looks from outside.
+pub(crate) const MODELLED: bool = cfg!(all(test, loom));
+
 /// A value alone in its cache line.
 #[repr(align(64))]
 pub(crate) struct Padded<T>(pub(crate) T);

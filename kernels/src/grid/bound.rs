@@ -36,7 +36,7 @@ pub(crate) fn batches(ranks: u64, io: &[[u64; 2]]) -> impl Iterator<Item = Addre
     })
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -60,7 +60,7 @@ impl RankMemory {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use std::mem::offset_of;
 

@@ -50,7 +50,7 @@ impl GridLayout {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use roundelay_core::ids::RankId;
     use roundelay_export::cuda::Group;

@@ -33,7 +33,7 @@ pub fn order(schedule: &Schedule) -> Vec<(StreamId, OpId)> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use roundelay_core::schedule::text;
 

@@ -45,7 +45,7 @@ pub fn worth(schedule: &Schedule, count: u64, element_size: usize) -> u32 {
     u32::try_from(bytes.div_ceil(BYTES_PER_PART)).unwrap_or(u32::MAX).max(1)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -122,7 +122,7 @@ fn steps(
     (steps, events, per_rank * u64::from(schedule.nranks))
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use roundelay_core::schedule::text as schedule_text;
 

@@ -96,7 +96,7 @@ fn in_run(schedule: &Schedule, wait: &Wait, channel: Option<ChannelId>) -> (u64,
     (wait.expected - before, wait.seen.saturating_sub(before))
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use roundelay_core::ids::RankId;
     use roundelay_core::schedule::text;

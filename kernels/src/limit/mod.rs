@@ -8,7 +8,7 @@
 mod candidates;
 mod jobs;
 mod loops;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -44,7 +44,7 @@ impl<'p> Memory<'p> {
     }
 
     /// Returns the address of the memory.
-    #[cfg(all(test, target_os = "linux", not(loom)))]
+    #[cfg(all(test, target_os = "linux"))]
     pub(crate) fn address(&self) -> *const u8 {
         self.0.as_ptr().cast()
     }

@@ -251,7 +251,7 @@ fn limits(dtype: DType) -> (f64, f64, f64) {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

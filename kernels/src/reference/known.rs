@@ -214,7 +214,7 @@ pub(crate) fn mantissa_bits(dtype: DType) -> u32 {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::super::Reference;
     use super::*;

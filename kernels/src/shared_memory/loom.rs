@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::fd::AsFd as _;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
-pub(crate) use words::{Half, ModelWords, wait, wake};
+pub(crate) use words::{ArenaWords, Half, wait, wake};
 
 /// Refuses registration, as loom has no barrier that one thread makes in all others: each thread makes its own barrier,
 /// as on a system without that barrier.
@@ -47,7 +47,7 @@ impl Host {
 
     /// Returns an arena for each rank, all over empty memory.
     fn arenas(&self) -> Vec<Arena> {
-        ModelWords::begin(self.layout);
+        words::ModelWords::begin(self.layout);
         share_nothing();
         ftruncate(&self.memory, 0).expect("it is ours");
         ftruncate(&self.memory, self.layout.bytes as u64).expect("it is ours");

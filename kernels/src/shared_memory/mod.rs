@@ -13,7 +13,7 @@ mod meet;
 #[doc(hidden)]
 pub mod observe;
 mod stage;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
 mod world;
 

@@ -140,7 +140,7 @@ impl<'a> ShimJob<'a> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 pub(super) mod tests {
     use roundelay_export::cuda::Group;
 

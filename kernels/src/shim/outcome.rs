@@ -62,7 +62,7 @@ impl<'a> Rest<'a> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::super::job::tests::{job, schedule};
     use super::*;

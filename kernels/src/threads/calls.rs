@@ -11,7 +11,7 @@
 //! its buffers. Entering and leaving are as in Dekker's algorithm: a store, a fence, a look at the other rank's store.
 
 mod active_call;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
 
 use std::cell::Cell;
@@ -26,17 +26,13 @@ use super::record::{Record, Refusal, SHAPE_BITS, SHAPES};
 use super::wakeup::{Awaited, Wakeup};
 use crate::error::{Differ, Error, Missing};
 use crate::options::Options;
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Padded, fence, lock};
+use crate::sync::{AtomicBool, AtomicU64, MODELLED, Mutex, Ordering, Padded, fence, lock};
 pub(super) use active_call::ActiveCall;
 use active_call::Stage;
 
 /// The number of a rank's last calls that other ranks can still read: a rank gets no further ahead of the slowest rank
-/// than this.
-#[cfg(not(all(test, loom)))]
-const WINDOW: usize = 8;
-/// A small window, so that a model of a few calls wraps around it.
-#[cfg(all(test, loom))]
-const WINDOW: usize = 2;
+/// than this. It is small in a model, so that a few calls wrap around it.
+const WINDOW: usize = if MODELLED { 2 } else { 8 };
 
 /// The calls of ranks that run together, each rank from a thread of its own: plans that share one `Calls` count their
 /// ranks' calls together, and fail together.

@@ -62,7 +62,7 @@ pub(super) fn needs(schedule: &Schedule) -> Vec<Needs> {
     needs
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use roundelay_core::ids::RankId;
     use roundelay_core::schedule::text;

@@ -46,7 +46,7 @@ impl Affinity {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use rustix::thread::sched_getaffinity;
 

@@ -8,7 +8,7 @@
 
 mod flow;
 mod gpu;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;
 mod walk;
 mod work;

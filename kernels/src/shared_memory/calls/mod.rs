@@ -56,7 +56,7 @@ impl World {
         schedule: &'w Schedule,
     ) -> Result<ActiveCall<'w>, Error> {
         let mut local = self.enter()?;
-        let number = local.number + 1;
+        let number = local.call.number + 1;
         // Checked first, as a refused call may be the reason why the world ended.
         if self.hears_of_more(&local) {
             self.hear(&mut local, number)?;
@@ -86,15 +86,15 @@ impl World {
 impl<'w> ActiveCall<'w> {
     /// Waits until no rank reads the line that this call overwrites.
     fn make_room(mut self) -> Result<Self, Error> {
-        while self.number > self.local.room {
+        while self.number > self.local.call.room {
             let shared = &self.world.shared;
             let slowest = self.world.others().map(|other| (shared.number(other), other)).min();
             let Some((slowest, who)) = slowest else {
-                self.local.room = u64::MAX;
+                self.local.call.room = u64::MAX;
                 break;
             };
             if slowest.saturating_add(WINDOW) > self.number {
-                self.local.room = slowest.saturating_add(WINDOW - 1);
+                self.local.call.room = slowest.saturating_add(WINDOW - 1);
             } else {
                 let number = self.number;
                 let room = self.wait_for_call(who, number - WINDOW + 1, || {
@@ -109,15 +109,15 @@ impl<'w> ActiveCall<'w> {
 
     /// Publishes the call, with `staged` tiles staged.
     pub(super) fn publish(&mut self, staged: u64) {
-        self.local.number = self.number;
+        self.local.call.number = self.number;
         self.published = true;
         self.world.shared.stand(self.world.rank, CallPosition { step: 0, at: 0 });
         let (shared, rank) = (&self.world.shared, self.world.rank);
         shared.publish(rank, self.number, &self.header, staged);
         // The other ranks go on meanwhile.
-        let site = self.local.sites.as_mut().map(|sites| sites.number(shared, rank));
+        let site = self.local.sites.kept.as_mut().map(|sites| sites.number(shared, rank));
         shared.record_begin(rank, self.number, &self.header, site);
-        if !self.local.named.contains(&self.header.identity) {
+        if !self.local.sites.named.contains(&self.header.identity) {
             self.name();
         }
         self.fault();
@@ -127,7 +127,7 @@ impl<'w> ActiveCall<'w> {
     #[cold]
     fn name(&mut self) {
         self.world.shared.name_algorithm(self.header.identity, self.schedule);
-        self.local.named.push(self.header.identity);
+        self.local.sites.named.push(self.header.identity);
     }
 
     /// Stores this rank's position.
@@ -163,7 +163,7 @@ impl<'w> ActiveCall<'w> {
             return Err(self.refuse(other, &theirs));
         }
         // Rank `other` is done with all earlier calls.
-        self.local.finished[other] = self.local.finished[other].max(number - 1);
+        self.local.call.finished[other] = self.local.call.finished[other].max(number - 1);
         if there.is_some_and(|there| there >= staged) {
             return Ok(theirs);
         }
@@ -195,7 +195,8 @@ impl<'w> ActiveCall<'w> {
 
     /// Whether rank `other` is done with `tiles` tiles of call `number`.
     pub(super) fn is_done(&self, other: usize, number: u64, tiles: u64) -> bool {
-        self.local.finished[other] >= number || self.world.shared.finished(other, number, tiles)
+        self.local.call.finished[other] >= number
+            || self.world.shared.finished(other, number, tiles)
     }
 
     /// Waits until `ready()`, for an action of rank `on`, or of any rank if `on` is `None`.
@@ -279,10 +280,10 @@ impl<'w> ActiveCall<'w> {
     /// as made, as it does for the other ranks.
     fn hears<T>(&mut self, result: &Result<T, Error>) {
         let Err(Error::CallsDiffer(differ)) = result else { return };
-        self.local.told.push(differ.number);
+        self.local.call.told.push(differ.number);
         if differ.number == self.number && !self.published {
             let (world, number) = (self.world, self.number);
-            self.local.number = number;
+            self.local.call.number = number;
             world.shared.skip(world.rank, number);
         }
     }

@@ -19,7 +19,7 @@ use crate::shared_memory::world::local_state::LocalState;
 use crate::shared_memory::world::memory::arena::{RECORD, WINDOW};
 use crate::shared_memory::world::memory::shared_state::{CallHeader, MOST_TILES, Standing};
 use crate::shared_memory::world::watch::LOOK;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, MODELLED, Ordering};
 
 /// The place of the number of refused calls, in the arena's first page.
 const REFUSED: usize = 192;
@@ -60,7 +60,7 @@ impl World {
 
     /// Whether calls were refused since this rank looked through them.
     pub(crate) fn hears_of_more(&self, local: &LocalState) -> bool {
-        self.refused().load(Ordering::Acquire) != local.heard
+        self.refused().load(Ordering::Acquire) != local.call.heard
     }
 
     /// Fails if a call before `number` was refused after this rank had left it.
@@ -69,22 +69,22 @@ impl World {
         // A rank that finds a difference is in one of the two calls, so a refused call is at most so far back.
         let first = number.saturating_sub(2 * WINDOW).max(1);
         for before in first..number {
-            if self.is_void(before) && !local.told.contains(&before) {
-                local.told.push(before);
-                local.told.retain(|told| *told >= first);
+            if self.is_void(before) && !local.call.told.contains(&before) {
+                local.call.told.push(before);
+                local.call.told.retain(|told| *told >= first);
                 let mut differ = self.differ(before);
                 differ.late = Some(self.named(self.rank));
                 return Err(Error::CallsDiffer(Box::new(differ)));
             }
         }
-        local.heard = heard;
+        local.call.heard = heard;
         Ok(())
     }
 
     /// Returns the error of an earlier refused call, if this rank has not returned it yet.
     pub(crate) fn refusal(&self) -> Option<Error> {
         let mut local = self.enter().ok()?;
-        let number = local.number + 1;
+        let number = local.call.number + 1;
         self.hear(&mut local, number).err()
     }
 
@@ -143,9 +143,9 @@ impl World {
     /// E0414 where a call was void and this rank had returned from it; E0412 while a call of this rank is under way.
     pub fn farewell(&self) -> Result<(), Error> {
         let mut local = self.enter()?;
-        let (number, shared) = (local.number, &self.shared);
+        let (number, shared) = (local.call.number, &self.shared);
         // In a model time does not pass.
-        let mut waits = number > 0 && cfg!(not(all(test, loom)));
+        let mut waits = number > 0 && !MODELLED;
         let (since, mut looked, mut dead) = (Instant::now(), None::<Instant>, Vec::new());
         while waits && !self.ends(number) && since.elapsed() < self.deadline() / 2 {
             if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {

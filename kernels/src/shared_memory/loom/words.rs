@@ -3,9 +3,11 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::shared_memory::world::memory::arena::{ArenaLayout, WINDOW};
+use crate::shared_memory::world::memory::words::Words;
 use crate::sync::{AtomicU32, AtomicU64, Condvar, Mutex, Ordering, lock};
 
 /// The words that models use, by their positions in the arena. They are made before any thread of a model, as loom
@@ -45,17 +47,21 @@ impl ModelWords {
         let halves = halves.into_iter().map(|at| (at, Half::new())).collect();
         CURRENT.set(Some(Arc::new(Self { words, halves })));
     }
+}
 
-    /// Returns the words of the running model.
-    pub(crate) fn of_model() -> Arc<Self> {
+/// The words of the running model.
+pub(crate) type ArenaWords = Arc<ModelWords>;
+
+impl Words for ArenaWords {
+    unsafe fn over(_base: NonNull<u8>, _bytes: usize) -> Self {
         CURRENT.with_borrow(Clone::clone).expect("a model has begun")
     }
 
-    pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
+    fn word(&self, at: usize) -> &AtomicU64 {
         self.words.get(&at).unwrap_or_else(|| panic!("no model has a word at {at}"))
     }
 
-    pub(crate) fn half(&self, at: usize) -> &Half {
+    fn half(&self, at: usize) -> &Half {
         self.halves.get(&at).unwrap_or_else(|| panic!("no model has half a word at {at}"))
     }
 }

@@ -162,7 +162,7 @@ impl UniqueId {
     }
 
     /// Returns the id with one byte changed, and the right checksum.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(test)]
     pub(crate) fn changed(&self, at: usize) -> Self {
         let mut bytes = self.0;
         bytes[at] ^= 1;
@@ -170,7 +170,7 @@ impl UniqueId {
     }
 
     /// Returns the id with another secret.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(test)]
     pub(crate) fn with_another_secret(&self) -> Self {
         self.changed(SECRET)
     }

@@ -372,7 +372,7 @@ impl BlocksCall<'_> {
                 }
                 match sources[from] {
                     Source::Staged => {
-                        let slot = active.local.first[from].wrapping_add(tile);
+                        let slot = active.local.stage.first[from].wrapping_add(tile);
                         rank.point(&pull.bases, source.buffer, from, slot);
                     }
                     Source::Lent(at, block) => {

@@ -238,7 +238,7 @@ pub(crate) fn fitting(bytes: usize, units: u64, size: usize) -> u64 {
     if most > line { most / line * line } else { most }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -285,5 +285,5 @@ impl Watch for Seeking<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;

@@ -25,16 +25,16 @@ impl World {
     /// Whether all ranks can read the memory of all other ranks, as far as this rank knows: all ranks have tried, and
     /// no read was refused.
     pub(crate) fn all_reach(&self, local: &mut LocalState) -> bool {
-        if !local.reach.all {
-            local.reach.all = self.finds_all(local);
+        if !local.stage.reach.all {
+            local.stage.reach.all = self.finds_all(local);
         }
-        local.reach.all
+        local.stage.reach.all
     }
 
     fn finds_all(&self, local: &mut LocalState) -> bool {
         let arena = &self.shared.arena;
         let word = |rank: usize, word: usize| arena.word(arena.layout.own(rank, LINE) + word);
-        if !local.reach.tried {
+        if !local.stage.reach.tried {
             let mut can = true;
             for other in self.others() {
                 let place = word(other, PLACE).load(Ordering::Acquire);
@@ -49,7 +49,7 @@ impl World {
                 let value = word(other, VALUE).load(Ordering::Relaxed);
                 can &= read.is_ok() && u64::from_ne_bytes(found) == value;
             }
-            local.reach.tried = true;
+            local.stage.reach.tried = true;
             word(self.rank, VERDICT).store(if can { CAN } else { CANNOT }, Ordering::Release);
         }
         (0..self.shared.nranks()).all(|rank| word(rank, VERDICT).load(Ordering::Acquire) == CAN)
@@ -156,7 +156,8 @@ impl WorldRank {
             }
         }
         let fetched = pull.sources.iter().map(|source| source.rank);
-        let fetched: Vec<usize> = fetched.filter(|rank| active.local.lent[*rank] != 0).collect();
+        let fetched: Vec<usize> =
+            fetched.filter(|rank| active.local.stage.lent[*rank] != 0).collect();
         active.were_there(&fetched, tiles)
     }
 }

@@ -127,7 +127,7 @@ impl WorldRank {
                 choosing: world.options.choosing(),
                 can_lend: world.spins,
             };
-            active.local.trials.note(&world, (key, shape, name), (number, way));
+            active.local.stage.trials.note(&world, (key, shape, name), (number, way));
         }
     }
 
@@ -235,9 +235,9 @@ impl WorldRank {
         outside: UserBuffers,
         stripes: impl Iterator<Item = Stripe>,
     ) -> Result<(), Error> {
-        let (world, at) = (active.world, active.local.slots);
+        let (world, at) = (active.world, active.local.stage.slots);
         let which = (at % RING) as usize;
-        let last = &active.local.uses[which];
+        let last = &active.local.stage.uses[which];
         for &reader in &*last.readers {
             if !active.is_done(reader, last.number, last.tiles) {
                 active.wait(Some(reader), || {
@@ -254,12 +254,12 @@ impl WorldRank {
         }
         drop(copy);
         let number = active.number;
-        let used = &mut active.local.uses[which];
+        let used = &mut active.local.stage.uses[which];
         (used.number, used.tiles) = (number, tile + 1);
         if !Arc::ptr_eq(&used.readers, readers) {
             used.readers = readers.clone();
         }
-        active.local.slots += 1;
+        active.local.stage.slots += 1;
         if tile == 0 {
             active.header.slot = at;
             active.publish(1);
@@ -284,7 +284,8 @@ impl WorldRank {
     ) -> Result<(), Error> {
         if tile == 0 {
             let theirs = active.meet(source, 1)?;
-            (active.local.first[source], active.local.lent[source]) = (theirs.slot, theirs.lent);
+            (active.local.stage.first[source], active.local.stage.lent[source]) =
+                (theirs.slot, theirs.lent);
             return Ok(());
         }
         let (shared, number) = (&self.world.shared, active.number);
@@ -318,13 +319,14 @@ impl WorldRank {
             for other in world.others() {
                 self.tile_of(active, other, tile)?;
             }
-            active.local.first[world.rank] = active.header.slot;
-            for ((rank, buffer), slot) in common.inputs.iter().enumerate().zip(&active.local.first)
+            active.local.stage.first[world.rank] = active.header.slot;
+            for ((rank, buffer), slot) in
+                common.inputs.iter().enumerate().zip(&active.local.stage.first)
             {
                 self.point(&common.bases, *buffer, rank, slot.wrapping_add(tile));
             }
-            active.local.made += 1;
-            let place = arena.address(arena.layout.common(active.local.made), SLOT);
+            active.local.stage.made += 1;
+            let place = arena.address(arena.layout.common(active.local.stage.made), SLOT);
             common.bases.set(common.output, place);
             // SAFETY: all ranks have staged the tile, so all have copied out the earlier tile at this place.
             unsafe {
@@ -349,7 +351,7 @@ impl WorldRank {
         bases: &Bases,
     ) -> Result<(), Error> {
         let world = active.world;
-        let counter = WorkCounter::new(&world.shared, active.local.made, chunks.len());
+        let counter = WorkCounter::new(&world.shared, active.local.stage.made, chunks.len());
         while let Some(at) = counter.take() {
             // Another process may have written a wrong number, so the number is checked here.
             let Some(chunk) = chunks.get(at) else { break };
@@ -377,11 +379,11 @@ impl WorldRank {
     /// Whether the buffers of all ranks lie in the arena; stores their positions.
     fn all_direct(active: &mut ActiveCall<'_>) -> Result<bool, Error> {
         let world = active.world;
-        active.local.places[world.rank] = active.header.direct.unwrap_or_default();
+        active.local.stage.places[world.rank] = active.header.direct.unwrap_or_default();
         let mut all = true;
         for other in world.others() {
             match active.meet(other, 0)?.direct {
-                Some(theirs) => active.local.places[other] = theirs,
+                Some(theirs) => active.local.stage.places[other] = theirs,
                 None => all = false,
             }
         }
@@ -392,7 +394,7 @@ impl WorldRank {
         let arena = &active.world.shared.arena;
         let heaps = arena.layout.heap_of(0);
         for (rank, buffers) in direct.buffers.iter().enumerate() {
-            for ((buffer, bytes), place) in buffers.iter().zip(active.local.places[rank]) {
+            for ((buffer, bytes), place) in buffers.iter().zip(active.local.stage.places[rank]) {
                 if *bytes == 0 {
                     continue;
                 }
@@ -406,13 +408,13 @@ impl WorldRank {
                         "rank {rank} says that a buffer of {bytes} bytes lies at {at} of the arena, whose heaps begin at {heaps}"
                     )));
                 }
-                if *bytes >= LARGE && active.local.seen.insert((at, *bytes)) {
+                if *bytes >= LARGE && active.local.stage.seen.insert((at, *bytes)) {
                     arena.look_up(at, *bytes);
                 }
                 direct.bases.set(*buffer, arena.address(at, *bytes));
             }
         }
-        active.local.made += 1;
+        active.local.stage.made += 1;
         // SAFETY: all ranks have made this call, and their buffers lie in the arena, as was just checked; no rank
         // leaves the call before all chunks are done.
         unsafe {

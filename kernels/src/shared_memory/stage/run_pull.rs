@@ -45,9 +45,9 @@ impl WorldRank {
             }
             for source in &pull.sources {
                 self.tile_of(active, source.rank, tile)?;
-                match active.local.lent[source.rank] {
+                match active.local.stage.lent[source.rank] {
                     0 => {
-                        let slot = active.local.first[source.rank].wrapping_add(tile);
+                        let slot = active.local.stage.first[source.rank].wrapping_add(tile);
                         self.point(&pull.bases, source.buffer, source.rank, slot);
                     }
                     from => {
@@ -132,7 +132,7 @@ impl WorldRank {
             let end = begin + segment.elements as u64;
             for stripe in tiles.within(tile, *begin, end) {
                 if let Some((source, apart)) = pull.copies[step as usize]
-                    && let lent @ 1.. = active.local.lent[source]
+                    && let lent @ 1.. = active.local.stage.lent[source]
                 {
                     let from =
                         stripe.outside.wrapping_add_signed(apart.wrapping_mul(tiles.whole()));

@@ -39,7 +39,7 @@ impl WorldRank {
             for other in world.others() {
                 self.tile_of(active, other, 2 * tile)?;
             }
-            active.local.first[world.rank] = active.header.slot;
+            active.local.stage.first[world.rank] = active.header.slot;
             for (rank, buffer) in
                 split.inputs.iter().enumerate().filter(|(rank, _)| *rank != split.rank)
             {
@@ -47,11 +47,11 @@ impl WorldRank {
                     &split.bases,
                     *buffer,
                     rank,
-                    active.local.first[rank].wrapping_add(tile),
+                    active.local.stage.first[rank].wrapping_add(tile),
                 );
             }
-            active.local.made += 1;
-            let common = arena.address(arena.layout.common(active.local.made), SLOT);
+            active.local.stage.made += 1;
+            let common = arena.address(arena.layout.common(active.local.stage.made), SLOT);
             split.bases.set(split.outputs[1], common);
             // SAFETY: the caller's promise; all ranks have staged the tile, so all have copied the earlier tile out of
             // the common place, and the slots stay until this rank has made its share.

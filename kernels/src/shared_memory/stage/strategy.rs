@@ -19,15 +19,16 @@ use crate::lowered::{Bases, Code, Move, Operand, PARTIAL, PlannedCall, Segments,
 use crate::shared_memory::world::World;
 use crate::shared_memory::world::memory::arena::{LINE, ROOM, SIGNALS, SLOT};
 use crate::shared_memory::world::ways::Makers;
+use crate::sync::MODELLED;
 
 /// Bytes of input, output and scratch of a rank for a tile of a schedule that is not fused.
-const STREAM_TILE: usize = if cfg!(all(test, loom)) { 4 * LINE } else { 1 << 20 };
+const STREAM_TILE: usize = if MODELLED { 4 * LINE } else { 1 << 20 };
 /// Bytes that a chunk reads and writes: a few ranks share the chunks of a tile.
-const CHUNK: usize = if cfg!(all(test, loom)) { LINE } else { 64 << 10 };
+const CHUNK: usize = if MODELLED { LINE } else { 64 << 10 };
 
 /// The least number of ranks that make a common output together: of two ranks, each reduces the whole as quickly as its
 /// half.
-const COMMON: u32 = if cfg!(all(test, loom)) { 2 } else { 3 };
+const COMMON: u32 = if MODELLED { 2 } else { 3 };
 
 /// The way of a call's data through shared memory.
 pub(crate) enum Strategy {

@@ -64,7 +64,8 @@ impl<'s, 'v, 'w> StreamRun<'s, 'v, 'w> {
         }
         let arena = &self.active.world.shared.arena;
         let word = arena.word(arena.layout.signal(counter.from, counter.to, counter.which));
-        let taken = self.active.local.taken[counter.from].get(counter.which).copied().unwrap_or(0);
+        let taken =
+            self.active.local.stage.taken[counter.from].get(counter.which).copied().unwrap_or(0);
         word.load(Ordering::Acquire) > taken
     }
 }
@@ -93,7 +94,7 @@ impl Effects for StreamRun<'_, '_, '_> {
                 self.inner[instr.arg as usize][0] += 1;
                 continue;
             }
-            let posted = entry(&mut self.active.local.posted[counter.to], counter.which);
+            let posted = entry(&mut self.active.local.stage.posted[counter.to], counter.which);
             *posted += 1;
             let word = arena.word(arena.layout.signal(counter.from, counter.to, counter.which));
             // Release: this rank's earlier accesses come before the signal. One process writes this word, so no
@@ -112,7 +113,7 @@ impl Effects for StreamRun<'_, '_, '_> {
         } else if counter.from == counter.to {
             self.inner[waiting.channel as usize][1] += 1;
         } else {
-            *entry(&mut self.active.local.taken[counter.from], counter.which) += 1;
+            *entry(&mut self.active.local.stage.taken[counter.from], counter.which) += 1;
         }
         Ok(met)
     }

@@ -79,7 +79,7 @@ fn a_call_is_seen_with_its_site() {
     let mut worlds: Vec<_> = worlds.into_iter().map(Arc::new).collect();
     let other = Arc::get_mut(&mut worlds[1]).expect("no other reference");
     other.sites = false;
-    other.local.get_mut().expect("no panic").sites = None;
+    other.local.get_mut().expect("no panic").sites.kept = None;
     let proved = one_shot(2);
     let plans: Vec<_> = worlds.iter().map(|world| plan(world, &proved, 10)).collect();
     let call = |rank: usize| {

@@ -65,10 +65,10 @@ fn in_place_what_is_only_copied_is_read_where_it_lies() {
                         let wanted = |at: usize| if reduces { sum } else { copied(at) };
                         assert!((0..all.len()).all(|at| all[at] == wanted(at)), "turn {turn}");
                         if turn == tried {
-                            slots = world.enter().expect("no call").slots;
+                            slots = world.enter().expect("no call").stage.slots;
                         }
                     }
-                    let now = world.enter().expect("no call").slots;
+                    let now = world.enter().expect("no call").stage.slots;
                     assert_eq!(now > slots, reduces, "{slots} slots, and {now} at the end");
                 });
             }
@@ -119,6 +119,6 @@ fn what_is_read_is_what_was_given() {
             }
         });
         // The calls did read in other ranks' memory, where the system lets a process read its own memory.
-        assert!(worlds.iter().all(|world| world.enter().expect("no call").reach.all));
+        assert!(worlds.iter().all(|world| world.enter().expect("no call").stage.reach.all));
     }
 }

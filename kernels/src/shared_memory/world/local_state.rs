@@ -8,14 +8,17 @@ use super::memory::arena::RING;
 use super::reach::Reach;
 use super::ways::trials::Trials;
 
-/// The state of a rank's calls that only this rank uses.
+/// The state of a rank that only this rank uses, by the part of the engine that uses it.
 pub(crate) struct LocalState {
+    pub(crate) call: CallState,
+    pub(crate) stage: StageState,
+    pub(crate) sites: SiteState,
+}
+
+/// The part of the calls: how far this rank knows itself and the other ranks to be.
+pub(crate) struct CallState {
     /// The number of calls that the rank has made.
     pub(crate) number: u64,
-    /// The identities of the calls whose algorithms this rank has seen to be named.
-    pub(crate) named: Vec<u64>,
-    /// The sites of the rank's calls, if they are kept.
-    pub(crate) sites: Option<CallSites>,
     /// The last call whose line is known to be free, without another look at the other ranks.
     pub(crate) room: u64,
     /// The number of refused calls up to which this rank has looked.
@@ -24,6 +27,10 @@ pub(crate) struct LocalState {
     pub(crate) told: Vec<u64>,
     /// The last call of each rank that this rank knows to be done.
     pub(crate) finished: Box<[u64]>,
+}
+
+/// The part of the staging: the places of data, and the signals beside it.
+pub(crate) struct StageState {
     /// The number of slots that the rank has used.
     pub(crate) slots: u64,
     /// The last use of each slot.
@@ -45,6 +52,14 @@ pub(crate) struct LocalState {
     pub(crate) taken: Vec<Vec<u64>>,
 }
 
+/// The part of the sites: what observers have been told about this rank's program.
+pub(crate) struct SiteState {
+    /// The identities of the calls whose algorithms this rank has seen to be named.
+    pub(crate) named: Vec<u64>,
+    /// The sites of the rank's calls, if they are kept.
+    pub(crate) kept: Option<CallSites>,
+}
+
 /// The last tile in a slot, and the ranks that read it.
 #[derive(Clone, Default)]
 pub(crate) struct Use {
@@ -57,24 +72,27 @@ impl LocalState {
     /// Returns the state of a rank of `n` ranks before its first call; `sites` says whether it keeps the sites of calls.
     pub(crate) fn new(n: usize, reach: Reach, sites: bool) -> Self {
         Self {
-            number: 0,
-            named: Vec::new(),
-            sites: sites.then(CallSites::default),
-            room: 0,
-            heard: 0,
-            told: Vec::new(),
-            finished: vec![0; n].into(),
-            slots: 0,
-            uses: Default::default(),
-            first: vec![0; n].into(),
-            lent: vec![0; n].into(),
-            reach,
-            places: vec![[0; 2]; n].into(),
-            seen: BTreeSet::new(),
-            made: 0,
-            trials: Trials::default(),
-            posted: vec![Vec::new(); n],
-            taken: vec![Vec::new(); n],
+            call: CallState {
+                number: 0,
+                room: 0,
+                heard: 0,
+                told: Vec::new(),
+                finished: vec![0; n].into(),
+            },
+            stage: StageState {
+                slots: 0,
+                uses: Default::default(),
+                first: vec![0; n].into(),
+                lent: vec![0; n].into(),
+                reach,
+                places: vec![[0; 2]; n].into(),
+                seen: BTreeSet::new(),
+                made: 0,
+                trials: Trials::default(),
+                posted: vec![Vec::new(); n],
+                taken: vec![Vec::new(); n],
+            },
+            sites: SiteState { named: Vec::new(), kept: sites.then(CallSites::default) },
         }
     }
 }

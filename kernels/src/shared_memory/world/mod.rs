@@ -186,7 +186,7 @@ impl World {
     /// Returns the ways that the world has chosen by measurement so far, for reports. Rank 0 measures, so other ranks have
     /// none.
     pub fn ways(&self) -> Vec<ChosenWay> {
-        let decided = self.enter().map(|local| local.trials.decided()).unwrap_or_default();
+        let decided = self.enter().map(|local| local.stage.trials.decided()).unwrap_or_default();
         decided.into_iter().map(ChosenWay::from).collect()
     }
 
@@ -197,7 +197,7 @@ impl World {
     /// # Errors
     /// E0429 where the file cannot be written; E0412 while a call of this rank is under way.
     pub fn keep_ways(&self) -> Result<Option<PathBuf>, Error> {
-        let decided = self.enter()?.trials.decided();
+        let decided = self.enter()?.stage.trials.decided();
         let Some(path) = known_ways::path() else { return Ok(None) };
         known_ways::keep(&path, &decided)?;
         Ok(Some(path))

@@ -228,7 +228,7 @@ impl Watch for Post<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use std::sync::atomic::Ordering;
 

@@ -266,7 +266,7 @@ fn path(named: &str, rank: u32) -> PathBuf {
     path.with_extension([Some(host), end].into_iter().flatten().collect::<Vec<_>>().join("."))
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -157,7 +157,7 @@ impl Watch for Meeting<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use std::thread;
     use std::time::{Duration, Instant};

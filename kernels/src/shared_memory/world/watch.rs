@@ -9,19 +9,18 @@ use super::memory::clock::ticks;
 use super::memory::shared_state::{Standing, Wait};
 use crate::Error;
 use crate::shared_memory::meet::ending;
+use crate::sync::MODELLED;
 
 /// Looks of a rank with a core of its own before it yields the core to other ranks.
 const SPINS: u32 = 4_000;
 /// The first looks, without a pause: the rank sees a change that comes soon at once.
 const BARE: u32 = 100;
 /// Yields to other ranks before a rank looks at the clock.
-const TURNS: u32 = if cfg!(all(test, loom)) { 0 } else { 32 };
+const TURNS: u32 = if MODELLED { 0 } else { 32 };
 /// How long yields are cheaper than sleep.
-pub(crate) const AWAKE: Duration =
-    if cfg!(all(test, loom)) { Duration::ZERO } else { Duration::from_millis(2) };
+pub(crate) const AWAKE: Duration = if MODELLED { Duration::ZERO } else { Duration::from_millis(2) };
 /// The time after which a waiting rank checks again that other ranks are alive.
-pub(crate) const LOOK: Duration =
-    if cfg!(all(test, loom)) { Duration::MAX } else { Duration::from_millis(10) };
+pub(crate) const LOOK: Duration = if MODELLED { Duration::MAX } else { Duration::from_millis(10) };
 /// Nanoseconds of a sleep.
 const SLEEP: i64 = 10_000_000;
 /// Nanoseconds of a sleep where a progress function is to run meanwhile.
@@ -29,8 +28,7 @@ const NAP: i64 = 100_000;
 
 /// How long a rank waits before it looks whether the wait is one of a circle of waits; later looks come at twice that
 /// time, at four times, and so on.
-const CIRCLES: Duration =
-    if cfg!(all(test, loom)) { Duration::MAX } else { Duration::from_secs(1) };
+const CIRCLES: Duration = if MODELLED { Duration::MAX } else { Duration::from_secs(1) };
 
 /// Nanoseconds of a sleep between calls of a progress function in a patient wait.
 const LONG_NAP: i64 = 1_000_000;

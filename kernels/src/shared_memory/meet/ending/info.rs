@@ -44,7 +44,7 @@ fn of_status(status: u32) -> Ending {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -110,5 +110,5 @@ fn name(signal: u32) -> Option<&'static str> {
     Some(name)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;

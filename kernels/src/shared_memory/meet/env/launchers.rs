@@ -296,5 +296,5 @@ fn number(sources: &Sources<'_>, name: &str) -> Result<u32, Error> {
     })
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;

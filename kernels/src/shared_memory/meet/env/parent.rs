@@ -44,7 +44,7 @@ fn parse(text: &str) -> Option<(u32, u64)> {
     Some((parent, started))
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -104,5 +104,5 @@ impl Offer<'_> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;

@@ -164,7 +164,7 @@ pub(super) fn out_of_range(pid: u32, rank: u32, nranks: u32) -> Error {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

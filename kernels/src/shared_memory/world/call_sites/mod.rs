@@ -104,7 +104,7 @@ fn end_of(text: &str, most: usize) -> String {
     format!("{ELLIPSIS}{}", &text[first..])
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::Options;

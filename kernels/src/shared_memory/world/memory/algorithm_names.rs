@@ -6,7 +6,7 @@ use roundelay_core::schedule::Schedule;
 
 use super::arena::{NAME, NAMES};
 use super::shared_state::SharedState;
-use crate::sync::Ordering;
+use crate::sync::{MODELLED, Ordering};
 
 /// The position of the number of names for which there was no room, in the arena's first page.
 const UNNAMED: usize = 256;
@@ -31,7 +31,7 @@ impl SharedState {
     /// Writes the name of the schedule that calls with this identity run, unless a rank has written it.
     pub(crate) fn name_algorithm(&self, identity: u64, schedule: &Schedule) {
         // In a model no process looks from outside; 0 is no identity.
-        if cfg!(all(test, loom)) || identity == 0 {
+        if MODELLED || identity == 0 {
             return;
         }
         for nth in 0..NAMES {
@@ -84,7 +84,7 @@ fn text_of(schedule: &Schedule) -> String {
     if text.len() > NAME - BEFORE { String::new() } else { text }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::Options;

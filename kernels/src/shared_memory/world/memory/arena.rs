@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::fd::BorrowedFd;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-use super::futex::Half;
+use super::words::{ArenaWords, Half, Words as _};
 use crate::Error;
 use crate::shared_memory::meet::mapping::{RANK, map, unmapped};
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, MODELLED};
 
 /// Bytes of a cache line.
 pub(crate) const LINE: usize = 64;
 /// Calls of a rank that other ranks can still read: a rank gets no further ahead of the slowest rank.
-pub(crate) const WINDOW: u64 = if cfg!(all(test, loom)) { 3 } else { 8 };
+pub(crate) const WINDOW: u64 = if MODELLED { 3 } else { 8 };
 /// The number of refused calls that have a record at once.
 pub(crate) const VOIDS: u64 = 64;
 /// The number of tiles that a rank stages at once.
@@ -135,7 +135,7 @@ impl ArenaLayout {
     }
 
     /// Returns the range of the words that ranks publish for each other, from the first page to the blocks.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(test)]
     pub(crate) fn words(&self) -> std::ops::Range<usize> {
         0..self.calls
     }
@@ -251,9 +251,8 @@ pub(crate) struct Arena {
     /// A page that the system zeroes in a forked child: a look at it costs less than asking the system for the process
     /// id.
     here: NonNull<AtomicU32>,
-    /// In a model the words are those of the model, not of the mapping.
-    #[cfg(all(test, loom))]
-    words: std::sync::Arc<crate::shared_memory::loom::ModelWords>,
+    /// The words that ranks publish for each other; in a model they are those of the model, not of the mapping.
+    words: ArenaWords,
 }
 
 // SAFETY: the arena is memory at a fixed place; each kind of access to it has rules of its own.
@@ -277,12 +276,14 @@ impl Arena {
         // SAFETY: a new mapping, at an address that the system chooses.
         let here = unsafe { mmap_anonymous(ptr::null_mut(), PAGE, RANK, MapFlags::PRIVATE) };
         let here = here.map_err(|error| unmapped("to map a page", PAGE, error))?;
+        let base = NonNull::new(base).expect("a mapping is not at address 0");
         let arena = Self {
-            base: NonNull::new(base).expect("a mapping is not at address 0"),
+            base,
             layout,
             here: NonNull::new(here.cast()).expect("a mapping is not at address 0"),
-            #[cfg(all(test, loom))]
-            words: crate::shared_memory::loom::ModelWords::of_model(),
+            // SAFETY: the mapping lives as long as the arena, and is aligned to pages; every access to the words that
+            // ranks publish is atomic.
+            words: unsafe { ArenaWords::over(base, layout.bytes) },
         };
         arena.mark().store(1, Ordering::Relaxed);
         // SAFETY: the page is ours.
@@ -333,21 +334,13 @@ impl Arena {
     }
 
     /// Returns a word that all ranks may read and write.
-    #[cfg(not(all(test, loom)))]
     pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
-        debug_assert!(at.is_multiple_of(8));
-        // SAFETY: the word lies in the mapping, which lives as long as `self` and is aligned to pages; every access to
-        // these bytes is atomic.
-        unsafe { AtomicU64::from_ptr(self.address(at, 8).cast()) }
+        self.words.word(at)
     }
 
     /// Returns a half word on which threads can sleep.
-    #[cfg(not(all(test, loom)))]
     pub(crate) fn half(&self, at: usize) -> &Half {
-        debug_assert!(at.is_multiple_of(4));
-        // SAFETY: the half word lies in the mapping, which lives as long as `self` and is aligned to pages; every
-        // access to these bytes is atomic.
-        unsafe { Half::from_ptr(self.address(at, 4).cast()) }
+        self.words.half(at)
     }
 
     /// Stores a text, a word at a time.
@@ -376,16 +369,6 @@ impl Arena {
             words.flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect();
         text.truncate(len);
         text
-    }
-
-    #[cfg(all(test, loom))]
-    pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
-        self.words.word(at)
-    }
-
-    #[cfg(all(test, loom))]
-    pub(crate) fn half(&self, at: usize) -> &Half {
-        self.words.half(at)
     }
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn read(first: &[u8; HEAD_END], size: u64) -> Result<Option<ArenaLayo
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -37,7 +37,7 @@ impl Heap {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::Heap;
 

@@ -5,7 +5,7 @@ pub(crate) mod algorithm_names;
 pub(crate) mod arena;
 pub(crate) mod call_record;
 pub(crate) mod clock;
-pub(crate) mod futex;
 pub(crate) mod head;
 pub(crate) mod heap;
 pub(crate) mod shared_state;
+pub(crate) mod words;

@@ -8,9 +8,9 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 
 use super::arena::Arena;
-use super::futex::{self, Half};
+use super::words::{self, Half};
 use crate::lowered::{call_name, check_name};
-use crate::sync::{AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU64, MODELLED, Ordering, fence};
 
 /// Bits of a word that count tiles; the other bits hold the number of the call.
 const TILES: u32 = 24;
@@ -184,7 +184,7 @@ const ALONE: usize = SLEEPERS + 4;
 
 impl SharedState {
     pub(crate) fn new(arena: Arena) -> Self {
-        let registered = futex::register();
+        let registered = words::register();
         if !registered {
             arena.half(ALONE).fetch_add(1, Ordering::SeqCst);
         }
@@ -302,7 +302,7 @@ impl SharedState {
         let word = wait.and_then(|wait| wait.on).map_or(0, |on| on as u64 + 1);
         self.own(rank, RankLine::Place, 1).store(word, Ordering::Relaxed);
         // In a model no process looks from outside.
-        if cfg!(not(all(test, loom))) {
+        if !MODELLED {
             let words = wait.map_or([0; 4], |wait| {
                 [wait.since, wait.number, wait.needs, u64::from(wait.progress)]
             });
@@ -407,7 +407,7 @@ impl SharedState {
     fn wake(&self, rank: usize) {
         if self.asleep(rank).load(Ordering::Relaxed) != 0 {
             self.bell(rank).fetch_add(1, Ordering::Relaxed);
-            futex::wake(self.bell(rank));
+            words::wake(self.bell(rank));
         }
     }
 
@@ -424,9 +424,9 @@ impl SharedState {
         self.sleepers().fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         // The system refuses this where it refuses `register`; there, threads that ring make their own barriers.
-        futex::barrier();
+        words::barrier();
         if !ready() {
-            futex::wait(self.bell(rank), heard, nanoseconds);
+            words::wait(self.bell(rank), heard, nanoseconds);
         }
         self.asleep(rank).fetch_sub(1, Ordering::Relaxed);
         self.sleepers().fetch_sub(1, Ordering::Relaxed);

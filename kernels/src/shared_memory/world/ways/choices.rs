@@ -111,7 +111,7 @@ impl SharedState {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::super::Way;
     use super::*;

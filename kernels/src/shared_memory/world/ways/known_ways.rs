@@ -135,7 +135,7 @@ fn keep_for(path: &Path, machine: &str, decided: &[Decided]) -> Result<(), Error
     })
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -8,6 +8,7 @@ pub(crate) mod trials;
 use std::ops::RangeInclusive;
 
 use crate::reduce::Stores;
+use crate::sync::MODELLED;
 
 /// The bytes of an input from which its readers have the system copy it, where no measurement says otherwise.
 const LENT: RangeInclusive<usize> = 48 << 10..=12 << 20;
@@ -120,11 +121,7 @@ impl Way {
 
     /// Returns the bytes of a tile.
     pub(crate) fn tile(self) -> usize {
-        if cfg!(all(test, loom)) {
-            2 * super::memory::arena::LINE
-        } else {
-            TILES[self.tile as usize]
-        }
+        if MODELLED { 2 * super::memory::arena::LINE } else { TILES[self.tile as usize] }
     }
 
     pub(crate) fn id(self) -> WayId {
@@ -186,7 +183,7 @@ impl Set {
     /// ranks that make a result.
     pub(crate) fn coarse(shape: Shape) -> Self {
         let usual = Way::usual(shape);
-        if shape.bytes < TRIED || cfg!(all(test, loom)) {
+        if shape.bytes < TRIED || MODELLED {
             return Self::one(usual);
         }
         // A small call may be a pipeline of small tiles; a large one may have larger tiles than usual.
