@@ -13,7 +13,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::verify::Proved;
 
 use crate::library::named;
-use crate::lowered::{FirstCall, Memory, PlannedCall, RankCall, Runs, UserBuffers};
+use crate::lowered::{AnyRankPlan, Memory, RankCall, RankPart, Runs, UserBuffers};
 use crate::network::{Channels, Hosts, HostsPlan, How, Levels, LevelsPlan};
 use crate::shared_memory::{BlocksPlan, World, WorldPlan};
 use crate::{Check, Error, Options, Plan, SpmdPlan};
@@ -21,7 +21,6 @@ use crate::{Check, Error, Options, Plan, SpmdPlan};
 const COUNT: u64 = 1000;
 
 /// A rank whose engine changes a bit of one element in its next check.
-#[derive(Debug)]
 struct Flips<P> {
     rank: P,
     /// One more than the element; 0 for none.
@@ -30,24 +29,12 @@ struct Flips<P> {
 }
 
 impl<P: RankCall> RankCall for Flips<P> {
-    fn planned(&self) -> &PlannedCall {
-        self.rank.planned()
+    fn part(&self) -> &RankPart {
+        self.rank.part()
     }
 
-    fn rank(&self) -> RankId {
-        self.rank.rank()
-    }
-
-    fn lens(&self) -> [usize; 2] {
-        self.rank.lens()
-    }
-
-    fn starts(&self) -> [usize; 2] {
-        self.rank.starts()
-    }
-
-    fn first_call(&self) -> Result<Option<FirstCall<'_>>, Error> {
-        self.rank.first_call()
+    fn exchange(&self) -> Result<Box<AnyRankPlan>, Error> {
+        self.rank.exchange()
     }
 
     fn memory(&self, like: *const u8, words: usize) -> Result<Memory<'_>, Error> {
@@ -59,7 +46,7 @@ impl<P: RankCall> RankCall for Flips<P> {
         // SAFETY: the caller's promise.
         unsafe { self.rank.make(buffers)? };
         if let Some(element) = self.element.swap(0, Ordering::Relaxed).checked_sub(1) {
-            assert!(element < self.rank.lens()[1] as u64);
+            assert!(element < self.rank.part().lens[1] as u64);
             // SAFETY: the output has this element, of 4 bytes.
             unsafe { *buffers.output.add(4 * element as usize) ^= 2 };
         }
@@ -80,7 +67,7 @@ fn options(check: Check) -> Options {
 fn call<P: RankCall>(ranks: &[Runs<Flips<P>>], in_place: bool) -> Vec<(Result<(), Error>, u64)> {
     thread::scope(|threads| {
         let call = |rank: &Runs<Flips<P>>| {
-            let [input, output] = rank.0.lens();
+            let [input, output] = rank.0.part().lens;
             let done = if in_place {
                 rank.run_in_place(&mut vec![0_i32; input.max(output)])
             } else {
@@ -99,10 +86,10 @@ fn found<P: RankCall>(ranks: Vec<P>, in_place: bool) {
     let flips = |rank| Runs(Flips { rank, element: zero(), calls: zero() });
     let ranks: Vec<Runs<Flips<P>>> = ranks.into_iter().map(flips).collect();
     // The last rank that has an output.
-    let bad = (0..ranks.len()).rfind(|at| ranks[*at].0.lens()[1] > 0).expect("an output");
-    let element = ranks[bad].0.lens()[1] as u64 - 1;
+    let bad = (0..ranks.len()).rfind(|at| ranks[*at].0.part().lens[1] > 0).expect("an output");
+    let element = ranks[bad].0.part().lens[1] as u64 - 1;
     ranks[bad].0.element.store(element + 1, Ordering::Relaxed);
-    let name = ranks[bad].0.planned().name();
+    let name = ranks[bad].0.part().call.name();
     for (done, calls) in call(&ranks, in_place) {
         let error = done.expect_err("the check finds it");
         let Error::WrongData(wrong) = &error else { panic!("{name}: {error}") };
@@ -251,11 +238,11 @@ fn right_data_is_right_in_every_type() {
                 }
                 let run = |world: &Arc<World>| {
                     let plan = WorldPlan::new(world, &proved, 37, dtype, op).expect("a plan");
-                    let [input, output] = plan.0.lens().map(|len| vec![0; len]);
+                    let [input, output] = plan.0.part().lens.map(|len| vec![0; len]);
                     let [input, mut output] = [input, output].map(|words: Vec<u64>| words);
                     let size = dtype.size();
                     let (from, to) = (crate::bytes_of(&input), crate::bytes_of_mut(&mut output));
-                    let [inputs, outputs] = plan.0.lens().map(|len| len * size);
+                    let [inputs, outputs] = plan.0.part().lens.map(|len| len * size);
                     plan.run_bytes(&from[..inputs], &mut to[..outputs])
                 };
                 thread::scope(|threads| {

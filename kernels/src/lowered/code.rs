@@ -92,8 +92,8 @@ impl Buffers {
     }
 
     /// Returns the scratch entries of the table.
-    pub(crate) fn scratch(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.len.len()).filter(|at| *at as u32 % self.per_rank >= 2)
+    pub(crate) fn scratch(&self) -> impl Iterator<Item = u32> + Clone + '_ {
+        (0..self.len.len() as u32).filter(|at| at % self.per_rank >= 2)
     }
 
     /// Returns the number of a buffer among its rank's buffers, 0 for the input and 1 for the output, and the rank.

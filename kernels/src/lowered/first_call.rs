@@ -2,7 +2,7 @@
 //! memory of its own that is laid out as the caller's, then an exchange of what each rank found.
 
 use std::ops::{DerefMut, Range};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use roundelay_core::collective::Collective;
 use roundelay_core::counts::Block;
@@ -12,6 +12,8 @@ use roundelay_core::schedule::text;
 use roundelay_core::verify::Proved;
 
 use super::planned::PlannedCall;
+use super::rank_part::RankPart;
+use super::rank_plan::AnyRankPlan;
 use super::user_buffers::UserBuffers;
 use crate::element::{bytes_of, bytes_of_mut};
 use crate::error::Error;
@@ -166,25 +168,16 @@ impl PlannedCall {
 
 /// The check of a rank before the first call of its plan, until it is done.
 pub struct FirstCall<'p> {
-    call: &'p PlannedCall,
+    part: &'p RankPart,
     known: KnownRank,
-    /// Set when the check is done, and every rank's data were right.
-    done: &'p AtomicBool,
-    /// Brings together the words of all ranks.
-    exchange: Box<Exchange<'p>>,
+    /// An AllGather of [`WORDS`] words of each rank.
+    exchange: Box<AnyRankPlan>,
 }
 
-/// An AllGather of [`WORDS`] words of each rank.
-type Exchange<'p> = dyn Fn(&[u64], &mut [u64]) -> Result<(), Error> + 'p;
-
 impl<'p> FirstCall<'p> {
-    /// Makes the check of a rank of `nranks` in calls like `call`.
-    pub(crate) fn new(
-        (call, done): (&'p PlannedCall, &'p AtomicBool),
-        (nranks, rank): (u32, RankId),
-        exchange: impl Fn(&[u64], &mut [u64]) -> Result<(), Error> + 'p,
-    ) -> Self {
-        Self { call, known: call.known(nranks, rank), done, exchange: Box::new(exchange) }
+    /// Makes the check of a rank, which tells the others by `exchange` what it found.
+    pub(crate) fn new(part: &'p RankPart, exchange: Box<AnyRankPlan>) -> Self {
+        Self { part, known: part.call.known(part.nranks, part.rank), exchange }
     }
 
     /// Makes it the check of a call with these blocks.
@@ -204,15 +197,15 @@ impl<'p> FirstCall<'p> {
         memory: impl Fn(*const u8, usize) -> Result<Memory<'p>, Error>,
         make: impl Fn(UserBuffers) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let Self { call, known, done, exchange } = self;
+        let Self { part, known, exchange } = self;
         let mut buffers = KnownBuffers::new(&known, like, memory)?;
         make(buffers.buffers())?;
         let mine = buffers.wrong(&known);
         drop(buffers);
-        match call.agreed(&known, mine, exchange)? {
+        match part.call.agreed(&known, mine, |mine, all| exchange.exchange(mine, all))? {
             Some(wrong) => Err(Error::WrongData(Box::new(wrong))),
             None => {
-                done.store(true, Ordering::Release);
+                part.checked.store(true, Ordering::Release);
                 Ok(())
             }
         }

@@ -1,21 +1,24 @@
 //! A schedule lowered for one count, dtype and reduce op, which the engines share.
 //!
 //! lower (from ops to code and segments) -> interpreter (data, posts and waits of a stream, over an engine's signals);
-//! planned and `rank_plan` are the interface of plans: the checks of a call's buffers, and the ways to run.
+//! planned, `rank_part` and `rank_plan` are the interface of plans: the checks of a call's buffers, and the ways to run.
 
 mod bases;
 mod code;
+mod code_memory;
 pub(crate) mod first_call;
 mod interpreter;
 mod lower;
 pub(crate) mod planned;
+mod rank_part;
 mod rank_plan;
 mod recorded;
 mod scratch;
 mod segments;
 mod user_buffers;
 
-pub use first_call::{FirstCall, Memory};
+pub use first_call::Memory;
+pub use rank_part::RankPart;
 #[cfg(any(not(target_os = "linux"), test))]
 pub use rank_plan::Nowhere;
 pub use rank_plan::{AnyRankPlan, RankCall, Runs};
@@ -23,6 +26,7 @@ pub use user_buffers::UserBuffers;
 pub(crate) use {
     bases::Bases,
     code::{Code, Instr, InstrKind},
+    code_memory::CodeMemory,
     interpreter::{Effects, Waiting, advance, run_streams},
     lower::lower,
     planned::PlannedCall,

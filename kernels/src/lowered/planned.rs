@@ -1,5 +1,6 @@
 //! The call that a plan was made for, and the checks of its callers' buffers.
 
+use std::fmt::DebugStruct;
 use std::sync::Arc;
 
 use roundelay_core::certificate::Certificate;
@@ -40,6 +41,14 @@ impl PlannedCall {
             None => (&self.schedule, &self.proof),
         };
         Certificate::direct(schedule, proof, Signals::default())
+    }
+
+    /// Adds the call to the text of a plan for debugging.
+    pub(crate) fn describe(&self, of: &mut DebugStruct<'_, '_>) {
+        of.field("algorithm", &self.schedule.algorithm)
+            .field("count", &self.count)
+            .field("dtype", &self.dtype)
+            .field("op", &self.op);
     }
 
     /// Returns the name of the call in messages.

@@ -3,40 +3,39 @@
 //! addresses.
 
 use std::fmt;
+use std::sync::atomic::Ordering;
 
 use roundelay_core::dtype::ReduceOp;
-use roundelay_core::ids::RankId;
 
 use super::first_call::{FirstCall, Memory};
-use super::planned::{PlannedCall, extent};
+use super::planned::extent;
+use super::rank_part::RankPart;
 use super::user_buffers::UserBuffers;
 use crate::element::Element;
 use crate::error::Error;
 
 /// The part of one rank in a planned call, as an engine makes it.
-pub trait RankCall: fmt::Debug + Send + Sync {
-    /// Returns the call that the plan was made for.
-    fn planned(&self) -> &PlannedCall;
+pub trait RankCall: Send + Sync {
+    /// Returns the rank's part in the call that the plan was made for.
+    fn part(&self) -> &RankPart;
 
-    /// Returns the rank that calls.
-    fn rank(&self) -> RankId;
-
-    /// Returns the elements of the rank's input and output.
-    fn lens(&self) -> [usize; 2] {
-        let rank = self.rank();
-        [self.planned().input_len(rank), self.planned().output_len(rank)]
-    }
-
-    /// Returns the bytes from the beginning of the one buffer of a call in place to the rank's input and to its output.
-    fn starts(&self) -> [usize; 2] {
-        self.planned().in_place(self.rank()).into()
-    }
+    /// Returns this rank's plan of the exchange by which ranks tell each other what a check found.
+    ///
+    /// # Errors
+    /// Those of making the plan.
+    fn exchange(&self) -> Result<Box<AnyRankPlan>, Error>;
 
     /// Returns the check that comes before the first call, until it is done.
     ///
     /// # Errors
-    /// Those of making the plan by which ranks tell each other what they found.
-    fn first_call(&self) -> Result<Option<FirstCall<'_>>, Error>;
+    /// Those of [`Self::exchange`].
+    fn first_call(&self) -> Result<Option<FirstCall<'_>>, Error> {
+        let part = self.part();
+        if part.checked.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        Ok(Some(FirstCall::new(part, self.exchange()?)))
+    }
 
     /// Returns memory for the buffer of a check in place of the buffer at `like`.
     ///
@@ -86,19 +85,19 @@ pub type AnyRankPlan = Runs<dyn RankCall>;
 
 impl<P: RankCall + ?Sized> fmt::Debug for Runs<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.0.part().fmt(f)
     }
 }
 
 impl<P: RankCall + ?Sized> Runs<P> {
     /// Returns the number of this rank, counted from 0.
     pub fn id(&self) -> u32 {
-        self.0.rank().0
+        self.0.part().rank.0
     }
 
     /// Returns the reduce op, which has no meaning for collectives that only copy.
     pub fn op(&self) -> ReduceOp {
-        self.0.planned().op
+        self.0.part().call.op
     }
 
     /// Runs this rank, while the other ranks run their plans, and returns when this rank is done. Lengths are those of
@@ -107,7 +106,7 @@ impl<P: RankCall + ?Sized> Runs<P> {
     /// # Errors
     /// The errors of [calls](Runs#errors-of-calls).
     pub fn run<T: Element>(&self, input: &[T], output: &mut [T]) -> Result<(), Error> {
-        self.0.planned().check_dtype(T::DTYPE)?;
+        self.0.part().call.check_dtype(T::DTYPE)?;
         self.apart(input, output, 1)
     }
 
@@ -117,7 +116,7 @@ impl<P: RankCall + ?Sized> Runs<P> {
     /// # Errors
     /// The errors of [calls](Runs#errors-of-calls).
     pub fn run_in_place<T: Element>(&self, buffer: &mut [T]) -> Result<(), Error> {
-        self.0.planned().check_dtype(T::DTYPE)?;
+        self.0.part().call.check_dtype(T::DTYPE)?;
         self.aliased(buffer, 1)
     }
 
@@ -126,7 +125,7 @@ impl<P: RankCall + ?Sized> Runs<P> {
     /// # Errors
     /// The errors of [calls](Runs#errors-of-calls).
     pub fn run_bytes(&self, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
-        self.apart(input, output, self.0.planned().dtype.size())
+        self.apart(input, output, self.0.part().call.dtype.size())
     }
 
     /// Runs this rank in place on bytes. Lengths are those of [`Self::run_in_place`] times the size of an element.
@@ -134,25 +133,26 @@ impl<P: RankCall + ?Sized> Runs<P> {
     /// # Errors
     /// The errors of [calls](Runs#errors-of-calls).
     pub fn run_bytes_in_place(&self, buffer: &mut [u8]) -> Result<(), Error> {
-        self.aliased(buffer, self.0.planned().dtype.size())
+        self.aliased(buffer, self.0.part().call.dtype.size())
     }
 
     fn apart<T>(&self, input: &[T], output: &mut [T], per_element: usize) -> Result<(), Error> {
-        let (call, rank, [inputs, outputs]) = (self.0.planned(), self.0.rank(), self.0.lens());
-        call.check_buffer("input", rank, extent(input), per_element, inputs)?;
-        call.check_buffer("output", rank, extent(output), per_element, outputs)?;
+        let RankPart { call, rank, lens: [inputs, outputs], .. } = self.0.part();
+        call.check_buffer("input", *rank, extent(input), per_element, *inputs)?;
+        call.check_buffer("output", *rank, extent(output), per_element, *outputs)?;
         let (input, output) = (input.as_ptr().cast(), output.as_mut_ptr().cast());
         // SAFETY: checked for length and alignment, and borrowed for the call.
         unsafe { self.checked(UserBuffers::new(input, output)) }
     }
 
     fn aliased<T>(&self, buffer: &mut [T], per_element: usize) -> Result<(), Error> {
-        let (call, rank, [inputs, outputs]) = (self.0.planned(), self.0.rank(), self.0.lens());
+        let RankPart { call, rank, lens: [inputs, outputs], within, .. } = self.0.part();
         call.check_in_place()?;
-        call.check_buffer("buffer", rank, extent(buffer), per_element, inputs.max(outputs))?;
+        let expected = *inputs.max(outputs);
+        call.check_buffer("buffer", *rank, extent(buffer), per_element, expected)?;
         let whole = buffer.as_mut_ptr().cast::<u8>();
         // `wrapping` for buffers of no elements.
-        let [input, output] = self.0.starts().map(|start| whole.wrapping_add(start));
+        let [input, output] = within.map(|start| whole.wrapping_add(start));
         // SAFETY: checked for length and alignment, and borrowed for the call; the buffer holds both.
         unsafe { self.checked(UserBuffers::new(input, output)) }
     }
@@ -173,7 +173,7 @@ impl<P: RankCall + ?Sized> Runs<P> {
 
     /// Brings together a few words of each rank, for a check.
     pub(crate) fn exchange(&self, mine: &[u64], all: &mut [u64]) -> Result<(), Error> {
-        let [inputs, outputs] = self.0.lens();
+        let [inputs, outputs] = self.0.part().lens;
         assert_eq!([mine.len(), all.len()], [inputs, outputs], "a plan for these words");
         let (input, output) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
         // SAFETY: as long as the plan has them, and borrowed for the call.
@@ -188,15 +188,11 @@ pub enum Nowhere<const KIND: u8> {}
 
 #[cfg(any(not(target_os = "linux"), test))]
 impl<const KIND: u8> RankCall for Nowhere<KIND> {
-    fn planned(&self) -> &PlannedCall {
+    fn part(&self) -> &RankPart {
         match *self {}
     }
 
-    fn rank(&self) -> RankId {
-        match *self {}
-    }
-
-    fn first_call(&self) -> Result<Option<FirstCall<'_>>, Error> {
+    fn exchange(&self) -> Result<Box<AnyRankPlan>, Error> {
         match *self {}
     }
 

@@ -1,8 +1,6 @@
 //! The steps of a rank in calls of one shape, lowered from the two-sided form of a proved schedule.
 
-use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use roundelay_core::diagnostics::Code as ErrorCode;
 use roundelay_core::dtype::{DType, ReduceOp};
@@ -16,8 +14,9 @@ use roundelay_core::verify::{Proof, Proved};
 use super::place::Hosts;
 use crate::Error;
 use crate::lowered::first_call::{WORD, WORDS, exchange};
-use crate::lowered::{Bases, Code, FirstCall, PlannedCall, Runs, Scratch, Segments, bad, lower};
-use crate::options::Check;
+use crate::lowered::{
+    AnyRankPlan, Code, CodeMemory, PlannedCall, RankPart, Runs, Segments, bad, lower,
+};
 use crate::shared_memory::check;
 
 /// The plan of a rank in a world of several hosts, for calls of one shape.
@@ -25,7 +24,7 @@ pub type HostsPlan = Runs<HostsRank>;
 
 /// The part of a rank in calls of one shape, in a world of several hosts.
 pub struct HostsRank {
-    pub(super) call: PlannedCall,
+    pub(super) part: RankPart,
     pub(super) hosts: Arc<Hosts>,
     /// A number that follows from the schedule, equal for all ranks that run it.
     pub(super) identity: u64,
@@ -34,30 +33,9 @@ pub struct HostsRank {
     /// The number of routes to ranks of other hosts, and from them.
     pub(super) routes: usize,
     pub(super) data: Segments,
-    pub(super) bases: Bases,
+    pub(super) memory: CodeMemory,
     /// The bases of this rank's input and output, by number.
     pub(super) outside: [u32; 2],
-    /// The memory that the bases of the scratch buffers point at.
-    _scratch: Scratch,
-    pub(super) partials: Scratch,
-    /// Elements of this rank's input and output.
-    pub(super) lens: [usize; 2],
-    /// The offsets of both in the one buffer of a call in place, in bytes.
-    pub(super) within: [usize; 2],
-    /// Whether no check comes before the next call.
-    pub(super) checked: AtomicBool,
-}
-
-impl fmt::Debug for HostsRank {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostsPlan")
-            .field("algorithm", &self.call.schedule.algorithm)
-            .field("rank", &self.hosts.rank())
-            .field("count", &self.call.count)
-            .field("dtype", &self.call.dtype)
-            .field("op", &self.call.op)
-            .finish_non_exhaustive()
-    }
 }
 
 /// A step of a rank, which does its steps one after another.
@@ -135,30 +113,20 @@ impl HostsPlan {
             RankLowering { hosts, form: &form, code: &code, rank, count, size, routes: Vec::new() };
         let RankProgram { steps, transfers, routes } = lowering.program()?;
         let mine = code.buffers.of_rank(rank);
-        let first = mine.start;
-        let scratch = mine.skip(2).map(|at| code.buffers.len[at as usize] * dtype.size());
-        let scratch = Scratch::new(scratch)?;
-        let bases = Bases::new(code.buffers.len.len());
-        for (buffer, address) in (first + 2..).zip(scratch.addresses()) {
-            bases.set(buffer, address);
-        }
+        let outside = [mine.start, mine.start + 1];
+        let memory = CodeMemory::new(&code, size, mine.skip(2), 1)?;
         let digest = content(proved.schedule());
         let identity = u64::from_le_bytes(digest.bytes()[..8].try_into().expect("8 of 32 bytes"));
         Ok(Runs(HostsRank {
-            lens: [call.input_len(rank), call.output_len(rank)],
-            within: <[usize; 2]>::from(call.in_place(rank)),
+            part: RankPart::new(Arc::new(call), (nranks, rank), &hosts.options())?,
             hosts: hosts.clone(),
             identity,
             steps,
             transfers,
             routes,
-            partials: Scratch::new([code.segments.partial_bytes()].into_iter())?,
             data: code.segments,
-            bases,
-            outside: [first, first + 1],
-            _scratch: scratch,
-            checked: AtomicBool::new(hosts.options().checks()? == Check::Never),
-            call,
+            memory,
+            outside,
         }))
     }
 
@@ -171,19 +139,10 @@ impl HostsPlan {
 }
 
 impl Hosts {
-    /// Returns the check that comes before the first call of a plan.
-    pub(super) fn first_call<'p>(
-        self: &Arc<Self>,
-        (call, checked): (&'p PlannedCall, &'p AtomicBool),
-    ) -> Result<Option<FirstCall<'p>>, Error> {
-        if checked.load(Ordering::Acquire) {
-            return Ok(None);
-        }
+    /// Returns this rank's plan of the exchange by which ranks tell each other what a check found.
+    pub(super) fn exchange(self: &Arc<Self>) -> Result<Box<AnyRankPlan>, Error> {
         let exchange = exchange(self.nranks())?;
-        let plan = HostsPlan::new(self, &exchange, WORDS, WORD, ReduceOp::Sum)?;
-        let exchange = move |mine: &[u64], all: &mut [u64]| plan.exchange(mine, all);
-        let rank = (self.nranks(), RankId(self.rank()));
-        Ok(Some(FirstCall::new((call, checked), rank, exchange)))
+        Ok(Box::new(HostsPlan::new(self, &exchange, WORDS, WORD, ReduceOp::Sum)?))
     }
 }
 

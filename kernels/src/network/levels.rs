@@ -7,9 +7,7 @@
 //! ranks of a host have the same bits; ranks of different hosts have the same bits where the second schedule gives its
 //! ranks the same bits, as all AllReduce schedules of the library do.
 
-use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Code as ErrorCode;
@@ -21,8 +19,9 @@ use super::form::HostsPlan;
 use super::place::Hosts;
 use super::run::{CallInFlight, Progress};
 use crate::Error;
-use crate::lowered::{FirstCall, Memory, PlannedCall, RankCall, Runs, UserBuffers, bad};
-use crate::options::Check;
+use crate::lowered::{
+    AnyRankPlan, Memory, PlannedCall, RankCall, RankPart, Runs, UserBuffers, bad,
+};
 use crate::shared_memory::WorldPlan;
 
 /// About the bytes of a part: longer parts leave the wire idle while ranks of a host reduce, and shorter parts take the
@@ -48,7 +47,7 @@ pub type LevelsPlan = Runs<LevelsRank>;
 /// The part of a rank in calls of AllReduce of one shape on two levels.
 pub struct LevelsRank {
     hosts: Arc<Hosts>,
-    call: PlannedCall,
+    part: RankPart,
     /// The number of parts.
     number: usize,
     /// The distance from the beginning of a part to the next, in bytes.
@@ -56,8 +55,6 @@ pub struct LevelsRank {
     /// The plans of the last part, and the plans of all other parts, if there are any.
     last: LevelPart,
     others: Option<LevelPart>,
-    /// Whether no check comes before the next call.
-    checked: AtomicBool,
 }
 
 /// The plans for a part of the buffer.
@@ -66,20 +63,6 @@ struct LevelPart {
     /// The plan between hosts, if the rank is the first of its host.
     across: Option<HostsPlan>,
     broadcast: WorldPlan,
-}
-
-impl fmt::Debug for LevelsRank {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LevelsPlan")
-            .field("reduce", &self.last.reduce)
-            .field("across", &self.call.schedule.algorithm)
-            .field("broadcast", &self.last.broadcast)
-            .field("rank", &self.hosts.rank())
-            .field("count", &self.call.count)
-            .field("dtype", &self.call.dtype)
-            .field("op", &self.call.op)
-            .finish_non_exhaustive()
-    }
 }
 
 impl LevelsPlan {
@@ -141,31 +124,22 @@ impl LevelsPlan {
             each: whole * size,
             last: part(last)?,
             others: (number > 1).then(|| part(whole)).transpose()?,
-            checked: AtomicBool::new(hosts.options().checks()? == Check::Never),
-            call,
+            // The schedule between hosts has fewer ranks; the buffers of an AllReduce are alike on all ranks.
+            part: RankPart {
+                rank: RankId(hosts.rank()),
+                ..RankPart::new(Arc::new(call), (hosts.nranks(), RankId(0)), &hosts.options())?
+            },
         }))
     }
 }
 
 impl RankCall for LevelsRank {
-    fn planned(&self) -> &PlannedCall {
-        &self.call
+    fn part(&self) -> &RankPart {
+        &self.part
     }
 
-    fn rank(&self) -> RankId {
-        self.hosts.rank().into()
-    }
-
-    fn lens(&self) -> [usize; 2] {
-        [self.call.count as usize; 2]
-    }
-
-    fn starts(&self) -> [usize; 2] {
-        [0; 2]
-    }
-
-    fn first_call(&self) -> Result<Option<FirstCall<'_>>, Error> {
-        self.hosts.first_call((&self.call, &self.checked))
+    fn exchange(&self) -> Result<Box<AnyRankPlan>, Error> {
+        self.hosts.exchange()
     }
 
     fn memory(&self, like: *const u8, words: usize) -> Result<Memory<'_>, Error> {

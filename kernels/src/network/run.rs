@@ -1,32 +1,18 @@
 //! Calls of a plan on the caller's buffers.
 
-use roundelay_core::ids::RankId;
-
 use super::form::{HostsRank, HostsStep, PeerLocation, Transfer};
 use super::transfers::OpenTransfers;
 use crate::Error;
-use crate::lowered::{FirstCall, PlannedCall, RankCall, UserBuffers};
+use crate::lowered::{AnyRankPlan, RankCall, RankPart, UserBuffers};
 use crate::shared_memory::ActiveCall;
 
 impl RankCall for HostsRank {
-    fn planned(&self) -> &PlannedCall {
-        &self.call
+    fn part(&self) -> &RankPart {
+        &self.part
     }
 
-    fn rank(&self) -> RankId {
-        self.hosts.rank().into()
-    }
-
-    fn lens(&self) -> [usize; 2] {
-        self.lens
-    }
-
-    fn starts(&self) -> [usize; 2] {
-        self.within
-    }
-
-    fn first_call(&self) -> Result<Option<FirstCall<'_>>, Error> {
-        self.hosts.first_call((&self.call, &self.checked))
+    fn exchange(&self) -> Result<Box<AnyRankPlan>, Error> {
+        self.hosts.exchange()
     }
 
     unsafe fn make(&self, outside: UserBuffers) -> Result<(), Error> {
@@ -52,11 +38,11 @@ impl HostsRank {
     /// the returned call is gone.
     pub(super) unsafe fn set_out(&self, outside: UserBuffers) -> Result<CallInFlight<'_>, Error> {
         let UserBuffers { check, .. } = outside;
-        let (active, met) = self.hosts.world.enter_call(self.identity, &self.call, check)?;
+        let (active, met) = self.hosts.world.enter_call(self.identity, &self.part.call, check)?;
         // No other thread is in a call of this rank. Lowering refuses to write an input.
         let [input, output] = self.outside;
-        self.bases.set(input, outside.input.cast_mut());
-        self.bases.set(output, outside.output);
+        self.memory.bases.set(input, outside.input.cast_mut());
+        self.memory.bases.set(output, outside.output);
         let open = met.map(|counter| OpenTransfers::new(self, &active, counter, check));
         Ok(CallInFlight { plan: self, active, open, step: 0 })
     }
@@ -158,7 +144,7 @@ impl<'p> CallInFlight<'p> {
                 let Transfer { number, peer, sends, bytes, at, .. } =
                     plan.transfers[*transfer as usize];
                 let done = if sends { "received" } else { "sent" };
-                let place = plan.call.schedule.place(at);
+                let place = plan.part.call.schedule.place(at);
                 format!(
                     "rank {peer} of another host has not {done} message {number}, of {bytes} bytes ({place}); it may be in another call, or gone"
                 )
@@ -195,10 +181,10 @@ unsafe fn one(
         failed = open.go_on(active).map(drop);
         failed.is_err() || active.stops()
     };
-    let partials = plan.partials.address(0);
+    let partials = plan.memory.partials(0);
     let elements = 0..segment.elements;
     // SAFETY: the caller's promise; the partials are this process's alone.
-    let whole = unsafe { plan.data.run(segment, elements, &plan.bases, partials, stops) };
+    let whole = unsafe { plan.data.run(segment, elements, &plan.memory.bases, partials, stops) };
     failed?;
     if whole { Ok(()) } else { active.goes_on() }
 }

@@ -97,7 +97,7 @@ impl<'c> OpenTransfers<'c> {
     pub(super) unsafe fn begin(&mut self, transfer: u32) -> Result<(), Error> {
         let Transfer { number, sends, peer, place, buffer, offset, bytes, .. } =
             self.plan.transfers[transfer as usize];
-        let at = self.plan.bases.get(buffer).wrapping_add(offset);
+        let at = self.plan.memory.bases.get(buffer).wrapping_add(offset);
         self.open[transfer as usize] = true;
         match place {
             PeerLocation::Nearby(peer) => {
@@ -221,7 +221,7 @@ fn carried<T>(plan: &HostsRank, said: Result<T, Error>) -> Result<T, Error> {
 /// Returns the tag of a call, equal for all ranks that make the same call: messages of calls that differ meet only by
 /// chance.
 fn tag(plan: &HostsRank, number: u64, check: bool) -> u32 {
-    let call = &plan.call;
+    let call = &plan.part.call;
     let op = if call.schedule.collective.reduces() { call.op as u64 } else { 0 };
     let kind = (call.dtype as u64) << 1 | u64::from(check);
     let words = [plan.identity, call.count, kind, op, number];

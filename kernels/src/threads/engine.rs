@@ -66,7 +66,7 @@ impl Engine {
         options: Options,
     ) -> Result<Self, Error> {
         let code = lower(optimized, count, dtype, op)?;
-        let sizes = code.buffers.scratch().map(|at| code.buffers.len[at] * dtype.size());
+        let sizes = code.buffers.scratch().map(|at| code.buffers.len[at as usize] * dtype.size());
         let scratch = Scratch::new(sizes)?;
         Self::of(optimized.schedule.clone(), Arc::new(code), scratch, options)
     }

@@ -73,12 +73,9 @@ pub struct Plan {
 
 impl fmt::Debug for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Plan")
-            .field("algorithm", &self.call.schedule.algorithm)
-            .field("nranks", &self.call.schedule.nranks)
-            .field("count", &self.call.count)
-            .field("dtype", &self.call.dtype)
-            .field("op", &self.call.op)
+        let mut all = f.debug_struct("Plan");
+        self.call.describe(&mut all);
+        all.field("nranks", &self.call.schedule.nranks)
             .field("level", &self.level())
             .field("workers", &self.workers())
             .finish_non_exhaustive()

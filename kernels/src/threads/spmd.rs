@@ -6,7 +6,6 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use roundelay_core::certificate::Certificate;
@@ -24,8 +23,8 @@ use super::needs::{Needs, needs};
 use crate::error::Error;
 use crate::lowered::first_call::{WORD, WORDS, exchange};
 use crate::lowered::{
-    Bases, Code, Effects, FirstCall, Instr, InstrKind, PlannedCall, RankCall, RecordedEffects,
-    Runs, Scratch, UserBuffers, Waiting, Waits, check_name, lower, run_streams,
+    AnyRankPlan, Code, CodeMemory, Effects, Instr, InstrKind, PlannedCall, RankCall, RankPart,
+    RecordedEffects, Runs, UserBuffers, Waiting, Waits, check_name, lower, run_streams,
 };
 use crate::options::{Check, Options};
 use crate::recorder::{RecordRows, Recorded, RecordedCall, Recorder, now};
@@ -43,7 +42,7 @@ use crate::sync::{AtomicU64, Ordering, Padded, fence};
 /// The count is NCCL's, elements of one unit of the collective, and lengths follow from it as for a
 /// [`Plan`](super::Plan). Errors of calls are listed at [`Runs`].
 pub struct SpmdPlan {
-    call: PlannedCall,
+    call: Arc<PlannedCall>,
     /// The schedule that runs: the call's schedule after the optimizer.
     running: Arc<Schedule>,
     code: Code,
@@ -53,14 +52,9 @@ pub struct SpmdPlan {
     number: u32,
     counters: Box<[Counter]>,
     ranks: Box<[RankStreams]>,
-    bases: Bases,
-    /// The memory of the scratch buffers, which the bases point at.
-    _scratch: Scratch,
-    /// The partials of each rank.
-    partials: Scratch,
+    /// The memory of the code, with partials of each rank.
+    memory: CodeMemory,
     options: Options,
-    /// For each rank, whether no check comes before its next call.
-    checked: Box<[AtomicBool]>,
     /// The record of the calls, where there is one.
     recorder: OnceLock<Recorder>,
     /// Made when it is first needed.
@@ -77,13 +71,9 @@ struct SpmdCheck {
 
 impl fmt::Debug for SpmdPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SpmdPlan")
-            .field("algorithm", &self.call.schedule.algorithm)
-            .field("nranks", &self.nranks())
-            .field("count", &self.call.count)
-            .field("dtype", &self.call.dtype)
-            .field("op", &self.call.op)
-            .finish_non_exhaustive()
+        let mut all = f.debug_struct("SpmdPlan");
+        self.call.describe(&mut all);
+        all.field("nranks", &self.nranks()).finish_non_exhaustive()
     }
 }
 
@@ -95,8 +85,9 @@ struct Counter {
     a_run: u64,
 }
 
-/// The streams that the thread of a rank runs, and the ranks that it must meet before.
+/// The part of a rank: the streams that its thread runs, and the ranks that it must meet before.
 struct RankStreams {
+    part: RankPart,
     needs: Needs,
     first: u32,
     end: u32,
@@ -159,7 +150,7 @@ impl SpmdPlan {
             return Err(Error::OneMode { what: format!("{} ({place})", found.title) });
         }
         options.check()?;
-        let call = PlannedCall::new(proved, count, dtype, op);
+        let call = Arc::new(PlannedCall::new(proved, count, dtype, op));
         let nranks = call.schedule.nranks;
         if nranks != calls.nranks() {
             let (given, nranks) = (nranks as usize, calls.nranks());
@@ -170,19 +161,17 @@ impl SpmdPlan {
         let code = lower(&optimized, count, dtype, op)?;
         let running = optimized.schedule.clone();
         let streams = &running.streams;
-        let streams = |(rank, needs)| RankStreams {
-            needs,
-            first: streams.partition_point(|stream| stream.rank < rank) as u32,
-            end: streams.partition_point(|stream| stream.rank <= rank) as u32,
+        let streams = |(rank, needs)| {
+            Ok::<_, Error>(RankStreams {
+                part: RankPart::new(call.clone(), (nranks, rank), &options)?,
+                needs,
+                first: streams.partition_point(|stream| stream.rank < rank) as u32,
+                end: streams.partition_point(|stream| stream.rank <= rank) as u32,
+            })
         };
-        let ranks = (0..).map(RankId).zip(needs(&running)).map(streams).collect();
-        let scratch =
-            Scratch::new(code.buffers.scratch().map(|at| code.buffers.len[at] * dtype.size()))?;
-        let partials = Scratch::new((0..nranks).map(|_| code.segments.partial_bytes()))?;
-        let bases = Bases::new(code.buffers.len.len());
-        for (at, block) in code.buffers.scratch().zip(scratch.addresses()) {
-            bases.set(at as u32, block);
-        }
+        let ranks = (0..).map(RankId).zip(needs(&running)).map(streams);
+        let ranks = ranks.collect::<Result<_, _>>()?;
+        let memory = CodeMemory::new(&code, dtype.size(), code.buffers.scratch(), nranks)?;
         let mut posts = vec![0; code.channels];
         for instr in code.instrs.iter().filter(|instr| instr.kind == InstrKind::Post) {
             posts[instr.arg as usize] += 1;
@@ -192,10 +181,8 @@ impl SpmdPlan {
             taken: Padded(AtomicU64::new(0)),
             a_run,
         };
-        let checked = options.checks()? == Check::Never;
         Ok(Self {
             options,
-            checked: (0..nranks).map(|_| AtomicBool::new(checked)).collect(),
             recorder: OnceLock::new(),
             check: OnceLock::new(),
             calls: calls.clone(),
@@ -205,9 +192,7 @@ impl SpmdPlan {
             running,
             call,
             code,
-            bases,
-            _scratch: scratch,
-            partials,
+            memory,
         })
     }
 
@@ -307,8 +292,9 @@ impl SpmdPlan {
         let active = self.calls.enter(rank, shape, &streams.needs, || {
             // Lowering refuses to write an input.
             let input = buffers.input.cast_mut();
-            self.bases.set(self.code.buffers.index(Buffer::Input, rank), input);
-            self.bases.set(self.code.buffers.index(Buffer::Output, rank), buffers.output);
+            self.memory.bases.set(self.code.buffers.index(Buffer::Input, rank), input);
+            let output = self.code.buffers.index(Buffer::Output, rank);
+            self.memory.bases.set(output, buffers.output);
         })?;
         let mut effects = RankEffects { plan: self, active: &active };
         let (code, all) = (&self.code, streams.first..streams.end);
@@ -369,13 +355,13 @@ impl Effects for RankEffects<'_, '_> {
         let Self { plan, active } = *self;
         let segments = &plan.code.segments;
         let segment = segments.all[instr.arg as usize];
-        let partials = plan.partials.address(active.rank.index());
+        let CodeMemory { bases, .. } = &plan.memory;
+        let partials = plan.memory.partials(active.rank.index());
         let elements = 0..segment.elements;
         // SAFETY: the buffers of all ranks that the segment touches are lent: these ranks have entered the call, and by
         // the proof have not left it; the proof orders the segment after and before all accesses of other ranks to the
         // same memory; each rank has partials of its own.
-        let whole =
-            unsafe { segments.run(segment, elements, &plan.bases, partials, || active.ends()) };
+        let whole = unsafe { segments.run(segment, elements, bases, partials, || active.ends()) };
         if whole { Ok(()) } else { plan.calls.goes_on(active.rank, active.number) }
     }
 
@@ -447,25 +433,14 @@ impl Counter {
     }
 }
 
-impl<P: Deref<Target = SpmdPlan> + fmt::Debug + Send + Sync> RankCall for ThreadRank<P> {
-    fn planned(&self) -> &PlannedCall {
-        &self.plan.call
+impl<P: Deref<Target = SpmdPlan> + Send + Sync> RankCall for ThreadRank<P> {
+    fn part(&self) -> &RankPart {
+        &self.plan.ranks[self.rank.index()].part
     }
 
-    fn rank(&self) -> RankId {
-        self.rank
-    }
-
-    fn first_call(&self) -> Result<Option<FirstCall<'_>>, Error> {
-        let checked = &self.plan.checked[self.rank.index()];
-        if checked.load(Ordering::Acquire) {
-            return Ok(None);
-        }
+    fn exchange(&self) -> Result<Box<AnyRankPlan>, Error> {
         let all = self.plan.check(true)?.exchange.clone();
-        let mine = all.expect("the plan of a call has it").into_rank(self.rank)?;
-        let exchange = move |words: &[u64], all: &mut [u64]| mine.exchange(words, all);
-        let rank = (self.plan.nranks(), self.rank);
-        Ok(Some(FirstCall::new((&self.plan.call, checked), rank, exchange)))
+        Ok(Box::new(all.expect("the plan of a call has it").into_rank(self.rank)?))
     }
 
     unsafe fn make(&self, buffers: UserBuffers) -> Result<(), Error> {

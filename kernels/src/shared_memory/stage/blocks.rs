@@ -5,6 +5,7 @@
 //! the rest of its place empty. So no rank needs to know counts that are not of its own blocks. Each rank tells the
 //! counts that it knows and the places of the blocks of its input before another rank reads them.
 
+use std::fmt;
 use std::sync::Arc;
 
 use roundelay_core::counts::{Block, RankBlocks};
@@ -30,7 +31,6 @@ use crate::shared_memory::world::ways::{Shape, Way};
 const ALL: u64 = MOST_TILES - 1;
 
 /// The part of a process of one host in calls with a count for each block.
-#[derive(Debug)]
 pub struct BlocksPlan(WorldRank);
 
 /// The place of the block of another rank's input that this rank reads in a call. The other rank's words about it are
@@ -43,6 +43,12 @@ enum Source {
     Lent(u64, Block),
     /// It is counted from this address of memory that both ranks share.
     Shared(*mut u8, Block),
+}
+
+impl fmt::Debug for BlocksPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.part.fmt(f)
+    }
 }
 
 impl BlocksPlan {
@@ -71,7 +77,7 @@ impl BlocksPlan {
         input: &[u8],
         output: &mut [u8],
     ) -> Result<(), Error> {
-        let (call, rank) = (&self.0.call, self.0.world.id());
+        let (call, rank) = (&self.0.part.call, self.0.world.id());
         let of =
             [("input", blocks.input(), extent(input)), ("output", blocks.output(), extent(output))];
         for (what, blocks, (len, address)) in of {
@@ -99,7 +105,7 @@ impl BlocksPlan {
     /// # Errors
     /// E0408 with the reason.
     pub fn check_in_place(&self) -> Result<(), Error> {
-        self.0.call.check_in_place()
+        self.0.part.call.check_in_place()
     }
 
     /// Makes a call on blocks at addresses: the places of blocks are counted from the addresses of `buffers`.
@@ -136,7 +142,7 @@ impl WorldRank {
         let mut rank = Self::new(world, &prepared, None, (dtype, op))?;
         // The optimizer may have moved blocks otherwise.
         keeps_blocks(rank.running())?;
-        let call = (rank.call.schedule.collective, rank.call.schedule.root);
+        let call = (rank.part.call.schedule.collective, rank.part.call.schedule.root);
         // Other tiles are another call: all ranks use tiles of one size.
         let identity = rank.header.identity ^ rank.routes.first.tiles.count.rotate_left(32);
         rank.header = CallHeader::of_blocks(identity, call, (0, dtype, op));
@@ -241,7 +247,7 @@ impl BlocksCall<'_> {
         let output = span(self.buffers.output, self.blocks.output());
         match (input, output) {
             (Some((first, end)), Some((begin, last))) => {
-                end <= begin || last <= first || !self.rank.call.schedule.collective.reduces()
+                end <= begin || last <= first || !self.rank.part.call.schedule.collective.reduces()
             }
             _ => true,
         }

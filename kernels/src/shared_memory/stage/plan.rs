@@ -11,7 +11,6 @@
 //! A rank need not stage an input that other ranks can read in its own memory. If the buffers of all ranks lie in
 //! shared memory, nothing is staged: the ranks that are there make chunks of all outputs.
 
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use roundelay_core::counts::RankBlocks;
@@ -27,10 +26,8 @@ use super::plan_sharing::{PlanSource, Prepared};
 use super::routes::{Route, Routes};
 use super::strategy::{Direct, Strategy, Streams};
 use crate::Error;
-use crate::lowered::first_call::{WORD, WORDS, exchange};
 use crate::lowered::planned::check_multiple;
-use crate::lowered::{FirstCall, PlannedCall, Runs, Scratch, bad};
-use crate::options::Check;
+use crate::lowered::{PlannedCall, RankPart, Runs, Scratch, bad};
 use crate::shared_memory::world::World;
 use crate::shared_memory::world::memory::shared_state::{CallHeader, MOST_TILES};
 use crate::shared_memory::world::ways::{Shape, Way};
@@ -43,7 +40,7 @@ pub type WorldPlan = Runs<WorldRank>;
 
 /// The part of a process of one host in calls of one shape.
 pub struct WorldRank {
-    pub(crate) call: PlannedCall,
+    pub(crate) part: RankPart,
     pub(crate) world: Arc<World>,
     pub(crate) header: CallHeader,
     pub(crate) routes: Routes,
@@ -52,10 +49,6 @@ pub struct WorldRank {
     pub(crate) direct: Option<Arc<Optimized>>,
     at_whole_count: OnceLock<Result<Direct, Error>>,
     pub(crate) size: usize,
-    /// The elements of this rank's input and output.
-    pub(crate) lens: [usize; 2],
-    /// The offsets of input and output in the one buffer of a call in place, in bytes.
-    pub(crate) within: [usize; 2],
     /// The units of this rank's input and output.
     pub(crate) units: [u32; 2],
     pub(crate) partials: Scratch,
@@ -63,20 +56,6 @@ pub struct WorldRank {
     pub(crate) blocks: Option<RankBlocks>,
     /// Whether other ranks have long work of their own in each call.
     pub(crate) patient: bool,
-    /// Whether no check comes before the next call.
-    pub(crate) checked: AtomicBool,
-}
-
-impl std::fmt::Debug for WorldRank {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WorldPlan")
-            .field("algorithm", &self.call.schedule.algorithm)
-            .field("rank", &self.world.rank())
-            .field("count", &self.call.count)
-            .field("dtype", &self.call.dtype)
-            .field("op", &self.call.op)
-            .finish_non_exhaustive()
-    }
 }
 
 impl WorldPlan {
@@ -101,9 +80,7 @@ impl WorldPlan {
         };
         let mut rank = WorldRank::of_blocks(world, even, dtype, op)?;
         rank.blocks = Some(counts.of_rank(world.id(), even.schedule().root));
-        rank.call = PlannedCall::new(proved, count, dtype, op);
-        rank.lens = [rank.call.input_len(world.id()), rank.call.output_len(world.id())];
-        rank.within = rank.call.in_place(world.id()).into();
+        rank.part.set_call(PlannedCall::new(proved, count, dtype, op));
         Ok(Runs(rank))
     }
 
@@ -128,7 +105,7 @@ impl WorldPlan {
         let PlannedCall { schedule, count, dtype, op, .. } = call;
         let shape = (schedule.collective, schedule.root);
         // The count enters the identity, as the parts of a call may differ in their length only.
-        let identity = self.0.header.identity ^ self.0.call.count.rotate_left(32);
+        let identity = self.0.header.identity ^ self.0.part.call.count.rotate_left(32);
         let header = CallHeader::new(identity, shape, (*count, *dtype, *op));
         (self.0.header, self.0.patient) = (header, true);
         // The time of such a part is that of other hosts, too.
@@ -214,8 +191,6 @@ impl WorldRank {
         let partials = Scratch::new([data.partial_bytes()].into_iter())?;
         let units = [Buffer::Input, Buffer::Output];
         let units = units.map(|buffer| schedule.units(buffer, rank).floor() as u32);
-        let lens = [call.input_len(rank), call.output_len(rank)];
-        let within = <[usize; 2]>::from(call.in_place(rank));
         let is_fused = !matches!(strategy, Strategy::Streams(_));
         Ok(Self {
             header: CallHeader::new(
@@ -223,36 +198,23 @@ impl WorldRank {
                 (schedule.collective, schedule.root),
                 (count, dtype, op),
             ),
-            call,
+            part: RankPart::new(Arc::new(call), (nranks, rank), &world.options)?,
             world: world.clone(),
             routes,
             direct: fused.filter(|_| is_fused),
             at_whole_count: OnceLock::new(),
             size,
-            lens,
-            within,
             units,
             partials,
             blocks: None,
             patient: false,
-            checked: AtomicBool::new(world.options.checks()? == Check::Never),
         })
-    }
-
-    /// Returns the check that comes before the first call.
-    #[cold]
-    pub(crate) fn check(&self) -> Result<FirstCall<'_>, Error> {
-        let world = &self.world;
-        let exchange = exchange(world.nranks())?;
-        let plan = WorldPlan::new(world, &exchange, WORDS, WORD, ReduceOp::Sum)?;
-        let exchange = move |mine: &[u64], all: &mut [u64]| plan.exchange(mine, all);
-        Ok(FirstCall::new((&self.call, &self.checked), (world.nranks(), world.id()), exchange))
     }
 
     /// Returns the code for buffers in shared memory, if the schedule is fused.
     pub(crate) fn direct(&self) -> Result<Option<&Direct>, Error> {
         let Some(made) = &self.direct else { return Ok(None) };
-        let new = || Direct::new(made, &self.call);
+        let new = || Direct::new(made, &self.part.call);
         self.at_whole_count.get_or_init(new).as_ref().map(Some).map_err(Clone::clone)
     }
 

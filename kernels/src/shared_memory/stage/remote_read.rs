@@ -68,14 +68,14 @@ impl WorldRank {
         if !way.lends() || !Self::can_lend(active) {
             return None;
         }
-        let [inputs, outputs] = self.lens.map(|elements| elements * self.size);
+        let [inputs, outputs] = self.part.lens.map(|elements| elements * self.size);
         let (input, output) = (outside.input.addr(), outside.output.addr());
         // In place, this rank overwrites an input that other ranks still read. If data is only copied, the bytes stay
         // the same.
-        let [before_input, before_output] = self.within;
+        let [before_input, before_output] = self.part.within;
         let whole = input.wrapping_sub(before_input);
-        let same =
-            whole == output.wrapping_sub(before_output) && !self.call.schedule.collective.reduces();
+        let same = whole == output.wrapping_sub(before_output)
+            && !self.part.call.schedule.collective.reduces();
         let apart = same || input + inputs <= output || output + outputs <= input;
         (apart && !pull.readers.is_empty()).then_some(input as u64)
     }

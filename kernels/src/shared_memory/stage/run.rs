@@ -1,18 +1,18 @@
 //! Calls of a plan on the caller's buffers.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use roundelay_core::ids::RankId;
+use roundelay_core::dtype::ReduceOp;
 
 use super::geometry::{Stripe, Tiles};
-use super::plan::WorldRank;
+use super::plan::{WorldPlan, WorldRank};
 use super::routes::{Attempt, Route};
 use super::strategy::{Chunk, Common, Direct, Strategy, Streams, fused_strategy};
 use super::streams::StreamRun;
 use super::work_counter::WorkCounter;
 use crate::Error;
-use crate::lowered::{Bases, FirstCall, Memory, PlannedCall, RankCall, Segments, UserBuffers};
+use crate::lowered::first_call::{WORD, WORDS, exchange};
+use crate::lowered::{AnyRankPlan, Bases, Memory, RankCall, RankPart, Segments, UserBuffers};
 use crate::recorder::Recorded;
 use crate::reduce::{Stores, copy};
 use crate::shared_memory::calls::ActiveCall;
@@ -26,24 +26,13 @@ use crate::shared_memory::world::ways::trials::Measured;
 const LARGE: usize = 256 << 10;
 
 impl RankCall for WorldRank {
-    fn planned(&self) -> &PlannedCall {
-        &self.call
+    fn part(&self) -> &RankPart {
+        &self.part
     }
 
-    fn rank(&self) -> RankId {
-        self.world.id()
-    }
-
-    fn lens(&self) -> [usize; 2] {
-        self.lens
-    }
-
-    fn starts(&self) -> [usize; 2] {
-        self.within
-    }
-
-    fn first_call(&self) -> Result<Option<FirstCall<'_>>, Error> {
-        if self.checked.load(Ordering::Acquire) { Ok(None) } else { self.check().map(Some) }
+    fn exchange(&self) -> Result<Box<AnyRankPlan>, Error> {
+        let exchange = exchange(self.world.nranks())?;
+        Ok(Box::new(WorldPlan::new(&self.world, &exchange, WORDS, WORD, ReduceOp::Sum)?))
     }
 
     fn memory(&self, like: *const u8, words: usize) -> Result<Memory<'_>, Error> {
@@ -72,7 +61,9 @@ impl RankCall for WorldRank {
             self.note(&mut active, way, attempt);
         }
         // SAFETY: the caller's promise.
-        unsafe { self.world.fault.flip(active.number, outside.output, self.lens[1] * self.size) };
+        unsafe {
+            self.world.fault.flip(active.number, outside.output, self.part.lens[1] * self.size)
+        };
         active.end(done.map(|_| ()))
     }
 }
@@ -83,7 +74,7 @@ impl WorldRank {
         if !self.can_be_direct() {
             return None;
         }
-        let lens = self.lens.map(|elements| elements * self.size);
+        let lens = self.part.lens.map(|elements| elements * self.size);
         let starts = [outside.input, outside.output.cast_const()];
         let arena = &self.world.shared.arena;
         let mut places = [0; 2];
@@ -106,7 +97,7 @@ impl WorldRank {
         if cell.get().is_none()
             && let Some(made) = &self.direct
         {
-            let call = (Some(self.call.count), self.call.dtype, self.call.op);
+            let call = (Some(self.part.call.count), self.part.call.dtype, self.part.call.op);
             let made = fused_strategy(made, self.world.id(), call, (way.makers, way.tile()))?;
             if let Some((strategy, tiles)) = made {
                 _ = cell.set(Route { strategy, tiles });
@@ -121,7 +112,8 @@ impl WorldRank {
         let (world, number) = (active.world, active.number);
         world.shared.took(world.rank, number, attempt.0.elapsed());
         if world.rank == 0 {
-            let name = || format!("{}, {}", self.call.schedule.algorithm, self.call.name());
+            let name =
+                || format!("{}, {}", self.part.call.schedule.algorithm, self.part.call.name());
             let world = Measured {
                 shared: &world.shared,
                 choosing: world.options.choosing(),

@@ -109,7 +109,7 @@ impl WorldRank {
         let Some(apart) = pull.own.as_ref().and_then(|own| own.apart.as_deref()) else {
             return false;
         };
-        let [inputs, outputs] = self.lens.map(|elements| elements * self.size);
+        let [inputs, outputs] = self.part.lens.map(|elements| elements * self.size);
         let (input, output) = (outside.input.addr(), outside.output.addr());
         let same = |apart: &i64| tiles.shifted(outside.input, *apart, self.size).addr() == output;
         input + inputs <= output || output + outputs <= input || apart.iter().all(same)
