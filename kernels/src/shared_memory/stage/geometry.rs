@@ -65,6 +65,84 @@ impl Stripe {
     }
 }
 
+/// A stripe of one cell of a unit, or of several where all blocks are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) stripe: Stripe,
+    pub(crate) unit: u64,
+    cell: usize,
+}
+
+/// The blocks of a buffer: one for each unit.
+pub(crate) trait Blocks: Copy {
+    /// Whether all blocks are equal: then parts of several units may be one.
+    const EQUAL: bool;
+
+    /// Returns the begin of a cell of a block in the caller's buffer, and its length.
+    fn cell(self, tiles: &Tiles, unit: u64, cell: usize) -> (u64, u64);
+
+    /// Returns a range of the only tile as one stripe, where that tile is laid out as the caller's buffer is.
+    fn as_outside(self, tiles: &Tiles, from: u64, to: u64) -> Option<Stripe>;
+
+    /// Returns the stripe of a tile of these blocks with the elements of `part`, a part of other blocks, `apart` units
+    /// behind it; `None` if there is none.
+    fn beside(self, tiles: &Tiles, tile: u64, part: Part, apart: i64) -> Option<Stripe>;
+}
+
+/// Equal blocks, one behind the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EqualBlocks;
+
+/// Blocks with counts and places of their own: those of a buffer from unit `first` on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnCounts<'b> {
+    pub(crate) first: u64,
+    pub(crate) blocks: &'b [Block],
+}
+
+impl Blocks for EqualBlocks {
+    const EQUAL: bool = true;
+
+    fn cell(self, tiles: &Tiles, unit: u64, cell: usize) -> (u64, u64) {
+        let cell = tiles.cells[cell];
+        (unit * tiles.whole + cell.begin, cell.len)
+    }
+
+    fn as_outside(self, tiles: &Tiles, from: u64, to: u64) -> Option<Stripe> {
+        let alike = tiles.number == 1 && tiles.whole == tiles.count;
+        (alike && from < to).then(|| Stripe { outside: from, inside: from, len: to - from })
+    }
+
+    fn beside(self, tiles: &Tiles, _tile: u64, part: Part, apart: i64) -> Option<Stripe> {
+        let Stripe { outside, inside, len } = part.stripe;
+        let outside = outside.wrapping_add_signed(apart.wrapping_mul(tiles.whole.cast_signed()));
+        let inside = inside.wrapping_add_signed(apart.wrapping_mul(tiles.count.cast_signed()));
+        Some(Stripe { outside, inside, len })
+    }
+}
+
+impl Blocks for OwnCounts<'_> {
+    const EQUAL: bool = false;
+
+    fn cell(self, tiles: &Tiles, unit: u64, cell: usize) -> (u64, u64) {
+        let block = unit.checked_sub(self.first).and_then(|at| self.blocks.get(at as usize));
+        let Block { start, count } = block.copied().unwrap_or_default();
+        let at = |cell: usize| tiles.cuts.get(cell).map_or(count, |at| at.element(count));
+        let begin = at(cell);
+        // A place that another rank told may be any number.
+        (start.wrapping_add(begin), at(cell + 1) - begin)
+    }
+
+    fn as_outside(self, _tiles: &Tiles, _from: u64, _to: u64) -> Option<Stripe> {
+        None
+    }
+
+    fn beside(self, tiles: &Tiles, tile: u64, part: Part, apart: i64) -> Option<Stripe> {
+        let unit = part.unit.checked_add_signed(apart)?;
+        tiles.part(tile, (unit, part.cell), self).map(|part| part.stripe)
+    }
+}
+
 /// Returns the fractions of a unit at which a schedule cuts, 0 first, and the least common multiple of their
 /// denominators and of the schedule's `multiple`, of which every count is a multiple.
 pub(crate) fn cuts(schedule: &Schedule) -> Option<(Vec<Rat>, u64)> {
@@ -105,14 +183,9 @@ impl Tiles {
         Self::new(cuts, multiple, most.max(multiple) / multiple * multiple, most)
     }
 
-    /// Returns the elements of a unit of the call.
-    pub(crate) fn whole(&self) -> i64 {
-        self.whole.cast_signed()
-    }
-
     /// Returns the address of a buffer, of elements of `size` bytes, moved by some units of the call.
     pub(crate) fn shifted(&self, base: *const u8, units: i64, size: usize) -> *const u8 {
-        let elements = units.wrapping_mul(self.whole()) as usize;
+        let elements = units.wrapping_mul(self.whole.cast_signed()) as usize;
         base.wrapping_add(elements.wrapping_mul(size))
     }
 
@@ -122,111 +195,84 @@ impl Tiles {
     }
 
     /// Returns the stripes of tile `tile` in a buffer of `units` units.
-    pub(crate) fn stripes(&self, tile: u64, units: u32) -> impl Iterator<Item = Stripe> + '_ {
-        let whole = self.as_outside(0, u64::from(units) * self.count);
-        let each = whole.is_none().then(|| self.stripes_of(tile, 0..u64::from(units)));
+    pub(crate) fn stripes<B: Blocks>(
+        &self,
+        tile: u64,
+        units: u32,
+        blocks: B,
+    ) -> impl Iterator<Item = Stripe> + use<'_, B> {
+        let whole = blocks.as_outside(self, 0, u64::from(units) * self.count);
+        let each = whole.is_none().then(|| self.stripes_of(tile, 0..u64::from(units), blocks));
         whole.into_iter().chain(each.into_iter().flatten())
     }
 
-    /// Returns a range of the only tile as one stripe, where that tile is laid out as the caller's buffers are.
-    fn as_outside(&self, from: u64, to: u64) -> Option<Stripe> {
-        let alike = self.number == 1 && self.whole == self.count;
-        (alike && from < to).then(|| Stripe { outside: from, inside: from, len: to - from })
-    }
-
     /// Returns the stripes of tile `tile` in some units of a buffer.
-    pub(crate) fn stripes_of(
+    pub(crate) fn stripes_of<B: Blocks, U: Iterator<Item = u64>>(
         &self,
         tile: u64,
-        units: impl Iterator<Item = u64>,
-    ) -> impl Iterator<Item = Stripe> {
-        joined(units.flat_map(move |unit| {
-            let start = unit * self.whole;
-            self.cells.iter().filter_map(move |cell| self.stripe(tile, (unit, start), *cell))
-        }))
+        units: U,
+        blocks: B,
+    ) -> impl Iterator<Item = Stripe> + use<'_, B, U> {
+        let parts = units.flat_map(move |unit| {
+            let cells = 0..self.cells.len();
+            cells.filter_map(move |cell| self.part(tile, (unit, cell), blocks))
+        });
+        joined(parts).map(|part| part.stripe)
     }
 
-    /// Returns the stripes of tile `tile` in blocks of their own lengths and places, each with the number of its unit.
-    pub(crate) fn stripes_of_blocks(
-        &self,
-        tile: u64,
-        blocks: impl Iterator<Item = (u64, Block)>,
-    ) -> impl Iterator<Item = Stripe> {
-        joined(blocks.flat_map(move |(unit, block)| {
-            let all = 0..self.cells.len();
-            all.filter_map(move |cell| self.stripe_of_block(tile, unit, block, cell))
-        }))
+    fn part<B: Blocks>(&self, tile: u64, (unit, cell): (u64, usize), blocks: B) -> Option<Part> {
+        let (begin, len) = blocks.cell(self, unit, cell);
+        let Cell { place, room, .. } = self.cells[cell];
+        let first = tile.checked_mul(room)?;
+        let len = len.checked_sub(first)?.min(room);
+        let outside = begin.wrapping_add(first);
+        let stripe = Stripe { outside, inside: unit * self.count + place, len };
+        (len > 0).then_some(Part { stripe, unit, cell })
     }
 
-    /// Returns the stripe of cell `cell` of a block in tile `tile`.
-    pub(crate) fn stripe_of_block(
-        &self,
-        tile: u64,
-        unit: u64,
-        block: Block,
-        cell: usize,
-    ) -> Option<Stripe> {
-        let at =
-            |cell: usize| self.cuts.get(cell).map_or(block.count, |at| at.element(block.count));
-        let (begin, end) = (at(cell), at(cell + 1));
-        let cell = Cell { begin, len: end - begin, ..self.cells[cell] };
-        self.stripe(tile, (unit, block.start), cell)
-    }
-
-    /// Returns the unit and the cells of an interval of a tile that lies in one unit, and begins and ends with cells.
-    pub(crate) fn cells_within(&self, unit: u64, from: u64, to: u64) -> std::ops::Range<usize> {
-        let place = |at: usize| unit * self.count + self.cells[at].place;
-        let first = (0..self.cells.len()).find(|at| from <= place(*at)).unwrap_or(self.cells.len());
-        let after = (first..self.cells.len()).find(|at| to <= place(*at));
-        first..after.unwrap_or(self.cells.len())
-    }
-
-    fn stripe(&self, tile: u64, (unit, start): (u64, u64), cell: Cell) -> Option<Stripe> {
-        let first = tile.checked_mul(cell.room)?;
-        let len = cell.len.checked_sub(first)?.min(cell.room);
-        let outside = start.wrapping_add(cell.begin + first);
-        (len > 0).then_some(Stripe { outside, inside: unit * self.count + cell.place, len })
-    }
-
-    /// Returns the stripes of tile `tile` whose elements lie from `from` to `to` in the tile; the range begins and ends
+    /// Returns the parts of tile `tile` whose elements lie from `from` to `to` in the tile; the range begins and ends
     /// with cells.
-    pub(crate) fn within(
+    pub(crate) fn within<B: Blocks>(
         &self,
         tile: u64,
         from: u64,
         to: u64,
-    ) -> impl Iterator<Item = Stripe> + '_ {
-        let whole = self.as_outside(from, to);
+        blocks: B,
+    ) -> impl Iterator<Item = Part> + use<'_, B> {
+        let whole = blocks.as_outside(self, from, to);
         let units = from / self.count..to.div_ceil(self.count);
         let units = if whole.is_some() { 0..0 } else { units };
         let each = units.flat_map(move |unit| {
-            let here = move |cell: &&Cell| {
-                let at = unit * self.count + cell.place;
+            let here = move |cell: &usize| {
+                let at = unit * self.count + self.cells[*cell].place;
                 from <= at && at < to
             };
-            let start = unit * self.whole;
-            let cells = self.cells.iter().filter(here);
-            cells.filter_map(move |cell| self.stripe(tile, (unit, start), *cell))
+            let cells = (0..self.cells.len()).filter(here);
+            cells.filter_map(move |cell| self.part(tile, (unit, cell), blocks))
         });
-        whole.into_iter().chain(joined(each))
+        let whole = whole.map(|stripe| Part { stripe, unit: from / self.count, cell: 0 });
+        let (equal, own) = if B::EQUAL { (Some(each), None) } else { (None, Some(each)) };
+        let each = equal.map(joined).into_iter().flatten().chain(own.into_iter().flatten());
+        whole.into_iter().chain(each)
     }
 }
 
-/// Joins stripes that go on from each other on both sides: a unit may be a single element.
-fn joined(mut stripes: impl Iterator<Item = Stripe>) -> impl Iterator<Item = Stripe> {
-    let mut next = stripes.next();
+/// Joins parts that go on from each other on both sides: a unit may be a single element.
+fn joined(mut parts: impl Iterator<Item = Part>) -> impl Iterator<Item = Part> {
+    let mut next = parts.next();
     std::iter::from_fn(move || {
-        let mut stripe = next.take()?;
-        for other in stripes.by_ref() {
+        let mut part = next.take()?;
+        let stripe = &mut part.stripe;
+        for other in parts.by_ref() {
             // A place that another rank told may be any number.
             let end = (stripe.outside.wrapping_add(stripe.len), stripe.inside + stripe.len);
-            if end != (other.outside, other.inside) {
+            if end != (other.stripe.outside, other.stripe.inside) {
                 next = Some(other);
                 break;
             }
-            stripe.len += other.len;
+            stripe.len += other.stripe.len;
         }
-        Some(stripe)
+        Some(part)
     })
 }
 
@@ -260,7 +306,7 @@ mod tests {
                     let mut seen = vec![0; 2 * count as usize];
                     for tile in 0..tiles.number {
                         let mut places = vec![0; 2 * tiles.count as usize];
-                        for stripe in tiles.stripes(tile, 2) {
+                        for stripe in tiles.stripes(tile, 2, EqualBlocks) {
                             for i in 0..stripe.len {
                                 seen[(stripe.outside + i) as usize] += 1;
                                 places[(stripe.inside + i) as usize] += 1;
@@ -276,8 +322,9 @@ mod tests {
                             }
                         }
                         assert!(places.iter().all(|times| *times <= 1));
-                        let whole: Vec<Stripe> = tiles.stripes(tile, 2).collect();
-                        let same: Vec<Stripe> = tiles.within(tile, 0, 2 * tiles.count).collect();
+                        let whole: Vec<Stripe> = tiles.stripes(tile, 2, EqualBlocks).collect();
+                        let same = tiles.within(tile, 0, 2 * tiles.count, EqualBlocks);
+                        let same: Vec<Stripe> = same.map(|part| part.stripe).collect();
                         assert_eq!(whole, same);
                     }
                     assert!(seen.iter().all(|times| *times == 1), "{count} {most}");

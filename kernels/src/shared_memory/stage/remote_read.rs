@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 
-use super::geometry::{Stripe, Tiles};
+use super::geometry::Stripe;
 use super::plan::WorldRank;
-use super::pull::{Pull, ReadSource};
+use super::pull::Pull;
 use crate::Error;
 use crate::lowered::UserBuffers;
 use crate::reduce::Stores;
@@ -124,16 +124,13 @@ impl WorldRank {
     /// address of the copy.
     ///
     /// # Safety
-    /// `outside` has the rank's input.
+    /// `outside` has the rank's input, and the stripes lie in it.
     pub(crate) unsafe fn fetch_own(
         &self,
-        source: &ReadSource,
-        tiles: &Tiles,
+        stripes: impl Iterator<Item = Stripe>,
         outside: UserBuffers,
-        tile: u64,
     ) -> *mut u8 {
-        let to = self.place_for(source.rank);
-        let stripes = tiles.stripes_of(tile, source.units.iter().copied());
+        let to = self.place_for(self.world.rank);
         // SAFETY: the caller's promise; the place has room for a tile, and is this rank's.
         unsafe { self.copy_in(stripes, outside, to, Stores::Cached) };
         to

@@ -55,7 +55,8 @@ impl Routes {
         identity: u64,
     ) -> Result<Option<Self>, Error> {
         let call = (count, dtype, op);
-        let mut shape = shape(&made.schedule, count.unwrap_or(0), dtype);
+        // Blocks of a call may be of any length.
+        let mut shape = shape(&made.schedule, count.unwrap_or(u64::MAX), dtype);
         let usual = Way::usual(shape);
         let make = |way: Way| fused_strategy(made, world.id(), call, (way.makers, way.tile()));
         let Some((strategy, tiles)) = make(usual)? else { return Ok(None) };

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use roundelay_core::dtype::ReduceOp;
 
-use super::geometry::{Stripe, Tiles};
+use super::geometry::{Blocks, EqualBlocks, Stripe, Tiles};
 use super::plan::{WorldPlan, WorldRank};
 use super::routes::{Attempt, Route};
+use super::run_pull::{ALL, CallBlocks, InPlace, OneCount};
 use super::strategy::{Chunk, Common, Direct, Strategy, Streams, fused_strategy};
 use super::streams::StreamRun;
 use super::work_counter::WorkCounter;
@@ -146,7 +147,13 @@ impl WorldRank {
         // SAFETY: the caller's promise.
         unsafe {
             match strategy {
-                Strategy::Pull(pull) => self.run_pull(active, (pull, tiles, way), outside)?,
+                Strategy::Pull(pull) => {
+                    let lent = self.lends(active, pull, way, outside);
+                    active.header.lent = lent.unwrap_or(0);
+                    let own = self.reads_in_place(pull, tiles, outside);
+                    let in_place = InPlace { own, others: lent.is_some() };
+                    self.run_pull(active, (pull, tiles, way), (OneCount, in_place), outside)?;
+                }
                 Strategy::Common(common) => {
                     self.run_common(active, (common, tiles, way), outside)?;
                 }
@@ -154,7 +161,7 @@ impl WorldRank {
                     self.run_split(active, (split, tiles, way), outside)?;
                 }
                 Strategy::Streams(streams) => {
-                    self.run_streams(active, (streams, tiles, way.stores), outside)?;
+                    self.run_streams(active, (streams, tiles, way.stores), OneCount, outside)?;
                 }
             }
         }
@@ -185,7 +192,7 @@ impl WorldRank {
 
     /// Returns the stripes of a tile of this rank's input.
     fn inputs<'t>(&self, tiles: &'t Tiles, tile: u64) -> impl Iterator<Item = Stripe> + 't {
-        tiles.stripes(tile, self.units[0])
+        tiles.stripes(tile, self.units[0], EqualBlocks)
     }
 
     /// Copies a tile of this rank's output out of shared memory.
@@ -212,7 +219,7 @@ impl WorldRank {
 
     /// Returns the stripes of a tile of this rank's output.
     fn outputs<'t>(&self, tiles: &'t Tiles, tile: u64) -> impl Iterator<Item = Stripe> + 't {
-        tiles.stripes(tile, self.units[1])
+        tiles.stripes(tile, self.units[1], EqualBlocks)
     }
 
     /// Stages a tile in this rank's next slot, as soon as no rank reads that slot any more.
@@ -416,11 +423,12 @@ impl WorldRank {
     }
 
     /// # Safety
-    /// As for [`RankCall::make`].
-    unsafe fn run_streams(
+    /// As for [`RankCall::make`], for the blocks of the call.
+    pub(crate) unsafe fn run_streams<B: CallBlocks>(
         &self,
         active: &mut ActiveCall<'_>,
         (streams, tiles, stores): (&Streams, &Tiles, Stores),
+        blocks: B,
         outside: UserBuffers,
     ) -> Result<(), Error> {
         let world = active.world;
@@ -429,24 +437,38 @@ impl WorldRank {
             |which: usize| (tiles.count * u64::from(self.units[which])) as usize * self.size;
         let input = arena.address(streams.places[0], tile_bytes(0));
         let output = arena.address(streams.places[1], tile_bytes(1));
+        let [_, mut number] = blocks.tiles(tiles);
+        let equal = <B::Of<'_> as Blocks>::EQUAL;
+        if !equal {
+            active.header.slot = number;
+        }
         active.publish(0);
         // All ranks are in this call before any rank signals, so a refused call leaves no signal, and no rank uses the
         // scratch of an earlier plan any more.
         for other in world.others() {
-            active.meet(other, 0)?;
+            let theirs = active.meet(other, 0)?;
+            // All ranks run as many tiles as the rank with the longest block.
+            if !equal {
+                number = number.max(theirs.slot);
+            }
+        }
+        if number >= ALL {
+            return Err(active.corrupt(format!("a rank says that it has {number} tiles")));
         }
         let recording = active.recording;
         let mut run = StreamRun::new(self, streams, active);
-        for tile in 0..tiles.number {
+        for tile in 0..number {
+            let inputs = tiles.stripes(tile, self.units[0], blocks.input());
+            let outputs = tiles.stripes(tile, self.units[1], blocks.output());
             // SAFETY: in any sequence of runs, the proof lets the caller write a rank's input when the rank enters a
             // run, and read its output when the rank has left it.
             unsafe {
                 let copy = recording.during(Recorded::CopyIn);
-                self.copy_in(self.inputs(tiles, tile), outside, input, Stores::Cached);
+                self.copy_in(inputs, outside, input, Stores::Cached);
                 drop(copy);
                 run.go()?;
                 let _copy = recording.during(Recorded::CopyOut);
-                self.copy_out(self.outputs(tiles, tile), output, outside, stores);
+                self.copy_out(outputs, output, outside, stores);
             }
         }
         Ok(())

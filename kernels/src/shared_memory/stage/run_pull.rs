@@ -1,50 +1,138 @@
-//! Calls in which each rank makes its own result.
+//! Calls in which each rank makes its own result: the one loop over tiles for calls with one count and for calls with a
+//! count for each block. A tile is a stripe of every block. All ranks use tiles of one size, and a block that is shorter
+//! than its tile leaves the rest of its place empty, so no rank needs to know counts that are not of its own blocks.
 
-use super::geometry::{Stripe, Tiles};
+use super::geometry::{Blocks, EqualBlocks, Stripe, Tiles};
 use super::plan::WorldRank;
-use super::pull::Pull;
+use super::pull::{Pull, ReadSource};
 use crate::Error;
 use crate::lowered::UserBuffers;
 use crate::shared_memory::calls::ActiveCall;
-use crate::shared_memory::world::memory::shared_state::CallPosition;
+use crate::shared_memory::world::memory::shared_state::{CallPosition, MOST_TILES};
 use crate::shared_memory::world::ways::Way;
 
-/// The units of this rank's input that a call stages, or all units.
-type Staged<'p> = Option<&'p [u64]>;
+/// The number of tiles with which a rank says that it reads no other rank's input any more.
+pub(crate) const ALL: u64 = MOST_TILES - 1;
+
+/// The blocks of a rank's call.
+pub(crate) trait CallBlocks {
+    /// The blocks of one buffer.
+    type Of<'b>: Blocks
+    where
+        Self: 'b;
+
+    /// Returns the blocks of this rank's input.
+    fn input(&self) -> Self::Of<'_>;
+
+    /// Returns the blocks of this rank's output.
+    fn output(&self) -> Self::Of<'_>;
+
+    /// Returns the blocks of the input of rank `source` that this rank reads.
+    fn theirs(&self, source: usize) -> Self::Of<'_>;
+
+    /// Returns the number of tiles of this rank's input, and of all of its blocks.
+    fn tiles(&self, tiles: &Tiles) -> [u64; 2];
+
+    /// Returns the number of tiles that this rank reads of the input of rank `source`.
+    fn tiles_of(&self, tiles: &Tiles, source: usize) -> u64;
+
+    /// Takes what another rank has told about its input, which it has published.
+    ///
+    /// # Errors
+    /// The error of a rank that tells what no correct rank tells.
+    fn take(&mut self, active: &mut ActiveCall<'_>, source: &ReadSource) -> Result<(), Error>;
+
+    /// Returns the address here of the input of rank `source`, if it lies in memory that both ranks share.
+    fn shared(&self, source: usize) -> Option<*mut u8>;
+}
+
+/// The uses of this rank's input where it lies.
+#[derive(Clone, Copy)]
+pub(crate) struct InPlace {
+    /// Whether this rank reads it there.
+    pub(crate) own: bool,
+    /// Whether other ranks read it there, so that nothing is staged.
+    pub(crate) others: bool,
+}
+
+/// The blocks of a call with one count.
+pub(crate) struct OneCount;
+
+impl CallBlocks for OneCount {
+    type Of<'b> = EqualBlocks;
+
+    fn input(&self) -> EqualBlocks {
+        EqualBlocks
+    }
+
+    fn output(&self) -> EqualBlocks {
+        EqualBlocks
+    }
+
+    fn theirs(&self, _source: usize) -> EqualBlocks {
+        EqualBlocks
+    }
+
+    fn tiles(&self, tiles: &Tiles) -> [u64; 2] {
+        [tiles.number; 2]
+    }
+
+    fn tiles_of(&self, tiles: &Tiles, _source: usize) -> u64 {
+        tiles.number
+    }
+
+    fn take(&mut self, _active: &mut ActiveCall<'_>, _source: &ReadSource) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn shared(&self, _source: usize) -> Option<*mut u8> {
+        None
+    }
+}
 
 impl WorldRank {
     /// # Safety
-    /// As for [`RankCall::make`].
-    pub(crate) unsafe fn run_pull(
+    /// As for [`RankCall::make`](crate::lowered::RankCall::make), for the blocks of the call.
+    pub(crate) unsafe fn run_pull<B: CallBlocks>(
         &self,
         active: &mut ActiveCall<'_>,
         (pull, tiles, way): (&Pull, &Tiles, Way),
+        (mut blocks, in_place): (B, InPlace),
         outside: UserBuffers,
     ) -> Result<(), Error> {
-        let number = tiles.number;
-        let lent = self.lends(active, pull, way, outside);
-        let in_place = self.reads_in_place(pull, tiles, outside);
-        let copies_own = pull.own.is_some() && !in_place;
-        let staged: Staged<'_> = if copies_own { None } else { Some(&pull.read) };
-        let stages = lent.is_none() && (!pull.readers.is_empty() || copies_own);
-        let inputs = |tile: u64| self.staged(tiles, tile, staged);
+        let [own_tiles, number] = blocks.tiles(tiles);
+        let copies_own = pull.own.is_some() && !in_place.own;
+        let units = if copies_own { None } else { Some(&*pull.read) };
+        let stages = !in_place.others && (!pull.readers.is_empty() || copies_own);
         let to = (&pull.readers, way.passing());
-        active.header.lent = lent.unwrap_or(0);
-        let mut fetches = false;
+        let (mut fetches, mut shares) = (false, false);
         if stages {
+            let inputs = self.staged(tiles, 0, units, blocks.input());
             // SAFETY: the caller's promise.
-            unsafe { self.stage(active, 0, to, outside, inputs(0))? };
+            unsafe { self.stage(active, 0, to, outside, inputs)? };
         } else {
-            // A lent input is complete, so all of its tiles count as staged.
-            active.publish(if lent.is_some() { number } else { 0 });
+            // An input that lies where others read it is complete, so all of its tiles count as staged.
+            active.publish(if in_place.others { own_tiles } else { 0 });
         }
         for tile in 0..number {
-            if stages && tile + 1 < number {
+            if stages && tile + 1 < own_tiles {
+                let inputs = self.staged(tiles, tile + 1, units, blocks.input());
                 // SAFETY: the caller's promise.
-                unsafe { self.stage(active, tile + 1, to, outside, inputs(tile + 1))? };
+                unsafe { self.stage(active, tile + 1, to, outside, inputs)? };
             }
             for source in &pull.sources {
+                if tile > 0 && tile >= blocks.tiles_of(tiles, source.rank) {
+                    continue;
+                }
                 self.tile_of(active, source.rank, tile)?;
+                if tile == 0 {
+                    blocks.take(active, source)?;
+                }
+                if blocks.shared(source.rank).is_some() {
+                    // Each stripe has an address of its own.
+                    shares = true;
+                    continue;
+                }
                 match active.local.stage.lent[source.rank] {
                     0 => {
                         let slot = active.local.stage.first[source.rank].wrapping_add(tile);
@@ -54,7 +142,7 @@ impl WorldRank {
                         fetches = true;
                         if source.folded {
                             let units = source.units.iter().copied();
-                            let stripes = tiles.stripes_of(tile, units);
+                            let stripes = tiles.stripes_of(tile, units, blocks.theirs(source.rank));
                             let copied = self.fetch(active, source.rank, from, stripes)?;
                             pull.bases.set(source.buffer, copied);
                         }
@@ -62,9 +150,11 @@ impl WorldRank {
                 }
             }
             match &pull.own {
-                Some(own) if copies_own && lent.is_some() => {
+                Some(own) if copies_own && !stages => {
+                    let units = own.source.units.iter().copied();
+                    let stripes = tiles.stripes_of(tile, units, blocks.input());
                     // SAFETY: the caller's promise.
-                    let copied = unsafe { self.fetch_own(&own.source, tiles, outside, tile) };
+                    let copied = unsafe { self.fetch_own(stripes, outside) };
                     pull.bases.set(own.source.buffer, copied);
                 }
                 Some(own) if copies_own => {
@@ -75,7 +165,10 @@ impl WorldRank {
             }
             // SAFETY: the caller's promise; the sources have staged their tiles, and use the slots again only when
             // this rank is done with them.
-            unsafe { self.pull_tile(active, (pull, tiles, way), (tile, in_place), outside)? };
+            unsafe {
+                let own = in_place.own;
+                self.pull_tile(active, (pull, tiles, way), (&blocks, tile, own), outside)?;
+            };
             if tile + 1 < number {
                 active.world.shared.finish(active.world.rank, active.number, tile + 1);
             }
@@ -83,29 +176,34 @@ impl WorldRank {
         if pull.sources.is_empty() {
             active.glance(&pull.readers)?;
         }
-        if lent.is_some() || fetches {
-            Self::give_back(active, pull, lent.is_some(), number)
+        if shares {
+            // The owner of the memory leaves a failed call, and may then write there.
+            active.goes_on()?;
+        }
+        if in_place.others || fetches {
+            Self::give_back(active, pull, in_place.others, ALL)
         } else {
             Ok(())
         }
     }
 
-    /// Returns the stripes of a tile of some units of this rank's input.
-    fn staged<'t>(
+    /// Returns the stripes of a tile of some units of this rank's input, or of all.
+    fn staged<'t, B: Blocks>(
         &self,
         tiles: &'t Tiles,
         tile: u64,
-        units: Staged<'t>,
-    ) -> impl Iterator<Item = Stripe> + use<'t> {
+        units: Option<&'t [u64]>,
+        blocks: B,
+    ) -> impl Iterator<Item = Stripe> + use<'t, B> {
         let some = units.filter(|units| units.len() < self.units[0] as usize);
-        let all = some.is_none().then(|| tiles.stripes(tile, self.units[0]));
-        let some = some.map(|units| tiles.stripes_of(tile, units.iter().copied()));
+        let all = some.is_none().then(|| tiles.stripes(tile, self.units[0], blocks));
+        let some = some.map(|units| tiles.stripes_of(tile, units.iter().copied(), blocks));
         all.into_iter().flatten().chain(some.into_iter().flatten())
     }
 
-    /// Whether this rank can read its input where it lies while it writes its output: the two are apart, or each element
-    /// is read before the same element is written.
-    fn reads_in_place(&self, pull: &Pull, tiles: &Tiles, outside: UserBuffers) -> bool {
+    /// Whether this rank can read its input where it lies while it writes its output, in a call with one count: the two are
+    /// apart, or each element is read before the same element is written.
+    pub(crate) fn reads_in_place(&self, pull: &Pull, tiles: &Tiles, outside: UserBuffers) -> bool {
         let Some(apart) = pull.own.as_ref().and_then(|own| own.apart.as_deref()) else {
             return false;
         };
@@ -116,46 +214,51 @@ impl WorldRank {
     }
 
     /// # Safety
-    /// As for [`RankCall::make`]; the tiles that the segments read are staged, or this rank may read them where they lie.
-    unsafe fn pull_tile(
+    /// As for [`Self::run_pull`]; the tiles that the segments read are staged, or this rank may read them where they lie.
+    unsafe fn pull_tile<B: CallBlocks>(
         &self,
         active: &ActiveCall<'_>,
         (pull, tiles, way): (&Pull, &Tiles, Way),
-        (tile, in_place): (u64, bool),
+        (blocks, tile, in_place): (&B, u64, bool),
         outside: UserBuffers,
     ) -> Result<(), Error> {
-        let partials = self.partials.address(0);
+        let (size, partials) = (self.size, self.partials.address(0));
         let own = pull.own.as_ref().filter(|_| in_place);
         let own = own.and_then(|own| Some((own.source.buffer, own.apart.as_deref()?)));
         for ((segment, (begin, at)), step) in pull.data.all.iter().zip(&pull.outputs).zip(0..) {
             let _step = active.step(CallPosition { step, at: *at });
             let end = begin + segment.elements as u64;
-            for stripe in tiles.within(tile, *begin, end) {
+            for part in tiles.within(tile, *begin, end, blocks.output()) {
+                let stripe = part.stripe;
                 if let Some((source, apart)) = pull.copies[step as usize]
                     && let lent @ 1.. = active.local.stage.lent[source]
+                    && let Some(theirs) = blocks.theirs(source).beside(tiles, tile, part, apart)
                 {
-                    let from =
-                        stripe.outside.wrapping_add_signed(apart.wrapping_mul(tiles.whole()));
-                    let from = lent.wrapping_add(from.wrapping_mul(self.size as u64));
-                    let to = outside.output.wrapping_add(stripe.outside as usize * self.size);
+                    let from = lent.wrapping_add(theirs.outside.wrapping_mul(size as u64));
+                    let to = outside.output.wrapping_add(stripe.outside as usize * size);
                     // SAFETY: the stripe lies within the caller's output.
-                    unsafe {
-                        active.read_from(source, &[(from, to, stripe.len as usize * self.size)])?;
-                    };
+                    unsafe { active.read_from(source, &[(from, to, stripe.len as usize * size)])? };
                     continue;
                 }
-                pull.bases.set(pull.output, stripe.base(outside.output, self.size));
-                if let Some((buffer, apart)) = own {
-                    let input = tiles.shifted(outside.input, apart[step as usize], self.size);
-                    let inside = apart[step as usize].wrapping_mul(tiles.count.cast_signed());
-                    let inside = (inside as usize).wrapping_mul(self.size);
-                    let base = stripe.base(input.cast_mut(), self.size).wrapping_sub(inside);
-                    pull.bases.set(buffer, base);
+                pull.bases.set(pull.output, stripe.base(outside.output, size));
+                if let Some((buffer, apart)) = own
+                    && let apart = apart[step as usize]
+                    && let Some(mine) = blocks.input().beside(tiles, tile, part, apart)
+                {
+                    pull.bases.set(buffer, mine.base(outside.input.cast_mut(), size));
+                }
+                for source in &pull.sources {
+                    let Some(base) = blocks.shared(source.rank) else { continue };
+                    let apart = source.units[0].cast_signed() - part.unit.cast_signed();
+                    let theirs = blocks.theirs(source.rank).beside(tiles, tile, part, apart);
+                    if let Some(theirs) = theirs {
+                        pull.bases.set(source.buffer, theirs.base(base, size));
+                    }
                 }
                 let first = (stripe.inside - begin) as usize;
                 let elements = first..first + stripe.len as usize;
-                // SAFETY: the stripe lies within the caller's output and the staged tiles, which are valid by this
-                // function's safety rules; only this rank uses the partials.
+                // SAFETY: the stripe lies within the caller's output and the staged tiles, or the blocks of other ranks,
+                // which are valid by this function's safety rules; only this rank uses the partials.
                 unsafe {
                     let data = &pull.data;
                     data.run_with(*segment, elements, &pull.bases, partials, way.stores, || false);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Buffer, Schedule};
 
-use super::geometry::{Stripe, Tiles};
+use super::geometry::{EqualBlocks, Stripe, Tiles};
 use super::segment_statements::SegmentStatements;
 use crate::lowered::{Bases, Code, Move, Operand, PARTIAL, Segments};
 use crate::shared_memory::world::memory::arena::LINE;
@@ -90,8 +90,8 @@ impl Split {
             let lines = elements.div_ceil(line);
             let at = |share: u64| begin + (lines * share / n * line).min(elements);
             let (from, to) = (at(maker as u64), at(maker as u64 + 1));
-            let stripes = tiles.within(tile, *begin, begin + elements);
-            stripes.filter_map(move |stripe| Some((nth, stripe.clipped(from, to)?)))
+            let parts = tiles.within(tile, *begin, begin + elements, EqualBlocks);
+            parts.filter_map(move |part| Some((nth, part.stripe.clipped(from, to)?)))
         })
     }
 }
