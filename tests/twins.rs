@@ -16,8 +16,11 @@ const MOST: usize = 6;
 
 /// Pairs of files that share more, with the reason.
 const KNOWN: &[(&str, &str, &str)] = &[
-    ("kernels/src/shared_memory/unsupported.rs", "kernels/src/shared_memory/world/mod.rs", FOREIGN),
-    ("kernels/src/shared_memory/unsupported.rs", "stdlib/world/mod.rs", FOREIGN),
+    (
+        "kernels/src/shared_memory/meet/system.rs",
+        "kernels/src/shared_memory/meet/unsupported.rs",
+        "the same questions on systems without ranks as processes, which have no answers",
+    ),
     (
         "kernels/src/shared_memory/world/mod.rs",
         "stdlib/world/mod.rs",
@@ -29,8 +32,6 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "plans of two roads to GPUs have one interface",
     ),
 ];
-
-const FOREIGN: &str = "the same interface on systems without ranks as processes, which refuses";
 
 /// The names of a file's functions, but for those of traits and of tests.
 fn names(text: &str) -> BTreeSet<String> {

@@ -32,14 +32,12 @@ mod lowered;
 mod modelled;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 pub mod mpi;
-#[cfg_attr(not(target_os = "linux"), path = "network/unsupported.rs")]
 pub mod network;
 mod options;
 #[doc(hidden)]
 pub mod recorder;
 pub mod reduce;
 pub mod reference;
-#[cfg_attr(not(target_os = "linux"), path = "shared_memory/unsupported.rs")]
 pub mod shared_memory;
 #[cfg(feature = "grid")]
 #[doc(hidden)]
@@ -49,14 +47,6 @@ mod sync;
 pub mod threads;
 #[doc(hidden)]
 pub mod trust;
-#[cfg(all(test, target_os = "linux"))]
-#[allow(
-    dead_code,
-    clippy::duplicate_mod,
-    reason = "what other systems have in its place is only tried here"
-)]
-#[path = "shared_memory/unsupported.rs"]
-mod unsupported;
 
 pub use blocks::BlocksAt;
 pub use element::{Element, bytes_of, bytes_of_mut};

@@ -172,7 +172,6 @@ impl Options {
         self
     }
 
-    #[cfg(target_os = "linux")]
     pub(crate) fn choosing(&self) -> Choosing {
         self.choosing
     }

@@ -36,7 +36,6 @@ pub fn now() -> u64 {
 
 /// The rows of a record, beside those of the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "ranks as processes, which not every system has")]
 pub(crate) enum RecordRows {
     /// A row for each stream of the schedule.
     Streams,

@@ -52,7 +52,6 @@ impl<'p> Memory<'p> {
     }
 
     /// Takes memory that its owner lends.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for ranks as processes"))]
     pub(crate) fn lent(memory: impl DerefMut<Target = [u64]> + 'p) -> Self {
         Self(Box::new(memory))
     }
@@ -181,7 +180,6 @@ impl<'p> FirstCall<'p> {
     }
 
     /// Makes it the check of a call with these blocks.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "for ranks as processes"))]
     pub(crate) fn of_blocks(mut self, input: &[Block], output: &[Block]) -> Self {
         (self.known.input, self.known.output) = (input.to_vec(), output.to_vec());
         self

@@ -19,8 +19,6 @@ mod user_buffers;
 
 pub use first_call::Memory;
 pub use rank_part::RankPart;
-#[cfg(any(not(target_os = "linux"), test))]
-pub use rank_plan::Nowhere;
 pub use rank_plan::{AnyRankPlan, RankCall, Runs};
 pub use user_buffers::UserBuffers;
 pub(crate) use {
@@ -34,7 +32,6 @@ pub(crate) use {
     scratch::Scratch,
     segments::Segment,
 };
-#[allow(unused_imports, reason = "for ranks as processes, which not every system has")]
 pub(crate) use {
     code::bad,
     interpreter::Waits,

@@ -180,23 +180,3 @@ impl<P: RankCall + ?Sized> Runs<P> {
         unsafe { self.0.make(UserBuffers::new(input, output).for_a_check()) }
     }
 }
-
-/// The plan of a rank whose kind this system does not have, which is never made; the number tells kinds apart.
-#[cfg(any(not(target_os = "linux"), test))]
-#[derive(Debug)]
-pub enum Nowhere<const KIND: u8> {}
-
-#[cfg(any(not(target_os = "linux"), test))]
-impl<const KIND: u8> RankCall for Nowhere<KIND> {
-    fn part(&self) -> &RankPart {
-        match *self {}
-    }
-
-    fn exchange(&self) -> Result<Box<AnyRankPlan>, Error> {
-        match *self {}
-    }
-
-    unsafe fn make(&self, _: UserBuffers) -> Result<(), Error> {
-        match *self {}
-    }
-}

@@ -84,7 +84,6 @@ impl Segments {
     }
 
     /// Returns the buffer that a segment copies to one place as it is; `None` for a segment that does anything else.
-    #[cfg(target_os = "linux")]
     pub(crate) fn copied(&self, segment: Segment) -> Option<u32> {
         let [m] = self.moves[segment.first as usize..][..segment.len as usize] else { return None };
         let [src, dst] = self.of(m) else { return None };
@@ -92,7 +91,6 @@ impl Segments {
     }
 
     /// Returns the elements of a buffer at which the sources of a segment begin.
-    #[cfg(target_os = "linux")]
     pub(crate) fn sources(&self, segment: Segment, buffer: u32) -> Vec<u64> {
         let moves = &self.moves[segment.first as usize..][..segment.len as usize];
         let srcs = moves.iter().flat_map(|m| &self.of(*m)[..m.srcs as usize]);
@@ -101,7 +99,6 @@ impl Segments {
     }
 
     /// Returns the elements of a buffer at which the destinations of a segment begin.
-    #[cfg(target_os = "linux")]
     pub(crate) fn destinations(&self, segment: Segment, buffer: u32) -> Vec<u64> {
         let moves = &self.moves[segment.first as usize..][..segment.len as usize];
         let dsts = moves.iter().flat_map(|m| &self.of(*m)[m.srcs as usize..]);

@@ -11,7 +11,6 @@ use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fd::AsFd as _;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
 pub(crate) use words::{ArenaWords, Half, wait, wake};
@@ -52,7 +51,7 @@ impl Host {
         ftruncate(&self.memory, 0).expect("it is ours");
         ftruncate(&self.memory, self.layout.bytes as u64).expect("it is ours");
         let arena = |_| {
-            let arena = Arena::new(self.memory.as_fd(), self.layout).expect("a mapping");
+            let arena = Arena::new(&self.memory, self.layout).expect("a mapping");
             let base = arena.address(0, 0).addr();
             share(base..base + self.layout.bytes);
             arena

@@ -4,17 +4,30 @@
 //! The folders need each other in one direction: meet (how processes meet) -> world (a rank: the memory that ranks share,
 //! waits for other ranks, failures, messages, the ways of data that are chosen by measurement) -> calls (each rank
 //! publishes its call and compares it with the calls of others) -> stage (the engine of a call). Beside them, observe reads
-//! the memory of a world from outside; a call asks it for circles of waits.
+//! the memory of a world from outside; a call asks it for circles of waits. On systems other than Linux `meet` refuses:
+//! all else is the same there, and there are no worlds.
+
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nobody looks from outside"))]
 
 mod calls;
 #[cfg(all(test, loom))]
 mod loom;
+#[cfg_attr(not(target_os = "linux"), path = "meet/unsupported.rs")]
 mod meet;
+#[cfg_attr(not(target_os = "linux"), path = "observe/unsupported.rs")]
 #[doc(hidden)]
 pub mod observe;
 mod stage;
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests;
+#[cfg(all(test, target_os = "linux"))]
+#[allow(
+    dead_code,
+    clippy::duplicate_mod,
+    reason = "what other systems have in its place is only tried here"
+)]
+#[path = "meet/unsupported.rs"]
+mod unsupported;
 mod world;
 
 pub use crate::chosen_way::ChosenWay;
@@ -25,7 +38,10 @@ pub use stage::plan_sharing::Prepared;
 #[doc(hidden)]
 pub use world::call_sites::{at_site, current_site};
 #[doc(hidden)]
-pub use world::fault::{Fault, in_a_fork};
+pub use world::fault::Fault;
+#[cfg(target_os = "linux")]
+#[doc(hidden)]
+pub use world::fault::in_a_fork;
 pub use world::shared_buffer::Lent;
 pub use world::{World, host_key};
 pub(crate) use {

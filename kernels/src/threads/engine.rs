@@ -150,7 +150,7 @@ impl Engine {
                 bases.set(buffers.index(Buffer::Output, rank), output);
             }
             for (at, block) in buffers.scratch().zip(self.scratch.addresses()) {
-                bases.set(at as u32, block);
+                bases.set(at, block);
             }
         };
         // SAFETY: the caller's promise; scratch was made for this code and lives as long as this engine.

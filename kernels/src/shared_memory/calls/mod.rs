@@ -4,7 +4,6 @@
 //! once, and calls with later numbers work as usual. Every other failure ends all calls, now and later.
 
 mod call_failure;
-mod exit_code;
 pub(super) mod host_messages;
 mod refusals;
 mod told;

@@ -9,10 +9,9 @@ use roundelay_core::collective::Collective;
 use roundelay_core::counts::block_name;
 use roundelay_core::schedule::{Schedule, text};
 
-use super::exit_code;
 use crate::Error;
 use crate::error::Differ;
-use crate::shared_memory::meet::ending;
+use crate::shared_memory::meet::{ending, system};
 use crate::shared_memory::world::World;
 use crate::shared_memory::world::failure;
 use crate::shared_memory::world::local_state::LocalState;
@@ -177,7 +176,7 @@ impl World {
         eprintln!("roundelay: rank {rank} returned from a call that was void: {error}");
         // A process that has all ranks as threads got the error in another thread.
         if self.peers.iter().any(|peer| peer.pid != std::process::id()) {
-            exit_code::fail();
+            system::fail_at_exit();
         }
     }
 

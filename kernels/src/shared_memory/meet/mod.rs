@@ -5,5 +5,6 @@ pub(crate) mod ending;
 pub(crate) mod env;
 pub(crate) mod join;
 pub(crate) mod mapping;
+pub(crate) mod other_memory;
 pub(crate) mod system;
 pub(crate) mod unique;

@@ -1,13 +1,16 @@
 //! Errors of refused system calls, and facts about this process and its host.
 
 use std::fmt::Display;
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::ptr::null_mut;
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
-use rustix::process::{Resource, geteuid, getrlimit};
+pub(crate) use rustix::io::Errno;
+use rustix::process::{Resource, Signal, geteuid, getpid, getrlimit, kill_process};
 use rustix::rand::{GetRandomFlags, getrandom};
+use rustix::system::{sysinfo, uname};
 
 use crate::Error;
 
@@ -74,4 +77,57 @@ pub(crate) fn boot() -> Option<[u8; 16]> {
 /// Returns the number of the network namespace, if `/proc` has it: abstract sockets are visible only inside.
 pub(crate) fn network() -> Option<u64> {
     fs::metadata("/proc/self/ns/net").ok().map(|file| file.ino())
+}
+
+/// Returns the name of the host, and the version of its system.
+pub(crate) fn host() -> [String; 2] {
+    let system = uname();
+    [system.nodename(), system.release()].map(|text| text.to_string_lossy().into_owned())
+}
+
+/// Returns the bytes of the machine's memory.
+pub(crate) fn memory() -> u64 {
+    let memory = sysinfo();
+    u64::from(memory.mem_unit).saturating_mul(memory.totalram)
+}
+
+/// Returns the number of descriptors that this process may hold.
+pub(crate) fn most_descriptors() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Has an opening not wait for the other end, as that of a pipe would.
+pub(crate) fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.custom_flags(libc::O_NONBLOCK)
+}
+
+/// Kills this process.
+pub(crate) fn kill() {
+    _ = kill_process(getpid(), Signal::KILL);
+}
+
+/// Stops this process, until another process has it go on.
+pub(crate) fn stop() {
+    _ = kill_process(getpid(), Signal::STOP);
+    // Another thread may take the signal, when it gets a core.
+    std::thread::sleep(Duration::from_millis(200));
+}
+
+/// Has this process call `end` when it ends. Where the system does not register it, it is not called.
+pub(crate) fn at_exit(end: extern "C" fn()) {
+    // SAFETY: the function takes nothing, does not unwind, and stays as long as this library does.
+    _ = unsafe { libc::atexit(end) };
+}
+
+/// Has this process end with code 1, also where its program ends well: for an error that no call can return any more.
+pub(crate) fn fail_at_exit() {
+    extern "C" fn end() {
+        // SAFETY: null stands for all streams of C, and the process ends here.
+        unsafe {
+            libc::fflush(null_mut());
+            libc::_exit(1);
+        }
+    }
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| at_exit(end));
 }

@@ -16,7 +16,6 @@ use crate::shared_memory::world::failure::{self, Cause};
 use crate::shared_memory::world::memory::arena::Arena;
 use crate::shared_memory::world::memory::shared_state::SharedState;
 use roundelay_core::ids::RankId;
-use std::os::fd::AsFd as _;
 
 /// A wait of a process for a call of another process.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,7 +85,7 @@ impl Circle {
                 }
                 // The layout is that of a world of this process.
                 let Ok(Some(seen)) = map(&file) else { continue };
-                let Ok(arena) = Arena::new(file.as_fd(), seen.arena.layout) else { continue };
+                let Ok(arena) = Arena::new(&file, seen.arena.layout) else { continue };
                 let shared = SharedState::of_observer(arena);
                 // Another rank may have ended the world meanwhile.
                 _ = failure::write(&shared.arena, &Cause::Gave { by: rank, why: why.to_owned() });

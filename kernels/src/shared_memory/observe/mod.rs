@@ -8,7 +8,6 @@ mod process;
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::fd::AsFd as _;
 use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
@@ -167,7 +166,7 @@ fn map(file: &File) -> Result<Option<SharedState>, String> {
     let mut first = [0; HEAD_END];
     file.read_exact_at(&mut first, 0).map_err(|error| error.to_string())?;
     let Some(layout) = head::read(&first, size)? else { return Ok(None) };
-    let arena = Arena::read_only(file.as_fd(), layout.of_words()).map_err(|error| error.text())?;
+    let arena = Arena::read_only(file, layout.of_words()).map_err(|error| error.text())?;
     Ok(Some(SharedState::of_observer(arena)))
 }
 

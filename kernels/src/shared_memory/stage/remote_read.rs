@@ -4,8 +4,6 @@
 
 use std::sync::atomic::Ordering;
 
-use rustix::io::Errno;
-
 use super::geometry::Stripe;
 use super::plan::WorldRank;
 use super::pull::Pull;
@@ -14,11 +12,12 @@ use crate::lowered::UserBuffers;
 use crate::reduce::Stores;
 use crate::shared_memory::calls::ActiveCall;
 use crate::shared_memory::meet::ending;
+use crate::shared_memory::meet::other_memory::{Unread, read};
 use crate::shared_memory::meet::system::refused;
 use crate::shared_memory::world::World;
 use crate::shared_memory::world::local_state::LocalState;
 use crate::shared_memory::world::memory::arena::{ROOM, SLOT};
-use crate::shared_memory::world::reach::{CAN, CANNOT, LINE, PLACE, VALUE, VERDICT, read};
+use crate::shared_memory::world::reach::{CAN, CANNOT, LINE, PLACE, VALUE, VERDICT};
 use crate::shared_memory::world::ways::Way;
 
 impl World {
@@ -173,15 +172,15 @@ impl ActiveCall<'_> {
         match unsafe { read(self.world.peers[rank].pid, stretches) } {
             Ok(()) => Ok(()),
             // The process ended, and the wait for it finds out how.
-            Err(Errno::SRCH) => self.wait(Some(rank), || false),
+            Err(Unread::Ended) => self.wait(Some(rank), || false),
             // This rank could read that memory when it tried. A process that gives up rights later, as by another
             // user's number, can no longer be read.
-            Err(errno @ (Errno::PERM | Errno::ACCESS)) => {
+            Err(Unread::Forbidden(errno)) => {
                 let rank = self.world.named(rank);
                 let what = format!("to read the memory of rank {rank} (process_vm_readv)");
                 Err(self.world.give_up_for(refused(what, errno)))
             }
-            Err(errno) => {
+            Err(Unread::Absent(errno)) => {
                 // The owner of the memory leaves a call that was refused.
                 self.goes_on()?;
                 let (rank, from) = (self.world.named(rank), stretches[0].0);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Signal, getpid, kill_process};
+use crate::shared_memory::meet::system;
 
 /// A fault that a rank suffers at a place of a call.
 #[doc(hidden)]
@@ -70,12 +70,8 @@ impl Faults {
             what
         });
         match what {
-            Some(Fault::Kill) => _ = kill_process(getpid(), Signal::KILL),
-            Some(Fault::Stop) => {
-                _ = kill_process(getpid(), Signal::STOP);
-                // Another thread may take the signal, when it gets a core.
-                std::thread::sleep(Duration::from_millis(200));
-            }
+            Some(Fault::Kill) => system::kill(),
+            Some(Fault::Stop) => system::stop(),
             Some(Fault::Exit) => std::process::exit(3),
             Some(Fault::Panic) => panic!("an injected fault"),
             Some(Fault::Late(milliseconds)) => {
@@ -107,6 +103,7 @@ impl Faults {
 ///
 /// # Errors
 /// The system's error if the child does not start, or an error if `check` fails.
+#[cfg(target_os = "linux")]
 #[doc(hidden)]
 pub fn in_a_fork(
     mut check: impl FnMut() -> Result<(), String> + Send + Sync + 'static,

@@ -16,6 +16,7 @@ pub(super) mod spinning;
 pub(super) mod watch;
 pub(super) mod ways;
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
@@ -23,9 +24,6 @@ use std::time::Duration;
 
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::RANK_LIMIT;
-use rustix::fd::{AsFd as _, OwnedFd};
-use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
-use rustix::system::{sysinfo, uname};
 use sha2::{Digest as _, Sha256};
 
 use self::fault::{Fault, Faults};
@@ -41,8 +39,8 @@ use self::spinning::Spinning;
 use self::ways::known_ways::{self, Knowledge};
 use super::meet::ending::{Endings, Peer};
 use super::meet::env::{from_env, from_env_of_host, spans_hosts};
-use super::meet::join::{Joined, join, make_arena};
-use super::meet::system::{boot, network};
+use super::meet::join::{Joined, join, make_arena, own_process};
+use super::meet::system::{self, boot, network};
 use super::meet::unique::UniqueId;
 use crate::chosen_way::ChosenWay;
 use crate::{Error, Options};
@@ -60,7 +58,7 @@ pub struct World {
     pub(super) options: Options,
     pub(super) peers: Vec<Peer>,
     /// The file of the arena: a process that looks from outside finds it among the descriptors of this process.
-    pub(super) file: Option<OwnedFd>,
+    pub(super) file: Option<File>,
     pub(super) endings: Option<Endings>,
     /// Whether each rank has a core of its own.
     pub(super) spins: bool,
@@ -180,7 +178,7 @@ impl World {
 
     /// Returns the number of descriptors that this process may hold.
     pub fn most_descriptors() -> u64 {
-        getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+        system::most_descriptors()
     }
 
     /// Returns the ways that the world has chosen by measurement so far, for reports. Rank 0 measures, so other ranks have
@@ -234,28 +232,21 @@ impl World {
     #[doc(hidden)]
     pub fn together(nranks: u32, options: Options) -> Result<Vec<Self>, Error> {
         let layout = layout(nranks);
-        let refused = |error| Error::SystemRefused { what: format!("a test's arena: {error}") };
         let ways = Knowledge::of_process(options.choosing())?.image();
         let arena = make_arena(layout.bytes as u64, (layout.choice(0) as u64, &ways))?;
-        let peers = || -> Result<Vec<Peer>, rustix::io::Errno> {
-            let peer = |_| {
-                let pidfd = pidfd_open(getpid(), PidfdFlags::empty())?;
-                Ok(Peer { pid: getpid().as_raw_nonzero().get().cast_unsigned(), pidfd })
-            };
-            (0..nranks).map(peer).collect()
-        };
+        let peers = || (0..nranks).map(|_| own_process()).collect::<Result<_, _>>();
         let world = |rank| {
             let arena = arena.try_clone().map_err(|error| Error::SystemRefused {
                 what: format!("a test's arena: {error}"),
             })?;
-            let joined = Joined { arena, peers: peers().map_err(refused)? };
+            let joined = Joined { arena, peers: peers()? };
             Self::of(joined, layout, rank, options)
         };
         (0..nranks).map(world).collect()
     }
 
     fn of(joined: Joined, layout: ArenaLayout, rank: u32, options: Options) -> Result<Self, Error> {
-        let arena = Arena::new(joined.arena.as_fd(), layout)?;
+        let arena = Arena::new(&joined.arena, layout)?;
         let endings = Endings::from_env();
         if let Some((endings, launched)) = &endings {
             let at = layout.own(rank as usize, LAUNCH);
@@ -394,15 +385,14 @@ pub fn host_key() -> [u8; 32] {
     hash.update(b"roundelay host\0");
     hash.update(boot().unwrap_or_default());
     hash.update(network().unwrap_or_default().to_le_bytes());
-    hash.update(uname().nodename().to_bytes());
+    let [name, _] = system::host();
+    hash.update(name);
     hash.finalize().into()
 }
 
 /// Returns the layout of the arena of `nranks` ranks on this machine.
 fn layout(nranks: u32) -> ArenaLayout {
-    let memory = sysinfo();
-    let memory = u64::from(memory.mem_unit).saturating_mul(memory.totalram);
-    ArenaLayout::new(nranks, memory as usize)
+    ArenaLayout::new(nranks, usize::try_from(system::memory()).unwrap_or(usize::MAX))
 }
 
 /// Returns the number of cores that the ranks have together, as far as this process can tell: a launcher may have bound

@@ -1,9 +1,7 @@
-//! Reads of the memory of another rank's process, where the system allows them. A rank finds this out by one read of a
-//! place with known contents.
+//! What a rank knows of reads of other ranks' memory, which not every system allows: a rank finds this out by one read
+//! of a place with known contents.
 
 use std::sync::atomic::Ordering;
-
-use rustix::io::Errno;
 
 use super::memory::arena::Arena;
 
@@ -38,44 +36,4 @@ impl Reach {
         arena.word(at + PLACE).store(place, Ordering::Release);
         Self { _probe: probe, tried: false, all: false }
     }
-}
-
-/// Copies stretches of another process's memory, each given by its address there, its address here and its bytes.
-///
-/// # Safety
-/// The memory here is writable, and no other thread accesses it meanwhile. The other process may refuse, or not have
-/// the memory there: then the read fails without harm.
-pub(crate) unsafe fn read(pid: u32, stretches: &[(u64, *mut u8, usize)]) -> Result<(), Errno> {
-    let vector = |base: *mut u8, len| libc::iovec { iov_base: base.cast(), iov_len: len };
-    // The most stretches that the system takes at once.
-    for part in stretches.chunks(1024) {
-        let here: Vec<_> = part.iter().map(|(_, to, len)| vector(*to, *len)).collect();
-        let there: Vec<_> = part
-            .iter()
-            .map(|(from, _, len)| vector(std::ptr::without_provenance_mut(*from as usize), *len))
-            .collect();
-        let bytes: usize = part.iter().map(|(_, _, len)| len).sum();
-        let count = part.len() as libc::c_ulong;
-        // SAFETY: `count` is the length of both vectors; the caller's promise covers the memory here.
-        let read = unsafe {
-            libc::process_vm_readv(
-                pid.cast_signed(),
-                here.as_ptr(),
-                count,
-                there.as_ptr(),
-                count,
-                0,
-            )
-        };
-        match usize::try_from(read) {
-            Ok(read) if read == bytes => {}
-            // The other process does not have the rest of the memory.
-            Ok(_) => return Err(Errno::FAULT),
-            Err(_) => {
-                let error = std::io::Error::last_os_error();
-                return Err(Errno::from_io_error(&error).unwrap_or(Errno::INVAL));
-            }
-        }
-    }
-    Ok(())
 }

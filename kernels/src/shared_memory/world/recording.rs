@@ -3,7 +3,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError, Weak};
@@ -13,12 +12,11 @@ use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::trace::{Data, HEAD, TAIL, TraceText};
-use rustix::fs::{FlockOperation, OFlags, flock};
-use rustix::system::uname;
 
 use super::memory::shared_state::CallHeader;
 use crate::recorder::{CallRecordShape, RecordRows, Recorded, RecordedCall, Recorder, now};
 use crate::shared_memory::meet::env::spans_hosts;
+use crate::shared_memory::meet::system::{at_exit, host, without_waiting};
 
 /// The environment variable with the name of the file.
 const VARIABLE: &str = "ROUNDELAY_TRACE";
@@ -75,11 +73,8 @@ impl WorldRecord {
         self.record(rank, true);
         _ = self.file.set((file, std::process::id()));
         OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(self));
-        AT_EXIT.call_once(|| {
-            // SAFETY: the function takes nothing, does not unwind, and stays as long as this library does. Where it cannot
-            // be registered, only worlds that are dropped have traces.
-            _ = unsafe { libc::atexit(keep_all) };
-        });
+        // Where it cannot be registered, only worlds that are dropped have traces.
+        AT_EXIT.call_once(|| at_exit(keep_all));
     }
 
     /// Makes the record of a rank.
@@ -201,7 +196,7 @@ impl TraceFile {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         // A queue would not be opened without the other end.
-        let file = options.custom_flags(OFlags::NONBLOCK.bits() as i32).open(&self.path)?;
+        let file = without_waiting(&mut options).open(&self.path)?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("it is no regular file"));
         }
@@ -211,7 +206,7 @@ impl TraceFile {
     /// Makes it a trace without events.
     fn begin(&self) -> io::Result<()> {
         let mut file = self.open()?;
-        flock(&file, FlockOperation::LockExclusive)?;
+        file.lock()?;
         file.set_len(0)?;
         file.write_all([HEAD, TAIL].concat().as_bytes())
     }
@@ -223,7 +218,7 @@ impl TraceFile {
         }
         let mut file = self.open()?;
         // Until the file is closed.
-        flock(&file, FlockOperation::LockExclusive)?;
+        file.lock()?;
         let whole = file.metadata()?.len();
         let before = match whole.checked_sub(TAIL.len() as u64) {
             None if whole == 0 => HEAD,
@@ -256,8 +251,8 @@ impl TraceFile {
 /// Returns the path of a rank, with `%r` for its number and `%h` for the name of the host. Hosts of one job have files
 /// of their own, as their clocks differ.
 fn path(named: &str, rank: u32) -> PathBuf {
-    let uname = uname();
-    let host = uname.nodename().to_string_lossy().replace('/', "_");
+    let [name, _] = host();
+    let host = name.replace('/', "_");
     if named.contains("%h") || !spans_hosts().unwrap_or(false) {
         return named.replace("%r", &rank.to_string()).replace("%h", &host).into();
     }
@@ -294,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_name_may_have_the_rank_and_the_host() {
-        let host = uname().nodename().to_string_lossy().into_owned();
+        let [host, _] = host();
         assert_eq!(path("/tmp/t.json", 3), PathBuf::from("/tmp/t.json"));
         assert_eq!(path("t-%h-%r.json", 3), PathBuf::from(format!("t-{host}-3.json")));
     }

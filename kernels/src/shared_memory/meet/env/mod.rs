@@ -5,9 +5,8 @@ mod parent;
 
 use std::env;
 
-use rustix::system::uname;
-
 use self::launchers::Sources;
+use super::system::host;
 use super::unique::UniqueId;
 use crate::Error;
 
@@ -56,8 +55,8 @@ pub(crate) fn spans_hosts() -> Result<bool, Error> {
 /// # Errors
 /// E0427 where no launcher left its variables, or it does not give this rank.
 pub(crate) fn from_env_of_host() -> Result<Membership, Error> {
-    let host = uname();
-    launchers::place_on(&host.nodename().to_string_lossy(), &SOURCES)
+    let [name, _] = host();
+    launchers::place_on(&name, &SOURCES)
 }
 
 /// The sources of facts about this process.

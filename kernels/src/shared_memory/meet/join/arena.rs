@@ -1,6 +1,7 @@
 //! The memory that ranks share: a file without a name.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::fs::File;
+use std::os::fd::AsFd;
 
 use rustix::fs::{
     MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
@@ -18,7 +19,7 @@ fn seals() -> SealFlags {
 }
 
 /// Makes `bytes` bytes of zeroed memory, and writes `known` into it at a position.
-pub(crate) fn make(bytes: u64, (at, known): (u64, &[u8])) -> Result<OwnedFd, Error> {
+pub(crate) fn make(bytes: u64, (at, known): (u64, &[u8])) -> Result<File, Error> {
     let asked = |call: &str| format!("{bytes} bytes of shared memory ({call})");
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     // Some systems demand that memory files are never executed; kernels before 6.3 do not know the flag.
@@ -40,8 +41,8 @@ pub(crate) fn make(bytes: u64, (at, known): (u64, &[u8])) -> Result<OwnedFd, Err
         return Err(refused(asked("pwrite"), Errno::NOSPC));
     }
     fcntl_add_seals(&file, seals()).map_err(|errno| refused(asked("F_ADD_SEALS"), errno))?;
-    can_map(file.as_fd(), bytes as usize)?;
-    Ok(file)
+    can_map(&file, bytes as usize)?;
+    Ok(file.into())
 }
 
 /// Checks that a received file is memory as [`make`] makes it.

@@ -136,7 +136,7 @@ impl Talk<'_> {
         let arena = self.whole(packet, 1)?.pop().ok_or_else(|| fault("none".to_owned()))?;
         arena::check(&arena, bytes).map_err(fault)?;
         // The mapping is tried while all ranks can still receive the error.
-        can_map(arena.as_fd(), bytes as usize).map_err(Failed::Here)?;
+        can_map(&arena, bytes as usize).map_err(Failed::Here)?;
         let mut peers: Vec<Peer> = Vec::with_capacity(nranks as usize);
         while peers.len() < nranks as usize {
             let (word, packet) = self.word(FDS)?;
@@ -149,7 +149,7 @@ impl Talk<'_> {
                 _ => return Err(Failed::Told(self.rubbish())),
             }
         }
-        Ok(Joined { arena, peers })
+        Ok(Joined { arena: arena.into(), peers })
     }
 
     /// Returns the descriptors of a packet, of which `due` must have come.

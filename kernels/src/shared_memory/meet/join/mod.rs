@@ -13,7 +13,7 @@ mod host;
 mod line;
 mod wire;
 
-use std::os::fd::OwnedFd;
+use std::fs::File;
 use std::time::{Duration, Instant};
 
 use roundelay_core::schedule::RANK_LIMIT;
@@ -30,7 +30,7 @@ pub(crate) use arena::{check as check_arena, make as make_arena};
 #[derive(Debug)]
 pub(crate) struct Joined {
     /// The shared memory: of the requested size, zeroed, sealed against shrinking and growing.
-    pub(crate) arena: OwnedFd,
+    pub(crate) arena: File,
     /// The processes of all ranks, this one included.
     pub(crate) peers: Vec<Peer>,
 }
@@ -91,7 +91,7 @@ fn meet(offer: Offer<'_>) -> Result<Joined, Error> {
 }
 
 /// Returns this process, for other ranks to watch.
-fn own_process() -> Result<Peer, Error> {
+pub(crate) fn own_process() -> Result<Peer, Error> {
     let pidfd = pidfd_open(getpid(), PidfdFlags::empty())
         .map_err(|errno| refused("a descriptor of this process (pidfd_open)", errno))?;
     Ok(Peer { pid: std::process::id(), pidfd })

@@ -106,7 +106,7 @@ fn well(id: &UniqueId, nranks: usize, results: Vec<Result<Joined, Error>>) {
         assert_eq!(joined.peers.len(), nranks);
         assert!(joined.peers.iter().all(|peer| peer.pid == std::process::id()));
         assert_eq!(ended(&joined.peers, rank).expect("it can be asked"), vec![false; nranks]);
-        let fds = joined.peers.iter().map(|peer| &peer.pidfd).chain([&joined.arena]);
+        let fds = joined.peers.iter().map(|peer| peer.pidfd.as_fd()).chain([joined.arena.as_fd()]);
         for fd in fds {
             assert!(fcntl_getfd(fd).expect("it is open").contains(FdFlags::CLOEXEC));
         }

@@ -3,7 +3,9 @@
 //! A site is a line of Python, or an address in a file of machine code. A world whose options ask for sites keeps a
 //! table of them for each rank in the arena, and the record of a call has a number in this table.
 
+#[cfg(target_os = "linux")]
 mod native;
+#[cfg(target_os = "linux")]
 mod python;
 
 use std::cell::RefCell;
@@ -51,7 +53,11 @@ fn set(site: Option<Arc<str>>) -> Option<Arc<str>> {
 /// Returns the place in the program that called the library of which this is a part: the line of Python that the thread
 /// is in, or else the address of the code.
 pub(crate) fn caller() -> Option<Arc<str>> {
-    python::line().or_else(native::address).map(Arc::from)
+    #[cfg(target_os = "linux")]
+    let text = python::line().or_else(native::address);
+    #[cfg(not(target_os = "linux"))]
+    let text: Option<String> = None;
+    text.map(Arc::from)
 }
 
 /// The numbers of the sites in the table of this process's rank.

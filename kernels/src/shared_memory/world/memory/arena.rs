@@ -1,14 +1,11 @@
 //! The memory that the ranks of a world share: one mapping, and the layout of its parts.
 
-use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use rustix::fd::BorrowedFd;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use std::fs::File;
+use std::sync::atomic::Ordering;
 
 use super::words::{ArenaWords, Half, Words as _};
 use crate::Error;
-use crate::shared_memory::meet::mapping::{RANK, map, unmapped};
+use crate::shared_memory::meet::mapping::{Mapping, PAGE};
 use crate::sync::{AtomicU64, MODELLED};
 
 /// Bytes of a cache line.
@@ -50,7 +47,6 @@ pub(crate) const SITES: u64 = 64;
 /// Bytes of a site: a word with the length of its text, and the text.
 pub(crate) const SITE: usize = 256;
 
-const PAGE: usize = 4 << 10;
 const SEAT: usize = 1 << 10;
 
 /// The positions of all parts in the arena of `nranks` ranks, in bytes from its beginning. They follow from the number
@@ -82,11 +78,12 @@ pub(crate) struct ArenaLayout {
 
 impl ArenaLayout {
     /// The most bytes of addresses that heaps take together.
-    const HEAPS: usize = 32 << 40;
+    const HEAPS: u64 = 32 << 40;
 
     pub(crate) fn new(nranks: u32, memory: usize) -> Self {
         let n = nranks as usize;
-        let heap = memory.min(Self::HEAPS / n) / PAGE * PAGE;
+        let most = usize::try_from(Self::HEAPS).unwrap_or(usize::MAX);
+        let heap = memory.min(most / n) / PAGE * PAGE;
         let mut at = PAGE + TEXT.next_multiple_of(PAGE);
         let mut take = |bytes: usize| {
             let here = at;
@@ -244,13 +241,10 @@ impl ArenaLayout {
     }
 }
 
-/// The mapping. A forked child does not have it.
+/// The memory that the ranks of a world share, as this process has it.
 pub(crate) struct Arena {
-    base: NonNull<u8>,
+    mapping: Mapping,
     pub(crate) layout: ArenaLayout,
-    /// A page that the system zeroes in a forked child: a look at it costs less than asking the system for the process
-    /// id.
-    here: NonNull<AtomicU32>,
     /// The words that ranks publish for each other; in a model they are those of the model, not of the mapping.
     words: ArenaWords,
 }
@@ -261,51 +255,26 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Maps `fd`, which has the bytes of `layout`.
-    pub(crate) fn new(fd: BorrowedFd<'_>, layout: ArenaLayout) -> Result<Self, Error> {
-        Self::with(fd, layout, RANK)
+    /// Maps a file that has the bytes of `layout`.
+    pub(crate) fn new(file: &File, layout: ArenaLayout) -> Result<Self, Error> {
+        Ok(Self::of(Mapping::new(file, layout.bytes)?, layout))
     }
 
-    /// Maps `fd`, which has the bytes of `layout`, for a process that is no rank: it can only read.
-    pub(crate) fn read_only(fd: BorrowedFd<'_>, layout: ArenaLayout) -> Result<Self, Error> {
-        Self::with(fd, layout, ProtFlags::READ)
+    /// Maps a file that has the bytes of `layout`, for a process that is no rank: it can only read.
+    pub(crate) fn read_only(file: &File, layout: ArenaLayout) -> Result<Self, Error> {
+        Ok(Self::of(Mapping::read_only(file, layout.bytes)?, layout))
     }
 
-    fn with(fd: BorrowedFd<'_>, layout: ArenaLayout, access: ProtFlags) -> Result<Self, Error> {
-        let base = map(fd, layout.bytes, access)?;
-        // SAFETY: a new mapping, at an address that the system chooses.
-        let here = unsafe { mmap_anonymous(ptr::null_mut(), PAGE, RANK, MapFlags::PRIVATE) };
-        let here = here.map_err(|error| unmapped("to map a page", PAGE, error))?;
-        let base = NonNull::new(base).expect("a mapping is not at address 0");
-        let arena = Self {
-            base,
-            layout,
-            here: NonNull::new(here.cast()).expect("a mapping is not at address 0"),
-            // SAFETY: the mapping lives as long as the arena, and is aligned to pages; every access to the words that
-            // ranks publish is atomic.
-            words: unsafe { ArenaWords::over(base, layout.bytes) },
-        };
-        arena.mark().store(1, Ordering::Relaxed);
-        // SAFETY: the page is ours.
-        unsafe { madvise(here, PAGE, Advice::LinuxWipeOnFork) }
-            .map_err(|error| unmapped("to tell children apart by a page", PAGE, error))?;
-        // A child that inherited the mapping would write into calls that are not its own.
-        // SAFETY: the mapping is ours.
-        let done =
-            unsafe { madvise(arena.base.as_ptr().cast(), layout.bytes, Advice::LinuxDontFork) };
-        done.map_err(|error| unmapped("to keep children from a mapping", layout.bytes, error))?;
-        Ok(arena)
+    fn of(mapping: Mapping, layout: ArenaLayout) -> Self {
+        // SAFETY: the mapping lives as long as the arena, and is aligned to pages; every access to the words that ranks
+        // publish is atomic.
+        let words = unsafe { ArenaWords::over(mapping.base(), layout.bytes) };
+        Self { mapping, layout, words }
     }
 
     /// Whether this process is the one that mapped the arena, and not a forked child.
     pub(crate) fn is_here(&self) -> bool {
-        self.mark().load(Ordering::Relaxed) == 1
-    }
-
-    /// Returns a word that is 1 in the process that mapped the arena, and 0 in a forked child.
-    fn mark(&self) -> &AtomicU32 {
-        // SAFETY: the word has a page of its own, which lives as long as `self`; every access to it is atomic.
-        unsafe { self.here.as_ref() }
+        self.mapping.is_here()
     }
 
     /// Returns the address of the `bytes` bytes at `at`.
@@ -315,7 +284,7 @@ impl Arena {
             "within the arena"
         );
         // SAFETY: within the mapping.
-        unsafe { self.base.as_ptr().add(at) }
+        unsafe { self.mapping.base().add(at) }
     }
 
     /// Has the system look up the pages of `bytes` bytes at `at` now, many at a time, instead of one by one at their
@@ -323,13 +292,13 @@ impl Arena {
     pub(crate) fn look_up(&self, at: usize, bytes: usize) {
         let first = at / PAGE * PAGE;
         let pages = self.address(first, at + bytes - first);
-        // SAFETY: within the mapping; contents stay as they are.
-        _ = unsafe { madvise(pages.cast(), at + bytes - first, Advice::LinuxPopulateWrite) };
+        // SAFETY: within the mapping.
+        unsafe { Mapping::look_up(pages, at + bytes - first) };
     }
 
     /// Returns the position of an address in the arena, if `bytes` bytes from it lie in the arena.
     pub(crate) fn offset(&self, address: *const u8, bytes: usize) -> Option<usize> {
-        let at = address.addr().checked_sub(self.base.as_ptr().addr())?;
+        let at = address.addr().checked_sub(self.mapping.base().addr())?;
         (at.checked_add(bytes)? <= self.layout.bytes).then_some(at)
     }
 
@@ -369,17 +338,5 @@ impl Arena {
             words.flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect();
         text.truncate(len);
         text
-    }
-}
-
-impl Drop for Arena {
-    fn drop(&mut self) {
-        if self.is_here() {
-            // SAFETY: `new` mapped both; a value that lends memory out of them also holds this arena.
-            unsafe {
-                _ = munmap(self.base.as_ptr().cast(), self.layout.bytes);
-                _ = munmap(self.here.as_ptr().cast(), PAGE);
-            }
-        }
     }
 }

@@ -13,17 +13,14 @@ pub(crate) fn ticks() -> u64 {
     #[cfg(target_arch = "aarch64")]
     let ticks = {
         let ticks: u64;
-        // SAFETY: Linux lets every process read the virtual counter; the instruction has no other effect.
+        // SAFETY: the system lets every process read the virtual counter; the instruction has no other effect.
         unsafe {
             std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags));
         }
         ticks
     };
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    let ticks = {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-    };
+    let ticks = crate::recorder::now();
     ticks.max(1)
 }
 

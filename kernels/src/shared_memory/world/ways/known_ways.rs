@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::{env, fs};
 
-use rustix::system::uname;
-
 use super::choices;
 use super::trials::Decided;
 use super::{Set, Way, WayId};
 use crate::options::Choosing;
+use crate::shared_memory::meet::system::host;
 use crate::{Error, cache_folder};
 
 /// The variable that says how worlds choose ways.
@@ -75,10 +74,8 @@ fn machine() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let model = model.map_or("", |(_, name)| name);
-    let system = uname();
     let cores = available_parallelism().map_or(1, std::num::NonZero::get);
-    let [node, release] =
-        [system.nodename(), system.release()].map(|text| text.to_string_lossy().into_owned());
+    let [node, release] = host();
     format!("{node}, {cores} cores, {model}, Linux {release}")
 }
 

@@ -1,6 +1,7 @@
 //! The memory and the processes that all ranks get, once they have come.
 
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::fs::File;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::Instant;
 
 use super::super::line::{FDS, LineFault, readable};
@@ -13,7 +14,7 @@ use crate::shared_memory::meet::system::refused;
 impl Host<'_> {
     /// Sends each rank the memory and the processes, one rank after another: a user may not have many descriptors on
     /// their way.
-    pub(super) fn hand_out(&self, arena: &OwnedFd, me: &Peer) -> Result<(), Error> {
+    pub(super) fn hand_out(&self, arena: &File, me: &Peer) -> Result<(), Error> {
         let others = self.guests.values().map(|guest| &guest.process);
         let all: Vec<_> = [me].into_iter().chain(others).collect();
         for (rank, guest) in &self.guests {
