@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::shared_memory::world::memory::arena::{ArenaLayout, WINDOW};
@@ -53,7 +52,7 @@ impl ModelWords {
 pub(crate) type ArenaWords = Arc<ModelWords>;
 
 impl Words for ArenaWords {
-    unsafe fn over(_base: NonNull<u8>, _bytes: usize) -> Self {
+    unsafe fn over(_base: *mut u8, _bytes: usize) -> Self {
         CURRENT.with_borrow(Clone::clone).expect("a model has begun")
     }
 

@@ -3,6 +3,8 @@
 
 pub(crate) mod ending;
 pub(crate) mod env;
+#[cfg_attr(test, allow(dead_code, reason = "threads of a model sleep otherwise"))]
+pub(crate) mod futex;
 pub(crate) mod join;
 pub(crate) mod mapping;
 pub(crate) mod other_memory;

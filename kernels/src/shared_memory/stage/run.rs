@@ -61,9 +61,10 @@ impl RankCall for WorldRank {
         if let (Ok(true), true, Some(attempt)) = (&done, on_trial, &attempt) {
             self.note(&mut active, way, attempt);
         }
-        let bytes = self.part.lens[1] * self.size;
         // SAFETY: the caller's promise.
-        unsafe { self.world.fault.flip(active.number, outside.output, bytes) };
+        unsafe {
+            self.world.fault.flip(active.number, outside.output, self.part.lens[1] * self.size)
+        };
         active.end(done.map(|_| ()))
     }
 }

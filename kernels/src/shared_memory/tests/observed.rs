@@ -3,8 +3,8 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{fs, thread};
 
 use super::{one_shot, plan};
 use crate::Options;
@@ -21,7 +21,7 @@ fn worlds(nranks: u32) -> Vec<Arc<World>> {
 /// Returns a world of this process as it is seen from outside.
 fn seen(world: &World) -> Option<ObservedWorld> {
     let file = world.file.as_ref()?.try_clone().ok()?;
-    let id = fs::File::from(file).metadata().ok()?.ino();
+    let id = file.metadata().ok()?.ino();
     of_process(std::process::id()).worlds.into_iter().find(|world| world.id == id)
 }
 

@@ -1,13 +1,14 @@
 //! The words of an arena, half words on which threads of several processes sleep, and barriers in all of these processes:
 //! those of the system, or in a model those that loom checks.
 
-use std::ptr::NonNull;
-
 #[cfg(all(test, loom))]
 pub(crate) use crate::shared_memory::loom::{ArenaWords, Half, barrier, register, wait, wake};
 use crate::sync::AtomicU64;
 #[cfg(not(all(test, loom)))]
-pub(crate) use system::{ArenaWords, Half, barrier, register, wait, wake};
+pub(crate) use {
+    crate::shared_memory::meet::futex::{barrier, register, wait, wake},
+    system::{ArenaWords, Half},
+};
 
 /// The words of an arena, by their positions in bytes. All ranks may read and write them.
 pub(crate) trait Words {
@@ -16,7 +17,7 @@ pub(crate) trait Words {
     /// # Safety
     /// The mapping begins at `base`, which is aligned to pages, and lives as long as the returned value. Every access to
     /// the words is atomic.
-    unsafe fn over(base: NonNull<u8>, bytes: usize) -> Self;
+    unsafe fn over(base: *mut u8, bytes: usize) -> Self;
 
     /// Returns the word at a position.
     fn word(&self, at: usize) -> &AtomicU64;
@@ -27,10 +28,6 @@ pub(crate) trait Words {
 
 #[cfg(not(all(test, loom)))]
 mod system {
-    use std::ptr::NonNull;
-
-    use rustix::thread::{MembarrierCommand, futex, membarrier};
-
     use super::Words;
     use crate::sync::{AtomicU32, AtomicU64};
 
@@ -38,7 +35,7 @@ mod system {
 
     /// The words of a mapping.
     pub(crate) struct ArenaWords {
-        base: NonNull<u8>,
+        base: *mut u8,
         bytes: usize,
     }
 
@@ -49,12 +46,12 @@ mod system {
             assert!(end.is_some_and(|end| end <= self.bytes), "within the arena");
             debug_assert!(at.is_multiple_of(bytes));
             // SAFETY: within the mapping.
-            unsafe { self.base.as_ptr().add(at) }
+            unsafe { self.base.add(at) }
         }
     }
 
     impl Words for ArenaWords {
-        unsafe fn over(base: NonNull<u8>, bytes: usize) -> Self {
+        unsafe fn over(base: *mut u8, bytes: usize) -> Self {
             Self { base, bytes }
         }
 
@@ -69,32 +66,5 @@ mod system {
             // access to these bytes is atomic.
             unsafe { Half::from_ptr(self.address(at, 4).cast()) }
         }
-    }
-
-    /// Wakes all threads that sleep on `half`. Its sleepers may be gone by now, which does no harm.
-    #[inline]
-    pub(crate) fn wake(half: &Half) {
-        // Never private: the sleeper is in another process.
-        _ = futex::wake(half, futex::Flags::empty(), i32::MAX as u32);
-    }
-
-    /// Sleeps if `half` has the value `heard`, until a wake-up, for `nanoseconds` at most; or wakes without a reason.
-    #[inline]
-    pub(crate) fn wait(half: &Half, heard: u32, nanoseconds: i64) {
-        let limit = futex::Timespec { tv_sec: 0, tv_nsec: nanoseconds };
-        // The caller checks its condition again after every kind of wake-up.
-        _ = futex::wait(half, futex::Flags::empty(), heard, Some(&limit));
-    }
-
-    /// Has the threads of this process take part in the barriers of all other processes; returns whether the system
-    /// allows it.
-    pub(crate) fn register() -> bool {
-        membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok()
-    }
-
-    /// Makes a barrier in every running thread of every registered process; no barrier where the system refuses it, as
-    /// it then also refuses [`register`].
-    pub(crate) fn barrier() {
-        _ = membarrier(MembarrierCommand::GlobalExpedited);
     }
 }
