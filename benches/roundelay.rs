@@ -12,11 +12,11 @@ use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::elide::elide;
 use roundelay_core::syntax::Source;
-use roundelay_core::topology::bounds::Bounds;
-use roundelay_core::topology::search;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::verify;
 use roundelay_core::{compile, compile_with, expansion};
+use roundelay_topology::bounds::Bounds;
+use roundelay_topology::search;
 
 fn main() {
     divan::main();

@@ -7,7 +7,7 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use roundelay::library::{MeshAllReduce, MeshAllToAll, RingAllReduce};
 use roundelay::{Algorithm, DType, Schedule};
-use roundelay_core::simulate::{Machine, SignalCost, simulate};
+use roundelay_simulate::{Machine, SignalCost, simulate};
 
 fn main() {
     divan::main();

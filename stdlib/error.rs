@@ -5,7 +5,7 @@ use std::fmt;
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::layout::{Algorithm, with_loop_values};
-use roundelay_core::topology::Problem;
+use roundelay_topology::Problem;
 
 /// Why there is no plan, or why a run failed.
 ///

@@ -82,7 +82,22 @@ mod world;
 
 /// The compiler, for tools that look into schedules and proofs: the types of [`Plan::schedule`], [`Plan::proof`] and
 /// [`Algorithm`], and the functions from a text to a proof.
-pub use roundelay_core as compiler;
+pub mod compiler {
+    pub use roundelay_core::*;
+    pub use roundelay_simulate::{self as simulate, cost};
+
+    /// Machines: the topology of a text, and the graph below it with its paths, rings, trees and bounds.
+    pub mod topology {
+        pub use roundelay_core::topology::Topology;
+        pub use roundelay_topology::*;
+    }
+
+    /// Traces of runs, on engines and simulated.
+    pub mod trace {
+        pub use roundelay_core::trace::*;
+        pub use roundelay_simulate::trace::simulated;
+    }
+}
 
 /// The verdict of `roundelay check`, as a value: the rank counts that are proved, with the certificate of each, or the
 /// errors.
@@ -107,12 +122,13 @@ pub use roundelay_core as compiler;
 pub use roundelay_core::verdict;
 
 /// The forms of programs and schedules for other programs: texts for other compilers and runtimes, files of other
-/// languages of collectives, and pictures.
+/// languages of collectives and of machines, and pictures.
 #[cfg(feature = "export")]
 pub mod export {
     pub use roundelay_exchange as exchange;
     #[doc(no_inline)]
     pub use roundelay_export::*;
+    pub use roundelay_machines as machines;
     pub use roundelay_pictures::{spacetime, topology_svg};
 }
 
@@ -122,13 +138,14 @@ pub use half;
 pub use roundelay_core::{
     certificate::Certificate,
     collective::Collective,
+    diagnostics::problem::Problem,
     diagnostics::{Code, Finding},
     dtype::{DType, NoSuchOp, ReduceOp},
     ids::RankId,
     layout::Algorithm,
     optimize::Level,
     schedule::Schedule,
-    topology::{Problem, Topology},
+    topology::Topology,
     values::{groups::Groups, ring::Ring, rings::Rings, tree::Tree, trees::Trees},
     verify::{Proof, Proved},
 };

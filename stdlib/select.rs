@@ -10,17 +10,17 @@ use std::sync::{Arc, OnceLock};
 
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
-use roundelay_core::cost::{self, has_latency};
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::SpanId;
 use roundelay_core::layout::{Configured, Limits};
 use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Machine, Spent, simulate};
 use roundelay_core::syntax::Source;
 use roundelay_core::{compile_with, prove};
+use roundelay_simulate::cost::{self, has_latency};
+use roundelay_simulate::{Machine, Spent, simulate};
 
-pub use roundelay_core::cost::{CostForm, Costs, Counts, GivenCosts, Origin, Time};
+pub use roundelay_simulate::cost::{CostForm, Costs, Counts, GivenCosts, Origin, Time};
 
 mod table;
 
@@ -189,7 +189,7 @@ pub fn select_beside(
     refused.sort_by(|a, b| a.algorithm.cmp(&b.algorithm));
     let fastest = topology.filter(|t| !t.is_relative()).and_then(|t| {
         let capacity =
-            |l: &roundelay_core::topology::Link| l.capacity.num() as f64 / l.capacity.den() as f64;
+            |l: &roundelay_topology::Link| l.capacity.num() as f64 / l.capacity.den() as f64;
         t.links().iter().map(capacity).reduce(f64::max)
     });
     Choice {
@@ -198,7 +198,7 @@ pub fn select_beside(
         bytes,
         topology: topology.map(|t| t.name().to_owned()),
         bandwidth: fastest.unwrap_or(costs.bandwidth),
-        latency_of_links: topology.is_some_and(has_latency),
+        latency_of_links: topology.is_some_and(|topology| has_latency(topology)),
         costs,
         ranked,
         refused,

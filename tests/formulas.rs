@@ -12,8 +12,8 @@ use roundelay_core::check::Frontend;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::layout::Configured;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::syntax::Source;
+use roundelay_simulate::{Machine, simulate};
 use roundelay_tests::{compile, root};
 
 /// The latency of a step in seconds, and the bandwidth of a link in bytes a second.

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use proc_macro2::TokenStream;
 use roundelay::library::TwistedRingAllReduce;
-use roundelay::{Algorithm, Groups, Ring, Rings, Tree, Trees};
+use roundelay::{Algorithm, Groups, Ring, Rings, Topology, Tree, Trees};
 use roundelay_core::check::Frontend;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::layout::Configured;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
 use roundelay_core::syntax::{parse, printer};
-use roundelay_core::topology::shape::Shape;
 use roundelay_core::values::params::ParamValue;
 use roundelay_tests::compile;
 use roundelay_tests::{right_sources, root};
+use roundelay_topology::shape::Shape;
 
 #[test]
 fn the_same_tokens_places_and_tree() {
@@ -294,7 +294,8 @@ mod topologies {
 fn topologies_mean_the_same_to_both() {
     let mut walked = configured("data/topologies.coll", "Topologies");
     walked.set_text("k", "2").unwrap();
-    let mesh = Arc::new(Shape::full_mesh(12).without(0, 3).without(0, 4).build().unwrap());
+    let mesh: Arc<Topology> =
+        Arc::new(Shape::full_mesh(12).without(0, 3).without(0, 4).build().unwrap().into());
     let mut laid_out = 0;
     for nranks in 1..=13 {
         let expanded = topologies::Topologies::new(2);
@@ -306,7 +307,7 @@ fn topologies_mean_the_same_to_both() {
         let rings = Rings::disjoint(mesh.clone(), 1);
         same(&expanded.clone().topology(mesh.clone()).rings(rings), &given, nranks);
         given.set_text("ring", "around(full_mesh(9) without (4, 5))").unwrap();
-        let other = Shape::full_mesh(9).without(4, 5).build().unwrap();
+        let other: Topology = Shape::full_mesh(9).without(4, 5).build().unwrap().into();
         let expanded = expanded.topology(mesh.clone()).rings(Rings::disjoint(mesh.clone(), 1));
         same(&expanded.ring(Ring::around(other)), &given, nranks);
     }
@@ -321,7 +322,7 @@ mod membership {
 #[test]
 fn trees_and_groups_mean_the_same_to_both() {
     let walked = configured("data/membership.coll", "Membership");
-    let mesh = Arc::new(Shape::full_mesh(12).build().unwrap());
+    let mesh: Arc<Topology> = Arc::new(Shape::full_mesh(12).build().unwrap().into());
     let given: [(&str, Tree, &str, Groups); 10] = [
         ("binary(0)", Tree::binary(0), "of(3)", Groups::of(3)),
         ("binomial(1)", Tree::binomial(1), "balanced", Groups::balanced()),

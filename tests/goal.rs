@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use roundelay::{Algorithm as _, select};
 use roundelay_core::collective::Collective;
-use roundelay_core::cost::Costs;
 use roundelay_core::messages::TwoSided;
 use roundelay_core::prove_source;
 use roundelay_export::goal::{Export, goal};
+use roundelay_simulate::cost::Costs;
 use roundelay_tests::taken;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

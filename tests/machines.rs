@@ -6,10 +6,10 @@ use expect_test::expect_file;
 use roundelay::select::select;
 use roundelay::{Collective, Topology};
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::bounds::Usable;
-use roundelay_core::topology::nccl::NamedMachine;
-use roundelay_core::topology::{LinkKind, NodeId};
 use roundelay_tests::root;
+use roundelay_topology::bounds::Usable;
+use roundelay_topology::nccl::NamedMachine;
+use roundelay_topology::{LinkKind, NodeId};
 
 fn topology(machine: &NamedMachine, count: u32) -> Topology {
     format!("machine(\"{}\", {count})", machine.name).parse().expect("a machine that has a name")

@@ -13,9 +13,12 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use roundelay_tests::{files, root};
 
 /// The crates whose graph is drawn, by the folder of their sources and the file of their root.
-const CRATES: [(&str, &str); 17] = [
+const CRATES: [(&str, &str); 20] = [
     ("core/base/src", "lib.rs"),
+    ("core/topology/src", "lib.rs"),
+    ("core/machines/src", "lib.rs"),
     ("core/src", "lib.rs"),
+    ("core/simulate/src", "lib.rs"),
     ("core/exchange/src", "lib.rs"),
     ("core/export/src", "lib.rs"),
     ("core/pictures/src", "lib.rs"),

@@ -6,11 +6,11 @@ use roundelay::select::{Numbers, Row, library};
 use roundelay::{
     Algorithm as _, Choice, Collective, Costs, DType, ReduceOp, Topology, select, select_with,
 };
-use roundelay_core::cost::{self, Counts, FORMS, Term, Work};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::join;
-use roundelay_core::simulate::{Machine, simulate};
+use roundelay_simulate::cost::{self, Counts, FORMS, Term, Work};
+use roundelay_simulate::{Machine, simulate};
 
 const NETWORK: &str =
     "latency = 4us\nmessage = 250ns\nbandwidth = 12GB/s\nreduce = 60GB/s\ncopy = 90GB/s";

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use roundelay::library::{RingAllReduce, TwistedRingAllReduce};
 use roundelay::{Algorithm, DType, ReduceOp, Ring, ToPlan as _, Topology};
 use roundelay_core::check::Frontend;
-use roundelay_core::cost::Load;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
+use roundelay_core::schedule::load::Load;
 use roundelay_core::syntax::Source;
-use roundelay_core::topology::bounds;
 use roundelay_core::verify::links;
 use roundelay_tests::compile;
 use roundelay_tests::{name, sources};
+use roundelay_topology::bounds;
 
 /// Relative, with bandwidths, with switches, in tiers, unequal.
 const TOPOLOGIES: [&str; 9] = [

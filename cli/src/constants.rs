@@ -2,9 +2,9 @@
 
 use clap::Args;
 use roundelay::select::{Costs, GivenCosts, rate};
-use roundelay_core::cost::has_latency;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::topology::Topology;
+use roundelay_simulate::cost::has_latency;
 use serde::Serialize;
 
 use crate::report::{Failure, within_a_page};
@@ -90,8 +90,8 @@ impl CostFlags {
         let wrong = |title: String, help: &str| {
             Err(Failure::usage(Code::BadFlag, title).with_help(help.to_owned()))
         };
-        let relative = topology.is_none_or(Topology::is_relative);
-        let name = topology.map_or("", Topology::name);
+        let relative = topology.is_none_or(|topology| topology.is_relative());
+        let name = topology.map_or("", |topology| topology.name());
         if self.costs.as_deref() == Some(MESSAGES) && relative && self.bandwidth.is_none() {
             let title = match topology {
                 Some(_) => format!("`{name}` says no bandwidth, and --bandwidth is not given"),
@@ -103,7 +103,7 @@ impl CostFlags {
             let title = format!("`{name}` says its bandwidths, and so does --bandwidth");
             return wrong(title, "give one of them");
         }
-        if self.latency.is_some() && topology.is_some_and(has_latency) {
+        if self.latency.is_some() && topology.is_some_and(|topology| has_latency(topology)) {
             let title = format!("`{name}` says its latencies, and so does --latency");
             return wrong(title, "give one of them");
         }
@@ -146,9 +146,10 @@ impl Constants {
         ConstantsJson {
             origin: origin.to_string(),
             name,
-            latency_seconds: Some(*latency).filter(|_| !topology.is_some_and(has_latency)),
+            latency_seconds: Some(*latency)
+                .filter(|_| !topology.is_some_and(|topology| has_latency(topology))),
             message_seconds: *message,
-            bandwidth: topology.and_then(Topology::fastest_link).unwrap_or(*bandwidth),
+            bandwidth: topology.and_then(|topology| topology.fastest_link()).unwrap_or(*bandwidth),
             reduce: known(*reduce),
             copy: known(*copy),
             cores: cores.filter(|_| topology.is_none()),

@@ -12,8 +12,8 @@ use roundelay_core::json::Json;
 use roundelay_core::layout::{Configured, Limits};
 use roundelay_core::source::Span;
 use roundelay_core::syntax::Source;
-use roundelay_core::topology::Problem;
 use roundelay_core::units::count;
+use roundelay_topology::Problem;
 use serde::Serialize;
 
 use crate::facts::part;

@@ -13,7 +13,7 @@ use anstream::adapter::strip_str;
 use roundelay::tools::problem_text;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::syntax::bounded;
-use roundelay_core::topology::Problem;
+use roundelay_topology::Problem;
 use serde::Serialize;
 
 /// Work that ends before this is not spoken of.

@@ -7,8 +7,9 @@ use roundelay_core::check;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
-use roundelay_core::topology::files::{self, TopologyFile};
-use roundelay_core::topology::nccl::{Assumption, NamedMachine, System};
+use roundelay_machines::nccl::Assumption;
+use roundelay_machines::{self as files, TopologyFile};
+use roundelay_topology::nccl::{NamedMachine, System};
 
 use crate::flags::TopologyFlags;
 use crate::report::Failure;
@@ -67,13 +68,13 @@ pub(crate) fn quietly(text: &str, assume: Option<&str>) -> Result<(Given, bool),
     if is_file {
         let read = files::read(text, &bytes(text)?, xml, assumption)?;
         let TopologyFile { topology, system, notes, is_sketch } = read;
-        return Ok((Given { topology: Arc::new(topology), system, notes }, is_sketch));
+        return Ok((Given { topology: Arc::new(topology.into()), system, notes }, is_sketch));
     }
     let source = Source::from_text("<topology>", text);
     match check::topology::read(&source) {
         Ok(topology) => {
             let topology = match assumption {
-                Some(assumption) => assumption.of_ranks(topology)?,
+                Some(assumption) => assumption.of_ranks(topology.into())?.into(),
                 None => topology,
             };
             let (topology, notes) = (Arc::new(topology), Vec::new());

@@ -6,10 +6,11 @@ use clap::Args;
 use roundelay::select::{Costs, GivenCosts};
 use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
-use roundelay_core::trace::{Data, TraceText, simulated};
+use roundelay_core::trace::{Data, TraceText};
+use roundelay_simulate::trace::simulated;
+use roundelay_simulate::{Machine, simulate};
 
 use crate::output;
 use crate::report::Failure;

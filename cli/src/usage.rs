@@ -6,7 +6,7 @@ use std::error::Error as _;
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::topology::Problem;
+use roundelay_topology::Problem;
 
 use crate::command::Cli;
 use crate::values::RefusedValue;

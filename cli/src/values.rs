@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use roundelay::tools::{self, amount};
 use roundelay::{Collective, DType, Level, NotPromises, Promises, ReduceOp};
-use roundelay_core::cost::{read_rate, read_time};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::values::resource::Resource;
 use roundelay_core::verify::Signals;
+use roundelay_simulate::cost::{read_rate, read_time};
 
 /// Why a value is refused. The flag and the value stand before it when it is printed.
 #[derive(Debug, PartialEq, Eq)]

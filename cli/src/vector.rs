@@ -5,9 +5,9 @@ use roundelay_core::collective::Collective;
 use roundelay_core::counts::Counts;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::SpanId;
-use roundelay_core::topology::Problem;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::reference::SplitMix64;
+use roundelay_topology::Problem;
 
 use crate::report::Failure;
 use crate::values::{self, RefusedValue};

@@ -2,9 +2,10 @@
 //! runs.
 //!
 //! The pipeline is this crate, in the order of the modules:
-//! **syntax -> check -> program -> layout -> schedule -> verify -> optimize -> messages / simulate / expansion / run**.
-//! The other forms of programs and schedules (kernels, C, pictures, files of other runtimes) are the crate
-//! `roundelay-export`. This crate knows no engine, no thread and no bridge of a proc macro.
+//! **syntax -> check -> program -> layout -> schedule -> verify -> optimize -> messages / expansion / run**.
+//! Its words are those of `roundelay_base`, and its machines are graphs of `roundelay_topology`. The time of a schedule
+//! and its other forms (kernels, C, pictures, files of other runtimes) are crates beside it. This crate knows no engine,
+//! no thread and no bridge of a proc macro.
 
 pub mod syntax;
 
@@ -26,8 +27,6 @@ pub mod optimize;
 
 pub mod messages;
 
-pub mod simulate;
-
 pub mod trace;
 
 pub mod symmetry;
@@ -42,7 +41,6 @@ pub mod verdict;
 
 pub mod expansion;
 
-pub mod cost;
 pub mod render;
 pub mod uneven;
 

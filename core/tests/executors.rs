@@ -1,6 +1,7 @@
 //! The parts of a found executor: ranges of sizes, and shortest trees that load links alike.
 
-use roundelay_core::topology::{Topology, links};
+use roundelay_core::topology::Topology;
+use roundelay_machines::links;
 use roundelay_synthesis::executor::{Range, Roots, chosen, shortest_trees};
 
 #[test]
@@ -47,5 +48,5 @@ fn links_are_as_full_as_the_bound_allows() {
     }
     assert_eq!(found("ring(4)", Roots::Central).2, 2);
     let one_way = links::read("one way", "ranks 3\n0 -> 1 1\n1 -> 2 1\n2 -> 0 1").unwrap();
-    assert_eq!(shortest_trees(&one_way, Roots::All), []);
+    assert_eq!(shortest_trees(&one_way.into(), Roots::All), []);
 }

@@ -3,9 +3,9 @@
 use roundelay_core::layout::Limits;
 use roundelay_core::optimize::join;
 use roundelay_core::rational::Rat;
-use roundelay_core::simulate::{Machine, simulate};
-use roundelay_core::topology::draft::Draft;
-use roundelay_core::topology::{LinkKind, NodeId, NodeKind, Problem};
+use roundelay_simulate::{Machine, simulate};
+use roundelay_topology::draft::Draft;
+use roundelay_topology::{LinkKind, NodeId, NodeKind, Problem};
 
 use super::call::Call;
 use crate::{Algorithm, Costs, DType, Topology};
@@ -59,7 +59,7 @@ impl Wire {
             let (rate, latency) = (self.bandwidth.max(1.0) as u64, nanoseconds(self.latency / 2.0));
             draft.cable(within, between, LinkKind::Net, Rat::whole(rate), latency)?;
         }
-        draft.build()
+        draft.build().map(Topology::from)
     }
 
     /// Returns the algorithm of `candidates` that takes the least time for a call, by simulation; the first of equally

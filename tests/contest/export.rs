@@ -5,10 +5,11 @@ use std::sync::Arc;
 use roundelay_core::check::Frontend;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::syntax::Source;
-use roundelay_core::topology::{Problem, Topology};
+use roundelay_core::topology::Topology;
 use roundelay_core::verify::Proved;
 use roundelay_export::contest::{Export, SizeClass, contest};
 use roundelay_tests::{compile, sources};
+use roundelay_topology::Problem;
 
 use crate::contest::executable::Executable;
 

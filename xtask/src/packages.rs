@@ -8,11 +8,14 @@ use std::process::Command;
 use crate::command::run;
 
 /// The crates that are published, each before the crates that depend on it.
-const PUBLISHED: [&str; 15] = [
+const PUBLISHED: [&str; 18] = [
     "roundelay-base",
+    "roundelay-topology",
+    "roundelay-machines",
     "roundelay-arithmetic",
     "roundelay-ptx",
     "roundelay-core",
+    "roundelay-simulate",
     "roundelay-exchange",
     "roundelay-export",
     "roundelay-synthesis",

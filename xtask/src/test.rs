@@ -23,9 +23,12 @@ const PROGRAMS: [&str; 9] =
 
 /// The packages whose libraries cargo would build for tests without a need: they have no tests in their sources, or
 /// [`ENGINES`] builds them.
-const WITHOUT: [&str; 9] = [
+const WITHOUT: [&str; 12] = [
     "roundelay-base",
+    "roundelay-topology",
+    "roundelay-machines",
     "roundelay-core",
+    "roundelay-simulate",
     "roundelay-exchange",
     "roundelay-export",
     "roundelay-pictures",

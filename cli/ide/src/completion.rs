@@ -6,8 +6,8 @@ use roundelay_core::check::hir::Ty;
 use roundelay_core::collective::Collective;
 use roundelay_core::source::Span;
 use roundelay_core::syntax::token::{CONTEXTUAL, KEYWORDS, Tok};
-use roundelay_core::topology::nccl::NamedMachine;
-use roundelay_core::topology::shape::ShapeKind;
+use roundelay_topology::nccl::NamedMachine;
+use roundelay_topology::shape::ShapeKind;
 
 use super::hover::{docs, word_meaning};
 use super::names::{Named, variable};

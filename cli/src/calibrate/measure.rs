@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use roundelay::select::library;
 use roundelay::{Algorithm as _, DType, Level, Options, Plan, ReduceOp};
-use roundelay_core::cost::{Counts, Sample};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::{diagnostics::Code, prove};
+use roundelay_simulate::cost::{Counts, Sample};
 
 use crate::report::Failure;
 

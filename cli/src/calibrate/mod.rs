@@ -6,8 +6,8 @@ mod world;
 use clap::Args;
 use roundelay::Options;
 use roundelay::select::Costs;
-use roundelay_core::cost::{Fit, Sample, fit};
 use roundelay_core::diagnostics::Code;
+use roundelay_simulate::cost::{Fit, Sample, fit};
 use serde::Serialize;
 
 use crate::built;

@@ -6,8 +6,8 @@ use clap::Arg;
 use roundelay::library::SOURCES;
 use roundelay::{Collective, DType, ReduceOp};
 use roundelay_core::diagnostics::{Code, Severity};
-use roundelay_core::topology::shape::ShapeKind;
 use roundelay_kernels::grid::Gpu;
+use roundelay_topology::shape::ShapeKind;
 
 use super::CompletedWord;
 

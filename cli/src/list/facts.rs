@@ -6,9 +6,9 @@ use roundelay_core::dtype::DType;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::units::counted;
 use roundelay_core::verify::{self, Sameness, Signals};
+use roundelay_simulate::{Machine, simulate};
 use serde::Serialize;
 
 use crate::topo::{count, short};

@@ -2,8 +2,8 @@
 
 use roundelay::select::{Counts, Numbers, Refused, Row, select_beside};
 use roundelay::{Choice, Collective};
-use roundelay_core::cost::Work;
 use roundelay_core::layout::Configured;
+use roundelay_simulate::cost::Work;
 use serde::Serialize;
 
 use super::SHOWN;
@@ -23,7 +23,7 @@ pub(super) fn main(
 ) -> Result<bool, Failure> {
     let given = topology::optional(flags.topology.as_deref(), flags.assume.as_deref())?;
     let topology = given.as_ref().map(|given| &*given.topology);
-    let nranks = flags.nranks.or(topology.map(roundelay::Topology::nranks)).unwrap_or(SHOWN);
+    let nranks = flags.nranks.or(topology.map(|topology| topology.nranks())).unwrap_or(SHOWN);
     let constants = flags.costs.of(topology, nranks)?;
     let bytes = flags.bytes.unwrap_or(BYTES);
     let choice = select_beside(

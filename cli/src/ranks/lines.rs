@@ -1,7 +1,7 @@
 //! The questions of the command to its ranks, and their answers: a line of JSON each.
 
 use roundelay_core::diagnostics::Code;
-use roundelay_core::topology::Problem;
+use roundelay_topology::Problem;
 use serde::{Deserialize, Serialize};
 
 use super::PlanShape;

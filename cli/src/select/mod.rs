@@ -70,7 +70,7 @@ pub(crate) fn main(flags: &SelectFlags) -> Result<bool, Failure> {
     output::reserve(&[("--write", flags.write.as_deref())], flags.format == Format::Json)?;
     let given = topology::optional(flags.topology.as_deref(), flags.assume.as_deref())?;
     let topology = given.as_ref().map(|given| &*given.topology);
-    let nranks = flags.nranks.or(topology.map(roundelay::Topology::nranks)).unwrap_or(RANKS);
+    let nranks = flags.nranks.or(topology.map(|topology| topology.nranks())).unwrap_or(RANKS);
     if let Some(topology) = topology {
         topology.holds_pairs(nranks)?;
     }
@@ -94,7 +94,7 @@ pub(crate) fn main(flags: &SelectFlags) -> Result<bool, Failure> {
             ok: true,
             collective: collective.name(),
             nranks,
-            topology: topology.map(roundelay::Topology::name),
+            topology: topology.map(|topology| topology.name()),
             constants: constants.json(topology),
             ranges: &ranges,
         }),

@@ -3,7 +3,7 @@
 use roundelay::select::{Row, select_beside};
 use roundelay::{Choice, Collective, Costs, Promises, Topology};
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::bounds::{Bound, Usable};
+use roundelay_topology::bounds::{Bound, Usable};
 use serde::Serialize;
 
 use super::why;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use roundelay::Choice;
 use roundelay::select::{Row, time};
-use roundelay_core::cost::Work;
+use roundelay_simulate::cost::Work;
 
 use super::about;
 use crate::topo::{count, short};

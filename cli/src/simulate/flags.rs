@@ -4,8 +4,9 @@ use clap::{Args, ValueEnum};
 use roundelay::DType;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::simulate::{Machine, SignalCost, Streams};
-use roundelay_core::topology::{NodeId, Routing, Topology};
+use roundelay_core::topology::Topology;
+use roundelay_simulate::{Machine, SignalCost, Streams};
+use roundelay_topology::{NodeId, Routing};
 use std::sync::Arc;
 
 use super::picture::{PictureFlags, Size, size};

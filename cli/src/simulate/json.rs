@@ -1,6 +1,6 @@
 //! A simulated run as one JSON document. Times are seconds, rates bytes a second.
 
-use roundelay_core::simulate::{PortUsage, Spent, Step, Task, Usage};
+use roundelay_simulate::{PortUsage, Spent, Step, Task, Usage};
 use serde::Serialize;
 
 use super::{Run, path};

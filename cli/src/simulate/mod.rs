@@ -11,20 +11,20 @@ use std::sync::Arc;
 
 use roundelay::select::size;
 use roundelay::{Algorithm as _, DType};
-use roundelay_core::cost;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::SpanId;
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Machine, Simulated, Streams, closed, simulate, symmetric};
 use roundelay_core::symmetry::representative;
 use roundelay_core::syntax::Source;
 use roundelay_core::told::told;
-use roundelay_core::topology::NodeId;
-use roundelay_core::topology::bounds::Usable;
 use roundelay_core::verify::{self, Proved};
 use roundelay_pictures::spacetime::Units;
+use roundelay_simulate::cost;
+use roundelay_simulate::{Machine, Simulated, Streams, closed, simulate, symmetric};
+use roundelay_topology::NodeId;
+use roundelay_topology::bounds::Usable;
 
 use crate::constants::Constants;
 use crate::msccl;

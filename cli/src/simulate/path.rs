@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use roundelay::select::time;
 use roundelay_core::schedule::{OpKind, Schedule, SignalKind};
-use roundelay_core::simulate::{Spent, Step, Task};
+use roundelay_simulate::{Spent, Step, Task};
 
 use super::Run;
 use crate::topo::count;

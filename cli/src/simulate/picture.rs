@@ -5,10 +5,11 @@ use std::ops::RangeInclusive;
 use clap::{Args, ValueEnum};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::simulate::Timeline;
-use roundelay_core::trace::{Data, TraceText, simulated};
+use roundelay_core::trace::{Data, TraceText};
 use roundelay_pictures::spacetime::{self, Drawing, Units, View};
 use roundelay_pictures::topology_svg;
+use roundelay_simulate::Timeline;
+use roundelay_simulate::trace::simulated;
 
 use super::Run;
 use crate::output;

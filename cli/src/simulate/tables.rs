@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use roundelay::select::{rate, time};
-use roundelay_core::simulate::{SignalCost, Streams};
+use roundelay_simulate::{SignalCost, Streams};
 
 use super::{Run, path};
 use crate::report::within_a_page;
@@ -88,7 +88,7 @@ fn links(run: &Run<'_>, text: &mut String) {
     links.sort_by(|a, b| b.used.total_cmp(&a.used));
     let title =
         format!("links: {} of {} used, the busiest", links.len(), run.simulated.links.len());
-    let row = |link: &&roundelay_core::simulate::Usage| {
+    let row = |link: &&roundelay_simulate::Usage| {
         let ends = format!("{} -> {}", run.name(link.from), run.name(link.to));
         vec![ends, percent(link.used), format!("of {}", rate(link.capacity))]
     };
@@ -97,9 +97,9 @@ fn links(run: &Run<'_>, text: &mut String) {
 
 fn ports(run: &Run<'_>, text: &mut String) {
     let mut ports: Vec<_> = run.simulated.ports.iter().enumerate().collect();
-    let busy = |port: &roundelay_core::simulate::PortUsage| port.sending.max(port.receiving);
+    let busy = |port: &roundelay_simulate::PortUsage| port.sending.max(port.receiving);
     ports.sort_by(|(_, a), (_, b)| busy(b).total_cmp(&busy(a)));
-    let row = |(rank, port): &(usize, &roundelay_core::simulate::PortUsage)| {
+    let row = |(rank, port): &(usize, &roundelay_simulate::PortUsage)| {
         let sends = format!("sends {}", percent(port.sending));
         vec![rank.to_string(), sends, format!("receives {}", percent(port.receiving))]
     };
@@ -125,7 +125,7 @@ fn lines(run: &Run<'_>, text: &mut String) {
 /// Prints the path step by step. Signals that take no time explain the start of a step.
 fn steps(run: &Run<'_>, text: &mut String) {
     let _ = writeln!(text, "\ncritical path");
-    let row = |step: &roundelay_core::simulate::Step| {
+    let row = |step: &roundelay_simulate::Step| {
         vec![
             time(step.start),
             format!("+ {}", time(step.end - step.start)),

@@ -12,10 +12,11 @@ use roundelay::select;
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::{Problem, Topology};
+use roundelay_core::topology::Topology;
 use roundelay_synthesis::algorithm::{AlgorithmSearch, FoundTrees, SimulatedTrees};
 use roundelay_synthesis::search::{SearchContext, SearchError, found_source};
 use roundelay_synthesis::steps::Size;
+use roundelay_topology::Problem;
 use serde::Serialize;
 
 use crate::constants::Constants;

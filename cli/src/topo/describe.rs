@@ -4,13 +4,14 @@ use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
-use roundelay_core::topology::nccl;
-use roundelay_core::topology::paths::{self, Path};
-use roundelay_core::topology::search::disjoint::{self, DisjointBy};
-use roundelay_core::topology::search::hamilton::How;
-use roundelay_core::topology::search::pairs::Pairs;
-use roundelay_core::topology::search::{self, channels, trees};
-use roundelay_core::topology::{LinkKind, NodeId, NodeKind, Problem, Topology, bounds};
+use roundelay_core::topology::Topology;
+use roundelay_topology::nccl;
+use roundelay_topology::paths::{self, Path};
+use roundelay_topology::search::disjoint::{self, DisjointBy};
+use roundelay_topology::search::hamilton::How;
+use roundelay_topology::search::pairs::Pairs;
+use roundelay_topology::search::{self, channels, trees};
+use roundelay_topology::{Fabric, LinkKind, NodeId, NodeKind, Problem, bounds};
 use serde::Serialize;
 
 use crate::constants::{Constants, ConstantsJson};
@@ -163,12 +164,12 @@ impl<'a> Description<'a> {
     pub(super) fn new(given: &Given, constants: &'a Constants, root: RankId) -> Self {
         let topology = &*given.topology;
         let system = given.system.as_ref();
-        let node = |node: &roundelay_core::topology::Node| DescribedNode {
+        let node = |node: &roundelay_topology::Node| DescribedNode {
             name: node.name.clone(),
             kind: node_kind(node.kind),
             group: node.group,
         };
-        let link = |link: &roundelay_core::topology::Link| DescribedLink {
+        let link = |link: &roundelay_topology::Link| DescribedLink {
             from: link.from.0,
             to: link.to.0,
             kind: link_kind(link.kind),
@@ -246,7 +247,7 @@ fn bounds(topology: &Topology, root: RankId) -> Result<Bounds, Problem> {
 }
 
 /// Returns the bounds over all links of a graph at once.
-fn bounds_of(topology: &Topology, root: RankId) -> Result<Bounds, Problem> {
+fn bounds_of(topology: &Fabric, root: RankId) -> Result<Bounds, Problem> {
     let found = bounds::Bounds::new(topology, topology.nranks(), root)?;
     let bound = |(collective, bound): &(Collective, bounds::Bound)| DescribedBound {
         collective: collective.name(),

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use roundelay_core::diagnostics::Code;
-use roundelay_core::topology::nccl::NamedMachine;
-use roundelay_core::topology::shape::ShapeKind;
+use roundelay_topology::nccl::NamedMachine;
+use roundelay_topology::shape::ShapeKind;
 use serde::Serialize;
 
 use super::flags::{TopoFlags, TopoFormat};

@@ -7,7 +7,7 @@ mod tables;
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::nccl;
+use roundelay_machines::nccl;
 use roundelay_pictures::topology_svg::{marks, svg};
 
 use crate::constants::CostFlags;
@@ -48,7 +48,7 @@ pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
     match flags.format {
         TopoFormat::Xml => {
             let text = match system {
-                Some(system) => system.write()?,
+                Some(system) => nccl::write_system(system)?,
                 None => nccl::write(topology)?,
             };
             print(text.trim_end());

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use roundelay_core::cost::Costs;
-use roundelay_core::topology::{NodeId, Topology};
+use roundelay_core::topology::Topology;
 use roundelay_core::units::{count, rate_text, short, time_text};
+use roundelay_simulate::cost::Costs;
+use roundelay_topology::NodeId;
 
 use crate::report::within_a_page;
 

@@ -9,11 +9,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use roundelay_core::cost::Costs;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::{LaneId, RankId, SpanId};
 use roundelay_core::messages::{Action, FormPart, MessageId};
 use roundelay_core::schedule::{Buffer, Operand, Schedule};
+use roundelay_simulate::cost::Costs;
 
 /// An algorithm for simulation.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,6 @@
 //! Pages of packed trees on random topologies: each compiles, is proved, and runs over the links of its topology.
 
+use roundelay_topology::Fabric;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,8 +11,7 @@ use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 use roundelay_core::optimize::join;
 use roundelay_core::prove;
-use roundelay_core::simulate::{Machine, simulate};
-use roundelay_core::topology::Topology;
+use roundelay_simulate::{Machine, simulate};
 use roundelay_synthesis::packing::{Packing, pack, pack_at_once};
 use roundelay_synthesis::trees::TreesPage;
 
@@ -25,14 +25,14 @@ const ALL: [Collective; 5] = [AllGather, ReduceScatter, Broadcast, Reduce, AllRe
 const COUNT: u64 = 1 << 16;
 
 /// Proves the page of a packing, and simulates its run.
-fn proved(topology: &Topology, collective: Collective, root: RankId, packing: &Packing) {
+fn proved(topology: &Fabric, collective: Collective, root: RankId, packing: &Packing) {
     let n = topology.nranks();
     let head = &[];
     let page = TreesPage { collective, root, packing, topology: None, slices: 2, head }.text();
     let algorithm = algorithms("packed.coll", &page).remove(0);
     let proved = prove(&algorithm, n);
     let proved = proved.unwrap_or_else(|found| panic!("{found:#?}\n{page}"));
-    let machine = Machine::new(Arc::new(topology.clone()));
+    let machine = Machine::new(Arc::new(topology.clone().into()));
     let elements = COUNT / u64::from(n) * u64::from(n);
     // It refuses a move between ranks that are not linked.
     let run = simulate(&join(proved.schedule()), &machine, elements, DType::F32, false);

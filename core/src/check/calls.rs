@@ -7,9 +7,9 @@ use super::{Checker, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic, INPUT_KEPT};
 use crate::source::Span;
 use crate::syntax::{ast, printer, suggestions};
-use crate::topology::shape::ShapeKind;
 use crate::units::count;
 use crate::values::arith::IntFn;
+use roundelay_topology::shape::ShapeKind;
 
 /// The functions that are not from integers to integers.
 const OTHER_FUNCTIONS: [&str; 4] = ["is_power_of_two", "peer", "len", "rev"];

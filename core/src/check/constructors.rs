@@ -5,8 +5,8 @@ use super::{Checker, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::topology::shape::ShapeKind;
 use crate::values::tree::TreeKind;
+use roundelay_topology::shape::ShapeKind;
 
 /// Every constructor and its arguments as written.
 const FORMS: [(&str, &str); 27] = [

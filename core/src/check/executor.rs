@@ -168,7 +168,7 @@ impl<'a> Settings<'a, '_, '_> {
                 _ => self.wrong(&setting.value, "nranks", "a number of ranks"),
             }
         }
-        Some((Arc::new(built), value))
+        Some((Arc::new(built.into()), value))
     }
 
     /// Returns a size that is not 0, and its place.
@@ -210,7 +210,7 @@ impl<'a> Settings<'a, '_, '_> {
             );
         }
         let root = number(&setting.value);
-        let nranks = on.map_or(u32::MAX, Topology::nranks);
+        let nranks = on.map_or(u32::MAX, |topology| topology.nranks());
         match root {
             Some(root) if root < u64::from(nranks) => root as i64,
             _ => {

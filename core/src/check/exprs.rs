@@ -8,7 +8,7 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinOp, UnOp};
 use crate::syntax::{printer, suggestions};
-use crate::topology::shape::ShapeKind;
+use roundelay_topology::shape::ShapeKind;
 
 impl Checker<'_> {
     /// Checks an expression that must be of type `ty`.

@@ -12,10 +12,11 @@ use crate::source::Span;
 use crate::syntax::Source;
 use crate::syntax::ast::{self, UnOp};
 use crate::syntax::token::Quantity;
-use crate::topology::nccl::{NamedMachine, System};
-use crate::topology::shape::{Argument, Shape, ShapeKind, Size};
-use crate::topology::{GpuModel, Problem, Topology};
+use crate::topology::Topology;
 use crate::values::arith;
+use roundelay_topology::nccl::{NamedMachine, System};
+use roundelay_topology::shape::{Argument, Shape, ShapeKind, Size};
+use roundelay_topology::{GpuModel, Problem};
 
 /// The advice for the model of GPUs.
 const GPUS_FORM: &str =
@@ -29,7 +30,7 @@ pub(super) fn names_gpus(path: &[ast::Name]) -> bool {
 /// Reads the topology that `source` describes, such as `full_mesh(8, 25GB/s) without (0, 1)`.
 pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
     let (shape, span) = read_shape(source)?;
-    shape.build().map_err(|problem| vec![problem.on(span)])
+    shape.build().map(Topology::from).map_err(|problem| vec![problem.on(span)])
 }
 
 /// Returns the machine that `source` describes, if it is one that has a name, as a topology file describes it.

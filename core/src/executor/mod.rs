@@ -16,12 +16,13 @@ use crate::layout::{Algorithm as _, Configured, with_loop_values};
 use crate::program::Program;
 use crate::source::Span;
 use crate::syntax::Source;
-use crate::topology::{Topology, search};
+use crate::topology::Topology;
 use crate::units::size_text;
 use crate::values::params::ParamTy;
 use crate::verify::{Proved, Signals};
 pub use buffers::holds_no_element;
 pub use needs::{ExecutorLink, Exposed, Needs};
+use roundelay_topology::search;
 
 /// A compiled executor: its classes laid out and proved, and the resources that they need.
 #[derive(Clone, Debug)]

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::ids::RankId;
 use crate::schedule::{Buffer, OpKind, Schedule};
-use crate::topology::{NodeId, Topology};
+use crate::topology::Topology;
+use roundelay_topology::NodeId;
 
 /// The resources that an executor uses of a framework. Each number is the most that any rank uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

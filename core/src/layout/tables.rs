@@ -14,13 +14,14 @@ use crate::ids::{ChannelId, LaneId, RankId, RegionId, ScratchId, SpanId};
 use crate::schedule::demands::Demands;
 use crate::schedule::interner::Interner;
 use crate::schedule::{Buffer, Channel, Operand, Region, Scratch};
-use crate::topology::shape::Shape;
-use crate::topology::{Problem, Topology};
+use crate::topology::Topology;
 use crate::values::groups::{Groups, Partition};
 use crate::values::ring::{Ring, RingOrder};
 use crate::values::rings::Rings;
 use crate::values::tree::{Rooted, Tree};
 use crate::values::trees::{Forest, Trees};
+use roundelay_topology::Problem;
+use roundelay_topology::shape::Shape;
 
 /// The most problems kept; more problems of one kind do not help.
 const MAX_PROBLEMS: usize = 16;
@@ -189,7 +190,7 @@ impl Tables {
         if let Some((_, topology)) = self.topologies.iter().find(|(known, _)| *known == shape) {
             return Ok(topology.clone());
         }
-        let topology = Arc::new(shape.build()?);
+        let topology = Arc::new(Topology::from(shape.build()?));
         self.topologies.push((shape, topology.clone()));
         Ok(topology)
     }

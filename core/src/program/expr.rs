@@ -3,11 +3,11 @@
 use crate::ids::VarId;
 use crate::source::Span;
 use crate::syntax::ast::BinOp;
-use crate::topology::GpuModel;
-use crate::topology::nccl::NamedMachine;
-use crate::topology::shape::ShapeKind;
 use crate::values::arith::{self, Fault, IntFn};
 use crate::values::tree::TreeKind;
+use roundelay_topology::GpuModel;
+use roundelay_topology::nccl::NamedMachine;
+use roundelay_topology::shape::ShapeKind;
 
 /// An expression: an operator on its operands.
 #[derive(Clone, Debug, PartialEq, Eq)]

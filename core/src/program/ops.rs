@@ -1,11 +1,11 @@
 //! The operators of a program in one table: their names in its text form, and the kinds of their operands.
 
 use super::ir::{Expr, Kind, Op, Program};
-use crate::topology::GpuModel;
-use crate::topology::nccl::NamedMachine;
-use crate::topology::shape::ShapeKind;
 use crate::values::arith::IntFn;
 use crate::values::tree::TreeKind;
+use roundelay_topology::GpuModel;
+use roundelay_topology::nccl::NamedMachine;
+use roundelay_topology::shape::ShapeKind;
 
 /// An operator without parts of its own: its name, the kinds of its operands, and the kind of its value.
 type Row = (Op, &'static str, &'static [Kind], Kind);

@@ -11,6 +11,7 @@ pub mod hash;
 pub mod interner;
 pub mod legality;
 pub mod lengths;
+pub mod load;
 pub mod needs;
 pub(crate) mod origins;
 pub mod text;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 
 use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
+use crate::dtype::DType;
 use crate::ids::{ChannelId, LaneId, OpId, RankId, RegionId, ScratchId, SpanId, StreamId};
 use crate::rational::Rat;
 use crate::source::Location;
@@ -276,6 +278,15 @@ impl Schedule {
     /// Whether a buffer is scratch that keeps narrow floats as f32.
     pub fn is_wide_buffer(&self, buffer: Buffer) -> bool {
         matches!(buffer, Buffer::Scratch(id) if self.scratch[id.index()].wide)
+    }
+
+    /// Returns the bytes of an element of a region: scratch may keep narrow floats as f32.
+    pub fn element_bytes(&self, region: &Region, dtype: DType) -> u64 {
+        if self.is_wide_buffer(region.buffer) && dtype.is_narrow_float() {
+            size_of::<f32>() as u64
+        } else {
+            dtype.size() as u64
+        }
     }
 
     /// Whether a move of three sources or more rounds after each source.

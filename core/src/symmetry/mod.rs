@@ -55,16 +55,19 @@ pub struct Representative {
     /// The way in which the schedule was shown to be symmetric.
     pub way: Way,
     /// The ops, messages and pieces of all ranks, which may cut what rank 0 moves as one piece.
-    pub(crate) totals: Totals,
+    pub totals: Totals,
     pub(crate) space: Space,
 }
 
 /// The counts of all ranks together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
-    pub(crate) ops: u64,
-    pub(crate) messages: u64,
-    pub(crate) pieces: u64,
+pub struct Totals {
+    /// Ops.
+    pub ops: u64,
+    /// Messages between ranks: see [`Schedule::messages`].
+    pub messages: u64,
+    /// The pieces of these messages.
+    pub pieces: u64,
 }
 
 /// The reason why no rank stands for all.

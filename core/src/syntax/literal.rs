@@ -9,7 +9,7 @@ type LiteralFault = (Code, String, Option<&'static str>);
 
 /// Returns the token of literal `text`, which begins with a digit or a quote. A literal without a value becomes a token
 /// that parses, so that no other error is reported at its place.
-pub(crate) fn token(text: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) -> Tok {
+pub fn token(text: &str, span: Span, diagnostics: &mut Vec<Diagnostic>) -> Tok {
     let value = if text.starts_with('"') {
         unescape(text).map(Tok::Str)
     } else if text.starts_with(|c: char| c.is_ascii_digit()) {

@@ -18,7 +18,7 @@ pub(crate) mod suggestions;
 mod lexer_generated;
 mod literal;
 mod operators;
-pub(crate) use literal::token as literal_token;
+pub use literal::token as literal_token;
 pub mod printer;
 mod read;
 mod report;

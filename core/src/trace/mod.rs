@@ -2,9 +2,7 @@
 //! open. A process of the format is a rank, a thread is a stream of it, and an event is a line of the file.
 
 mod op_text;
-mod simulated;
 mod text;
 
 pub use op_text::{Data, OpText};
-pub use simulated::simulated;
 pub use text::{HEAD, Slice, TAIL, TraceText, Track, TrackKind};

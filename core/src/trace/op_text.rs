@@ -140,7 +140,7 @@ fn of_move(schedule: &Schedule, op: &Op, rank: RankId) -> (String, Option<(&'sta
 fn bytes(schedule: &Schedule, op: &Op, data: Data, region: usize) -> Option<u64> {
     debug_assert_eq!(op.kind, OpKind::Move);
     let region = &schedule.regions[region];
-    let element = crate::simulate::element_bytes(schedule, region, data.dtype);
+    let element = schedule.element_bytes(region, data.dtype);
     let known = data.count > 0 || schedule.elements.is_some();
     known.then(|| schedule.extent(region, data.count).1 * element)
 }

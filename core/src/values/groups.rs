@@ -7,7 +7,8 @@ use super::arith::Fault;
 use super::members::Members;
 use crate::diagnostics::Code;
 use crate::ids::RankId;
-use crate::topology::{Problem, Topology};
+use crate::topology::Topology;
+use roundelay_topology::Problem;
 
 /// A partition of the ranks into groups, which have an order as their ranks have, for an algorithm's parameter of
 /// type `Groups`.

@@ -7,8 +7,9 @@ use super::ring::Ring;
 use super::rings::Rings;
 use super::tree::{Tree, TreeKind};
 use super::trees::Trees;
-use crate::topology::{Problem, Topology};
+use crate::topology::Topology;
 use roundelay_base::named_enum;
+use roundelay_topology::Problem;
 
 /// A value for a parameter of an algorithm; each variant is for parameters of the type that it names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

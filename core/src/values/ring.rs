@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::arith::Fault;
 use crate::diagnostics::Code;
 use crate::ids::RankId;
-use crate::topology::{Problem, Topology, search};
+use crate::topology::Topology;
+use roundelay_topology::{Problem, search};
 
 /// An order of the ranks around a ring, for an algorithm's parameter of type `Ring`.
 ///
@@ -15,13 +16,13 @@ use crate::topology::{Problem, Topology, search};
 ///
 /// ```
 /// use roundelay_core::values::ring::Ring;
-/// use roundelay_core::topology::Topology;
+/// use crate::topology::Topology;
 ///
 /// assert_eq!(Ring::from([0, 2, 1, 3]), Ring::order(vec![0, 2, 1, 3]));
 /// let broken: Topology = "full_mesh(8) without (0, 1)".parse()?;
 /// let ring = Ring::around(broken); // a parameter: `RingAllReduce::new().ring(ring)`
 /// assert_ne!(ring, Ring::natural());
-/// # Ok::<(), roundelay_core::topology::Problem>(())
+/// # Ok::<(), roundelay_topology::Problem>(())
 /// ```
 ///
 /// # Errors

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use super::ring::{Ring, RingOrder, from_ranks};
 use crate::diagnostics::Code;
 use crate::ids::RankId;
-use crate::topology::search::channels::{are_sought, channels};
-use crate::topology::search::disjoint::{DisjointBy, disjoint};
-use crate::topology::search::pairs::Pairs;
-use crate::topology::{Problem, Topology, search};
+use crate::topology::Topology;
+use roundelay_topology::search::channels::{are_sought, channels};
+use roundelay_topology::search::disjoint::{DisjointBy, disjoint};
+use roundelay_topology::search::pairs::Pairs;
+use roundelay_topology::{Problem, search};
 
 /// Several orders of the ranks around rings, for an algorithm's parameter of type `Rings`, which sends a part of the
 /// data around each ring. An iterator of any type that converts into a [`Ring`] collects into one value.

@@ -6,8 +6,8 @@ use super::arith::Fault;
 use super::members::Members;
 use crate::diagnostics::Code;
 use crate::ids::RankId;
-use crate::topology::Problem;
 use roundelay_base::named_enum;
+use roundelay_topology::Problem;
 
 /// A spanning tree of the ranks, for an algorithm's parameter of type `Tree`.
 ///

@@ -7,7 +7,7 @@ use super::members::Members;
 use super::tree::{Rooted, Tree, TreeKind, TreePlace};
 use crate::diagnostics::Code;
 use crate::ids::RankId;
-use crate::topology::Problem;
+use roundelay_topology::Problem;
 
 /// The most ranks of all trees together.
 const NODE_LIMIT: usize = 1 << 24;

@@ -1,10 +1,10 @@
 //! The distance of an algorithm from the best possible one on a topology.
 
-use crate::cost::Load;
+use crate::schedule::load::Load;
 use crate::topology::Topology;
-use crate::topology::bounds::{Bound, Rounds, Usable};
 use crate::units::{count, short};
 use crate::verify::Proved;
+use roundelay_topology::bounds::{Bound, Rounds, Usable};
 
 /// An algorithm's time by bandwidth alone, and the least of any.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl Optimum {
             Usable::new(topology, nranks, collective, schedule.root).ok()?;
         let named = |link: usize| {
             let link = topology.links()[link];
-            let name = |node: crate::topology::NodeId| &topology.nodes()[node.index()].name;
+            let name = |node: roundelay_topology::NodeId| &topology.nodes()[node.index()].name;
             format!("{} -> {}", name(link.from), name(link.to))
         };
         Some(Self {

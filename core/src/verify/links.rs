@@ -8,7 +8,8 @@ use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::schedule::Schedule;
 use crate::schedule::traffic::Use;
-use crate::topology::{Topology, search};
+use crate::topology::Topology;
+use roundelay_topology::search;
 
 /// The most links listed at a statement before the others are only counted.
 const LISTED: usize = 8;

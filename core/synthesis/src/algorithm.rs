@@ -9,17 +9,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use roundelay_core::collective::Collective;
-use roundelay_core::cost::Costs;
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::{Algorithm as _, Configured, Limits};
 use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Machine, simulate};
-use roundelay_core::topology::bounds::Fraction;
-use roundelay_core::topology::{Problem, Topology};
+use roundelay_core::topology::Topology;
 use roundelay_core::units::count;
+use roundelay_simulate::cost::Costs;
+use roundelay_simulate::{Machine, simulate};
+use roundelay_topology::Problem;
+use roundelay_topology::bounds::Fraction;
 
 use crate::packing::{Packing, pack, pack_at_once};
 use crate::search::{SearchContext, SearchError, while_faster};

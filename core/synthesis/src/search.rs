@@ -7,7 +7,7 @@ use roundelay_core::layout::Configured;
 use roundelay_core::program::CompiledSource;
 use roundelay_core::prove_source;
 use roundelay_core::syntax::Source;
-use roundelay_core::topology::Problem;
+use roundelay_topology::Problem;
 
 /// The name of the source that a found page is.
 const FILE: &str = "synthesized.coll";

@@ -3,14 +3,16 @@
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
-use roundelay_core::topology::bounds::{Bounds, Fraction};
-use roundelay_core::topology::draft::Draft;
-use roundelay_core::topology::{Link, LinkKind, NodeId, NodeKind, Topology};
+use roundelay_core::topology::Topology;
+use roundelay_topology::Fabric;
+use roundelay_topology::bounds::{Bounds, Fraction};
+use roundelay_topology::draft::Draft;
+use roundelay_topology::{Link, LinkKind, NodeId, NodeKind};
 
 use fastrand::Rng;
 
 /// Returns a graph of at most seven nodes, or `None` where the dice give one in parts.
-fn graph(random: &mut Rng) -> Option<Topology> {
+fn graph(random: &mut Rng) -> Option<Fabric> {
     let nranks = 2 + random.u64(..5);
     let switches = random.u64(..8 - nranks);
     let mut draft = Draft::new("random", nranks, true).unwrap();
@@ -36,25 +38,25 @@ fn graph(random: &mut Rng) -> Option<Topology> {
     draft.build().ok()
 }
 
-fn is_symmetric(t: &Topology) -> bool {
+fn is_symmetric(t: &Fabric) -> bool {
     t.reversed().links() == t.links()
 }
 
 /// Returns the bandwidth that leaves a set of nodes, in sixths of b.
-fn leaves(t: &Topology, side: u32) -> u128 {
+fn leaves(t: &Fabric, side: u32) -> u128 {
     let inside = |node: NodeId| side >> node.0 & 1 == 1;
     let crossing = t.links().iter().filter(|l| inside(l.from) && !inside(l.to));
     crossing.map(|l| u128::from(l.capacity.num() * (6 / l.capacity.den()))).sum()
 }
 
 /// Every set of nodes, with how many ranks are in it.
-fn sides(t: &Topology) -> impl Iterator<Item = (u32, u128)> {
+fn sides(t: &Fabric) -> impl Iterator<Item = (u32, u128)> {
     let ranks = (1 << t.nranks()) - 1;
     (0..1_u32 << t.nodes().len()).map(move |side| (side, u128::from((side & ranks).count_ones())))
 }
 
 /// Returns the least bandwidth that leaves a set which holds the ranks of `group` and no other rank.
-fn kappa(t: &Topology, group: u32) -> u128 {
+fn kappa(t: &Fabric, group: u32) -> u128 {
     let ranks = (1_u32 << t.nranks()) - 1;
     let fits = sides(t).filter(|(side, _)| side & ranks == group);
     fits.map(|(side, _)| leaves(t, side)).min().unwrap()
@@ -82,7 +84,7 @@ fn worst(fractions: impl Iterator<Item = (u128, u128)>) -> Fraction {
     fractions.map(|(num, den)| Fraction::new(num * 6, den)).max().unwrap_or(Fraction::ZERO)
 }
 
-fn check(t: &Topology, root: RankId) {
+fn check(t: &Fabric, root: RankId) {
     let n = u128::from(t.nranks());
     let back = t.reversed();
     let found = Bounds::new(t, t.nranks(), root).unwrap();
@@ -90,7 +92,7 @@ fn check(t: &Topology, root: RankId) {
         let got = found.of(collective);
         assert_eq!(got.per_byte, expected, "{collective} by {} on {t:#?}", got.binding);
     };
-    let gather = |t: &Topology| {
+    let gather = |t: &Fabric| {
         let some = sides(t).filter(|(_, inside)| (1..n).contains(inside));
         worst(some.map(|(side, inside)| (inside, n * leaves(t, side))))
     };
@@ -99,10 +101,10 @@ fn check(t: &Topology, root: RankId) {
 
     let holds_root = |(side, inside): &(u32, u128)| side >> root.0 & 1 == 1 && *inside < n;
     let broadcast =
-        |t: &Topology| worst(sides(t).filter(holds_root).map(|(side, _)| (1, leaves(t, side))));
+        |t: &Fabric| worst(sides(t).filter(holds_root).map(|(side, _)| (1, leaves(t, side))));
     is(Collective::Broadcast, broadcast(t));
     is(Collective::Reduce, broadcast(&back));
-    let scatter = |t: &Topology| {
+    let scatter = |t: &Fabric| {
         worst(sides(t).filter(holds_root).map(|(side, inside)| (n - inside, n * leaves(t, side))))
     };
     is(Collective::Scatter, scatter(t));
@@ -148,7 +150,7 @@ fn every_cut_of_random_graphs() {
 }
 
 /// A graph that rotations take to itself, or would if it were not for one link.
-fn nearly_round(random: &mut Rng) -> Option<Topology> {
+fn nearly_round(random: &mut Rng) -> Option<Fabric> {
     let (nranks, switches) =
         [(4, 0), (4, 1), (4, 2), (6, 0), (6, 1), (4, 3), (3, 3)][random.u64(..7) as usize];
     let mut draft = Draft::new("nearly round", nranks, true).unwrap();
@@ -221,7 +223,8 @@ fn a_cut_cable_never_lowers_a_bound() {
     for _ in 0..40 {
         let n = 3 + random.u64(..6);
         let mut text = format!("full_mesh({n})");
-        let mut before = Bounds::new(&text.parse().unwrap(), n as u32, RankId(0)).unwrap();
+        let mut before =
+            Bounds::new(&text.parse::<Topology>().unwrap(), n as u32, RankId(0)).unwrap();
         for _ in 0..6 {
             let (a, b) = (random.u64(..n), random.u64(..n));
             let cut = format!("{text} without ({a}, {b})");

@@ -9,7 +9,7 @@ mod twins;
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::Topology;
-use roundelay_core::topology::bounds::{Bound, Bounds};
+use roundelay_topology::bounds::{Bound, Bounds};
 
 fn bounds(text: &str) -> Bounds {
     let topology: Topology = text.parse().unwrap_or_else(|problem| panic!("{text}: {problem}"));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use petgraph::algo::{ford_fulkerson, kosaraju_scc};
 use petgraph::graph::{DiGraph, NodeIndex};
-use roundelay_core::topology::flow::{Network, UNLIMITED};
+use roundelay_topology::flow::{Network, UNLIMITED};
 
 use fastrand::Rng;
 

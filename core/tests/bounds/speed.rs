@@ -2,7 +2,7 @@
 
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::bounds::Binding;
+use roundelay_topology::bounds::Binding;
 
 use crate::bounds::{bounds, of};
 

@@ -3,11 +3,13 @@
 use fastrand::Rng;
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
-use roundelay_core::topology::bounds::twins::classes;
-use roundelay_core::topology::draft::Draft;
-use roundelay_core::topology::{Link, LinkKind, NodeId, Topology};
+use roundelay_core::topology::Topology;
+use roundelay_topology::Fabric;
+use roundelay_topology::bounds::twins::classes;
+use roundelay_topology::draft::Draft;
+use roundelay_topology::{Link, LinkKind, NodeId};
 
-fn directed(links: &[(u32, u32, u64, u64)], nranks: u64) -> Topology {
+fn directed(links: &[(u32, u32, u64, u64)], nranks: u64) -> Fabric {
     let mut draft = Draft::new("test", nranks, true).unwrap();
     for (from, to, capacity, latency) in links {
         let (from, to, latency) = (NodeId(*from), NodeId(*to), *latency);
@@ -17,7 +19,7 @@ fn directed(links: &[(u32, u32, u64, u64)], nranks: u64) -> Topology {
     draft.build().unwrap()
 }
 
-fn swapped(topology: &Topology, a: u32, b: u32) -> Vec<(u32, u32, Rat, u64)> {
+fn swapped(topology: &Fabric, a: u32, b: u32) -> Vec<(u32, u32, Rat, u64)> {
     let map = |node: NodeId| match node.0 {
         n if n == a => b,
         n if n == b => a,

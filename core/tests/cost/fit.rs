@@ -1,6 +1,6 @@
 //! Constants from times that are known to follow from some.
 
-use roundelay_core::cost::{Costs, Counts, Origin, Sample, Work, fit};
+use roundelay_simulate::cost::{Costs, Counts, Origin, Sample, Work, fit};
 
 fn costs(cores: Option<u32>) -> Costs {
     let name = "known".to_owned();

@@ -2,11 +2,11 @@
 
 use expect_test::expect;
 use roundelay_core::collective::Collective;
-use roundelay_core::cost::{self, CostForm, FORMS, Term};
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
 use roundelay_core::topology::Topology;
-use roundelay_core::topology::bounds::{Bounds, Fraction};
+use roundelay_simulate::cost::{self, CostForm, FORMS, Term};
+use roundelay_topology::bounds::{Bounds, Fraction};
 
 mod fit;
 mod schedules;

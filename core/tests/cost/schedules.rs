@@ -3,9 +3,9 @@
 use roundelay_core::check::Frontend;
 use roundelay_core::check::dependencies::Dependencies;
 use roundelay_core::compile_with;
-use roundelay_core::cost::{self, Counts, FORMS};
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::syntax::Source;
+use roundelay_simulate::cost::{self, Counts, FORMS};
 
 use roundelay_library::SOURCES as LIBRARY;
 

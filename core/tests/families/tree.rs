@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use roundelay_core::collective::Collective;
-use roundelay_core::cost;
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{OpKind, Schedule, SignalKind};
+use roundelay_simulate::cost;
 
 use super::pulls::{Pull, algorithm, proved, pulls, schedule, text};
 

@@ -1,7 +1,8 @@
 //! Files that are refused: each with its code, and where the file is wrong.
 
 use roundelay_core::diagnostics::Code;
-use roundelay_core::topology::{LinkKind, Problem, nccl};
+use roundelay_machines::nccl;
+use roundelay_topology::{LinkKind, Problem};
 
 use crate::cases;
 use crate::nccl::{bytes, capacity, text};

@@ -1,7 +1,8 @@
 //! Files as machines write them: several hosts, ranks of a whole job, GPUs in parts, GPUs that only their class tells.
 
-use roundelay_core::topology::nccl::{self, Assumption, System};
-use roundelay_core::topology::{LinkKind, NodeKind};
+use roundelay_machines::nccl::{self, Assumption};
+use roundelay_topology::nccl::System;
+use roundelay_topology::{LinkKind, NodeKind};
 
 use crate::nccl::{capacity, says, text};
 
@@ -46,7 +47,8 @@ fn sound(xml: &str, assume: Option<&str>) -> System {
     let assume = assume.map(|text| Assumption::parse(text).unwrap());
     let system =
         nccl::read("test.xml", xml.as_bytes(), assume).unwrap_or_else(|p| panic!("{p:#?}"));
-    let again = nccl::read("test.xml", system.write().unwrap().as_bytes(), None).unwrap();
+    let again =
+        nccl::read("test.xml", nccl::write_system(&system).unwrap().as_bytes(), None).unwrap();
     assert_eq!(again.topology, system.topology);
     assert_eq!((again.sm, again.nvswitch), (system.sm, system.nvswitch));
     system
@@ -255,7 +257,7 @@ fn kept_attributes_and_elements_nobody_knows() {
         .replace("<gpu ", "<gpu keep=\"1\" ")
         .replace("<net ", "<net keep=\"1\" net=\"1\" ");
     let system = sound(&xml, None);
-    assert!(system.write().unwrap().contains("keep=\"1\""));
+    assert!(nccl::write_system(&system).unwrap().contains("keep=\"1\""));
 }
 
 /// The report's lines about the numbers of ranks, and about GPUs that are unlike the others.

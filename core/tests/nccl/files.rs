@@ -1,7 +1,7 @@
 //! The contents of the real files: all of it as goldens, and the values that were computed by hand.
 
 use expect_test::expect_file;
-use roundelay_core::topology::LinkKind;
+use roundelay_topology::LinkKind;
 
 use crate::nccl::{FULL, PARTIAL, capacity, describe, load, says};
 

@@ -1,7 +1,7 @@
 //! Real files with bytes changed: what is taken is written, and read again.
 
-use roundelay_core::topology::nccl::{self, Assumption};
-use roundelay_core::topology::{NodeId, paths};
+use roundelay_machines::nccl::{self, Assumption};
+use roundelay_topology::{NodeId, paths};
 
 use crate::fuzz::{XML, fuzz};
 use crate::nccl::{FULL, PARTIAL, bytes};
@@ -16,7 +16,7 @@ fn changed_files() {
             Ok(system) => {
                 let paths = paths::from(&system.topology, NodeId(0));
                 assert_eq!(paths.len(), system.topology.nodes().len());
-                if let Ok(written) = system.write() {
+                if let Ok(written) = nccl::write_system(&system) {
                     let again = nccl::read("changed", written.as_bytes(), None);
                     assert_eq!(again.map(|again| again.topology), Ok(system.topology));
                 }

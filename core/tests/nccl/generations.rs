@@ -1,9 +1,9 @@
 //! Rules that depend on the words of a file, and on generations of CPUs and GPUs: those of NCCL 2.31, and of RCCL.
 
-use roundelay_core::cost::Costs;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::topology::LinkKind;
-use roundelay_core::topology::nccl::{self, Assumption};
+use roundelay_machines::nccl::{self, Assumption};
+use roundelay_simulate::cost::Costs;
+use roundelay_topology::LinkKind;
 
 use crate::nccl::{capacity, text};
 
@@ -91,7 +91,8 @@ count="1"/><xgmi target="CARD.3" count="1"/><xgmi target="OWN.0" count="1"/><xgm
         let system = text(&cards(true, link)).unwrap();
         assert_eq!(system.topology, expected.topology);
         assert_eq!(system.notes, [note]);
-        let again = nccl::read("test.xml", system.write().unwrap().as_bytes(), None).unwrap();
+        let again =
+            nccl::read("test.xml", nccl::write_system(&system).unwrap().as_bytes(), None).unwrap();
         assert_eq!(again.topology, expected.topology);
     }
     assert_eq!(capacity(&expected.topology, "0", "1", LinkKind::NvLink).unwrap(), "5TB/s");

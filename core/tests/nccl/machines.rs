@@ -1,24 +1,28 @@
 //! Machines that have a name, against the figures of their documents, and against the file of one of them.
 
 use roundelay_core::collective::Collective;
-use roundelay_core::cost::Costs;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::nccl::{self, NamedMachine};
-use roundelay_core::topology::paths::PathType;
-use roundelay_core::topology::search::channels::channels;
-use roundelay_core::topology::{GpuModel, LinkKind, NodeId, NodeKind, Topology, bounds, paths};
+use roundelay_core::topology::Topology;
+use roundelay_machines::nccl;
+use roundelay_simulate::cost::Costs;
+use roundelay_topology::Fabric;
+use roundelay_topology::nccl::NamedMachine;
+use roundelay_topology::paths::PathType;
+use roundelay_topology::search::channels::channels;
+use roundelay_topology::{GpuModel, LinkKind, NodeId, NodeKind, bounds, paths};
 
 use super::node;
 
 const GB: u64 = 1_000_000_000;
 
-fn machines(name: &str, count: u32) -> Topology {
-    format!("machine(\"{name}\", {count})").parse().unwrap_or_else(|problem| panic!("{problem:?}"))
+fn machines(name: &str, count: u32) -> Fabric {
+    let text = format!("machine(\"{name}\", {count})");
+    text.parse::<Topology>().unwrap_or_else(|problem| panic!("{problem:?}")).into()
 }
 
 /// Bytes a second of all links of rank 0 to other GPUs.
-fn to_gpus(topology: &Topology) -> u64 {
+fn to_gpus(topology: &Fabric) -> u64 {
     let out = topology.out(NodeId(0)).iter().filter(|link| link.kind == LinkKind::NvLink);
     out.map(|link| link.capacity.floor()).sum()
 }
@@ -67,7 +71,7 @@ fn figures_are_those_of_the_documents() {
 fn a_machine_is_its_file() {
     for machine in NamedMachine::ALL {
         let system = machine.system(machine.name, 1, &[]).unwrap();
-        let file = match system.write() {
+        let file = match nccl::write_system(&system) {
             Ok(file) => file,
             Err(problem) => {
                 // NCCL's reader takes no file as large.

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use roundelay_core::topology::files::{self, TopologyFile};
-use roundelay_core::topology::nccl::Assumption;
-use roundelay_core::topology::{LinkKind, NodeKind, Problem};
+use roundelay_machines::nccl::{self, Assumption};
+use roundelay_machines::{self as files, TopologyFile};
+use roundelay_topology::{LinkKind, NodeKind, Problem};
 
 use crate::cases;
 use crate::nccl::{capacity, says};
@@ -63,7 +63,9 @@ GPU3    NV4     NV4     NV4      X      16-31   1
         assert_eq!(problem.code.as_str(), "E0608", "{wrong}");
     }
     // What is written for NCCL is read back.
-    let again = files::read("again.xml", system.write().unwrap().as_bytes(), true, None).unwrap();
+    let again =
+        files::read("again.xml", nccl::write_system(&system).unwrap().as_bytes(), true, None)
+            .unwrap();
     assert_eq!(again.topology.links(), topology.links());
 }
 

@@ -12,13 +12,15 @@ mod routes;
 mod rules;
 mod written;
 
+use roundelay_topology::Fabric;
 use std::fmt::Write as _;
 
-use roundelay_core::topology::nccl::{self, Assumption, System};
-use roundelay_core::topology::paths::{self, Path};
-use roundelay_core::topology::shape::{Argument, Shape, ShapeKind, Size};
-use roundelay_core::topology::{LinkKind, NodeId, NodeKind, Problem, Topology};
 use roundelay_core::units::rate_text;
+use roundelay_machines::nccl::{self, Assumption};
+use roundelay_topology::nccl::System;
+use roundelay_topology::paths::{self, Path};
+use roundelay_topology::shape::{Argument, Shape, ShapeKind, Size};
+use roundelay_topology::{LinkKind, NodeId, NodeKind, Problem};
 
 /// Files that name their GPUs.
 const FULL: [&str; 4] = [
@@ -45,18 +47,18 @@ fn text(xml: &str) -> Result<System, Problem> {
     nccl::read("test.xml", xml.as_bytes(), None)
 }
 
-fn node(topology: &Topology, name: &str) -> NodeId {
+fn node(topology: &Fabric, name: &str) -> NodeId {
     let found = topology.nodes().iter().position(|node| node.name == name);
     NodeId(found.unwrap_or_else(|| panic!("no node {name}")) as u32)
 }
 
-fn path(topology: &Topology, from: &str, to: &str) -> Path {
+fn path(topology: &Fabric, from: &str, to: &str) -> Path {
     let to = node(topology, to);
     paths::from(topology, node(topology, from))[to.index()].clone()
 }
 
 /// Kind and bandwidth of a path.
-fn says(topology: &Topology, from: &str, to: &str) -> String {
+fn says(topology: &Fabric, from: &str, to: &str) -> String {
     let path = path(topology, from, to);
     format!("{} {}", path.kind, rate_text(path.bandwidth.floor()))
 }
@@ -68,7 +70,7 @@ fn shape(kind: ShapeKind, sizes: &[i64], rate: Option<u64>) -> Shape {
     Shape::new(kind, &arguments).unwrap()
 }
 
-fn capacity(topology: &Topology, from: &str, to: &str, kind: LinkKind) -> Option<String> {
+fn capacity(topology: &Fabric, from: &str, to: &str, kind: LinkKind) -> Option<String> {
     let to = node(topology, to);
     let links = topology.out(node(topology, from));
     let link = links.iter().find(|link| link.to == to && link.kind == kind)?;

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::topology::nccl::{self, Assumption};
+use roundelay_machines::nccl::{self, Assumption};
 
 use crate::cases;
 use crate::nccl::bad::told;

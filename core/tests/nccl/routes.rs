@@ -1,8 +1,10 @@
 //! Kinds and bandwidths of paths, on machines small enough to follow by hand, and links by the words of a file.
 
 use roundelay_core::rational::Rat;
-use roundelay_core::topology::paths::{PathType, p2p_allowed, p2p_limit};
-use roundelay_core::topology::{LinkKind, NodeId, Topology};
+use roundelay_core::topology::Topology;
+use roundelay_topology::Fabric;
+use roundelay_topology::paths::{PathType, p2p_allowed, p2p_limit};
+use roundelay_topology::{LinkKind, NodeId};
 
 use crate::cases;
 use crate::nccl::generations::sockets;
@@ -17,7 +19,7 @@ fn told(asked: &str) -> String {
             Err(problem) => return problem.title,
         }
     } else {
-        (machine.parse().expect("a topology"), Vec::new())
+        (machine.parse::<Topology>().expect("a topology").into(), Vec::new())
     };
     let mut lines = Vec::new();
     for ask in asks.split(", ") {
@@ -59,7 +61,7 @@ fn machine(vendor: &str) -> String {
 #[test]
 fn who_reaches_into_whose_memory() {
     let amd = text(&machine("AuthenticAMD")).unwrap().topology;
-    let allowed = |t: &Topology, a: &str, b: &str| p2p_allowed(t, &path(t, a, b));
+    let allowed = |t: &Fabric, a: &str, b: &str| p2p_allowed(t, &path(t, a, b));
     assert!(allowed(&amd, "0", "2") && !allowed(&amd, "0", "3"));
     let two = |vendor: &str| {
         text(&format!(
@@ -73,7 +75,7 @@ fn who_reaches_into_whose_memory() {
     };
     assert!(allowed(&two("AuthenticAMD"), "0", "1"));
     assert!(!allowed(&two("GenuineIntel"), "0", "1"));
-    assert_eq!(p2p_limit(&"full_mesh(2, 20GB/s)".parse().unwrap()), PathType::Pxb);
+    assert_eq!(p2p_limit(&"full_mesh(2, 20GB/s)".parse::<Topology>().unwrap()), PathType::Pxb);
 }
 
 #[test]

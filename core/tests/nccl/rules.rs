@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use roundelay_core::topology::search::channels::channels;
 use roundelay_core::units::rate_text;
+use roundelay_topology::search::channels::channels;
 
 use crate::nccl::text;
 

@@ -1,9 +1,10 @@
 //! Written files: read again they give an equal graph, and NCCL's reader would accept them.
 
 use roundelay_core::diagnostics::Code;
-use roundelay_core::topology::nccl::{self, write};
-use roundelay_core::topology::shape::ShapeKind;
-use roundelay_core::topology::{LinkKind, Topology};
+use roundelay_machines::nccl::{self, write};
+use roundelay_topology::Fabric;
+use roundelay_topology::LinkKind;
+use roundelay_topology::shape::ShapeKind;
 
 use crate::nccl::{FULL, PARTIAL, load, shape, text};
 
@@ -20,7 +21,7 @@ fn inside_the_limits(written: &str) {
 fn what_was_read_reads_the_same_again() {
     for name in FULL.into_iter().chain(PARTIAL) {
         let system = load(name);
-        let written = system.write().unwrap();
+        let written = nccl::write_system(&system).unwrap();
         inside_the_limits(&written);
         let again = nccl::read(name, written.as_bytes(), None).unwrap();
         assert_eq!(again.topology, system.topology, "{name}");
@@ -30,16 +31,16 @@ fn what_was_read_reads_the_same_again() {
     }
 }
 
-fn made_up(kind: ShapeKind, sizes: &[i64], rate: Option<u64>) -> Topology {
+fn made_up(kind: ShapeKind, sizes: &[i64], rate: Option<u64>) -> Fabric {
     shape(kind, sizes, rate).build().unwrap()
 }
 
 /// Checks that both have equal `NVLinks`; the file has a CPU and PCI links besides.
-fn same_links(topology: &Topology) {
+fn same_links(topology: &Fabric) {
     let written = write(topology).unwrap();
     inside_the_limits(&written);
     let again = text(&written).unwrap().topology;
-    let links = |topology: &Topology| -> Vec<_> {
+    let links = |topology: &Fabric| -> Vec<_> {
         let name = |node: u32| topology.nodes()[node as usize].kind;
         let links = topology.links().iter().filter(|link| link.kind == LinkKind::NvLink);
         let end = |node: u32| (name(node), (node < topology.nranks()).then_some(node));
@@ -61,7 +62,7 @@ fn meshes_and_crossbars() {
 #[test]
 fn what_the_format_cannot_say() {
     let gb = 1_000_000_000;
-    let says = |topology: &Topology| {
+    let says = |topology: &Fabric| {
         let problem = write(topology).unwrap_err();
         assert_eq!(problem.code, Code::CannotWrite);
         problem.title
@@ -83,12 +84,11 @@ fn what_the_format_cannot_say() {
 #[test]
 fn values_that_its_reader_would_break() {
     let with = |vendor: &str| {
-        text(&format!(
+        let system = text(&format!(
             r#"<system version="1"><cpu numaid="0" vendor="{vendor}">
 <pci busid="g" class="0x03"><gpu sm="80" rank="0"/></pci></cpu></system>"#
-        ))
-        .unwrap()
-        .write()
+        ));
+        nccl::write_system(&system.unwrap())
     };
     assert!(with("plain").is_ok());
     for bad in ["a&quot;b", "a&amp;b", "a&lt;b", "a>b", &"v".repeat(256)] {

@@ -2,13 +2,15 @@
 
 use roundelay_core::collective::Collective::AllReduce;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::{Topology, links};
+use roundelay_core::topology::Topology;
+use roundelay_machines::links;
 use roundelay_synthesis::packing::pack_at_once;
+use roundelay_topology::Fabric;
 
 use super::{machines, packed};
 
 /// Time for each byte, and the share of the bound.
-fn row(topology: &Topology, trees: Option<u32>) -> String {
+fn row(topology: &Fabric, trees: Option<u32>) -> String {
     let packing = packed(topology, AllReduce, RankId(0), trees);
     format!("{} {:.1} %", packing.per_byte, 100.0 * packing.share())
 }
@@ -29,10 +31,13 @@ fn shares_reach_the_bound_of_partitions() {
         ("groups([8, 4], 25GB/s, 2us, 5GB/s, 7us)", "1/20000000000 100.0 %"),
     ];
     for (text, expected) in rows {
-        assert_eq!(row(&text.parse().unwrap(), None), expected, "{text}");
+        assert_eq!(row(&text.parse::<Topology>().unwrap(), None), expected, "{text}");
     }
     // Trees that are few carry equal parts of the buffer.
-    assert_eq!(row(&"full_mesh(8) without (0, 1)".parse().unwrap(), Some(4)), "1/2 51.9 %");
+    assert_eq!(
+        row(&"full_mesh(8) without (0, 1)".parse::<Topology>().unwrap(), Some(4)),
+        "1/2 51.9 %"
+    );
 }
 
 #[test]
@@ -48,13 +53,13 @@ fn shares_on_machines() {
 #[test]
 fn up_and_down_at_once_reaches_the_bound() {
     let slow = links::read("slow", "ranks 4\n0 -- 1 1\n0 -- 3 3\n1 -- 3 2\n2 -- 3 3\n").unwrap();
-    let at_once = |topology: &Topology, trees| {
+    let at_once = |topology: &Fabric, trees| {
         let packing = pack_at_once(topology, topology.nranks(), trees).unwrap();
         format!("{} {:.1} %", packing.per_byte, 100.0 * packing.share())
     };
     assert_eq!(row(&slow, None), "2/5 83.3 %");
     assert_eq!(at_once(&slow, None), "1/3 100.0 %");
-    let mesh = "full_mesh(8) without (0, 1)".parse().unwrap();
+    let mesh = "full_mesh(8) without (0, 1)".parse::<Topology>().unwrap();
     assert_eq!(at_once(&mesh, Some(3)), "1/3 77.8 %");
     assert_eq!(row(&mesh, Some(3)), "2/3 38.9 %");
 }

@@ -1,14 +1,15 @@
 //! Random graphs with switches and uneven links.
 
 use roundelay_core::rational::Rat;
-use roundelay_core::topology::draft::Draft;
-use roundelay_core::topology::{Link, LinkKind, NodeId, NodeKind, Topology};
+use roundelay_topology::Fabric;
+use roundelay_topology::draft::Draft;
+use roundelay_topology::{Link, LinkKind, NodeId, NodeKind};
 
 use fastrand::Rng;
 
 /// Returns a topology of up to 16 ranks and 6 switches whose links are equal both ways, or also one-way links, in
 /// cycles or not; `None` where the dice give one in parts.
-pub(crate) fn topology(random: &mut Rng) -> Option<Topology> {
+pub(crate) fn topology(random: &mut Rng) -> Option<Fabric> {
     let nranks = 2 + random.u64(..15);
     let switches = random.u64(..7);
     let mut draft = Draft::new("random", nranks, true).unwrap();
@@ -53,7 +54,7 @@ pub(crate) fn topology(random: &mut Rng) -> Option<Topology> {
 }
 
 /// Whether every switch sends what it receives.
-pub(crate) fn even(topology: &Topology) -> bool {
+pub(crate) fn even(topology: &Fabric) -> bool {
     let switches = topology.nranks()..topology.nodes().len() as u32;
     let sum = |links: Vec<&Link>| -> u64 {
         links.into_iter().map(|l| l.capacity.num() * (12 / l.capacity.den())).sum()

@@ -1,8 +1,9 @@
 //! Machines that published schedules were measured on, in gigabytes a second.
 
 use roundelay_core::rational::Rat;
-use roundelay_core::topology::draft::Draft;
-use roundelay_core::topology::{Link, LinkKind, NodeId, NodeKind, Topology};
+use roundelay_topology::Fabric;
+use roundelay_topology::draft::Draft;
+use roundelay_topology::{Link, LinkKind, NodeId, NodeKind};
 
 fn join(draft: &mut Draft, from: u32, to: u32, num: u64, den: u64) {
     let (from, to, capacity) = (NodeId(from), NodeId(to), Rat::new(num, den).unwrap());
@@ -28,7 +29,7 @@ const DOUBLE: [(u32, u32); 8] = [(0, 1), (0, 4), (1, 3), (2, 3), (2, 6), (4, 5),
 const SINGLE: [(u32, u32); 8] = [(0, 2), (0, 3), (1, 2), (1, 5), (3, 7), (4, 6), (4, 7), (5, 6)];
 
 /// `NDv2` machines: card 0 of each sends to others, and card 1 receives; two are joined directly, more by a switch.
-pub(crate) fn ndv2(chassis: u32) -> Topology {
+pub(crate) fn ndv2(chassis: u32) -> Fabric {
     let mut draft = start("NDv2", 8 * chassis);
     for at in (0..chassis).map(|c| 8 * c) {
         for (a, b) in DOUBLE {
@@ -52,7 +53,7 @@ pub(crate) fn ndv2(chassis: u32) -> Topology {
 }
 
 /// A DGX-1 in links.
-pub(crate) fn dgx1() -> Topology {
+pub(crate) fn dgx1() -> Fabric {
     let mut draft = start("DGX-1", 8);
     for (a, b) in DOUBLE {
         cable(&mut draft, a, b, 2, 1);
@@ -64,7 +65,7 @@ pub(crate) fn dgx1() -> Topology {
 }
 
 /// Two DGX-2: each odd card of one sends to an even card of the other.
-pub(crate) fn dgx2_pair() -> Topology {
+pub(crate) fn dgx2_pair() -> Fabric {
     let mut draft = start("DGX-2 x2", 32);
     for at in [0, 16] {
         let inside = switch(&mut draft);
@@ -78,7 +79,7 @@ pub(crate) fn dgx2_pair() -> Topology {
 }
 
 /// Machines of eight A100; odd and even cards have a network of their own.
-pub(crate) fn a100(machines: u32) -> Topology {
+pub(crate) fn a100(machines: u32) -> Fabric {
     let mut draft = start("A100", 8 * machines);
     let planes = (machines > 1).then(|| [switch(&mut draft), switch(&mut draft)]);
     for at in (0..machines).map(|m| 8 * m) {
@@ -126,7 +127,7 @@ const XGMI: [(u32, u32, u64); 26] = [
 ];
 
 /// Machines of 16 dies; each die has 16 GB/s to the network.
-pub(crate) fn mi250(machines: u32) -> Topology {
+pub(crate) fn mi250(machines: u32) -> Fabric {
     let mut draft = start("MI250", 16 * machines);
     for at in (0..machines).map(|m| 16 * m) {
         for (a, b, links) in XGMI.into_iter().chain([(13, 15, 1), (14, 15, 4)]) {

@@ -7,24 +7,20 @@ mod random;
 mod rows;
 mod uneven;
 
+use roundelay_topology::Fabric;
 use std::collections::BTreeMap;
 
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::bounds::Fraction;
-use roundelay_core::topology::{NodeId, Topology};
 use roundelay_synthesis::packing::{Packing, WeightedTree, pack, pack_at_once};
+use roundelay_topology::NodeId;
+use roundelay_topology::bounds::Fraction;
 
 /// The data on each link.
 type Loads = BTreeMap<(NodeId, NodeId), u128>;
 
 /// Packs trees, and checks them.
-fn packed(
-    topology: &Topology,
-    collective: Collective,
-    root: RankId,
-    trees: Option<u32>,
-) -> Packing {
+fn packed(topology: &Fabric, collective: Collective, root: RankId, trees: Option<u32>) -> Packing {
     let name = topology.name();
     let n = topology.nranks();
     let packing = pack(topology, n, collective, root, trees)
@@ -43,7 +39,7 @@ fn packed(
 
 /// Checks a packing from its definition: trees that span, the weight of each root, ways over links that are there
 /// and pass through no rank, and a time that is that of the slowest link.
-fn check(topology: &Topology, collective: Collective, root: RankId, packing: &Packing) {
+fn check(topology: &Fabric, collective: Collective, root: RankId, packing: &Packing) {
     use Collective::{AllReduce, Broadcast, Reduce, ReduceScatter};
     let n = topology.nranks();
     let up = matches!(collective, Reduce | ReduceScatter);

@@ -6,11 +6,12 @@ use roundelay_core::collective::Collective::{
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::Topology;
 use roundelay_synthesis::packing::pack;
+use roundelay_topology::Fabric;
 
 use super::{algbw, machines, packed};
 
 /// The trees of each root, and the speed with its share of the bound.
-fn gather(topology: &Topology, trees: Option<u32>) -> (u64, String) {
+fn gather(topology: &Fabric, trees: Option<u32>) -> (u64, String) {
     let packing = packed(topology, AllGather, RankId(0), trees);
     let depth = packing.trees.iter().map(|tree| tree.tree.depth()).max();
     println!("{}: depth {depth:?}, {} trees", topology.name(), packing.trees.len());
@@ -106,7 +107,8 @@ fn other_ranks_forward_nothing() {
     let ring: Topology = "ring(8)".parse().unwrap();
     let packing = pack(&ring, 4, AllGather, RankId(0), None).unwrap();
     assert_eq!(packing.per_byte.to_string(), "3/4");
-    let apart = pack(&"torus([2, 4])".parse().unwrap(), 3, AllGather, RankId(0), None).unwrap();
+    let apart =
+        pack(&"torus([2, 4])".parse::<Topology>().unwrap(), 3, AllGather, RankId(0), None).unwrap();
     assert_eq!(apart.per_byte.to_string(), "2/3");
 }
 
@@ -114,9 +116,9 @@ fn other_ranks_forward_nothing() {
 #[test]
 fn trees_are_shallow() {
     let depth =
-        |topology: &Topology, collective| packed(topology, collective, RankId(0), None).depth();
-    assert_eq!(depth(&"full_mesh(8) without (0, 1)".parse().unwrap(), AllReduce), 3);
-    assert_eq!(depth(&"spine_leaf(8, 8, 4, 2)".parse().unwrap(), AllGather), 4);
+        |topology: &Fabric, collective| packed(topology, collective, RankId(0), None).depth();
+    assert_eq!(depth(&"full_mesh(8) without (0, 1)".parse::<Topology>().unwrap(), AllReduce), 3);
+    assert_eq!(depth(&"spine_leaf(8, 8, 4, 2)".parse::<Topology>().unwrap(), AllGather), 4);
     assert_eq!(depth(&machines::dgx1(), AllGather), 2);
     assert_eq!(depth(&machines::a100(2), AllGather), 4);
 }

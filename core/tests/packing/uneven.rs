@@ -1,5 +1,6 @@
 //! Bandwidths so uneven that trees can hardly be counted: a packing that is right, or a refusal.
 
+use roundelay_topology::Fabric;
 use std::collections::BTreeMap;
 
 use roundelay_core::collective::Collective::{
@@ -7,10 +8,10 @@ use roundelay_core::collective::Collective::{
 };
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
-use roundelay_core::topology::bounds::Fraction;
-use roundelay_core::topology::draft::Draft;
-use roundelay_core::topology::{Link, LinkKind, NodeId, NodeKind, Topology};
 use roundelay_synthesis::packing::{pack, pack_at_once};
+use roundelay_topology::bounds::Fraction;
+use roundelay_topology::draft::Draft;
+use roundelay_topology::{Link, LinkKind, NodeId, NodeKind};
 
 use fastrand::Rng;
 
@@ -22,7 +23,7 @@ fn number(random: &mut Rng, most: u64) -> u64 {
 
 /// Returns a topology of some ranks and switches whose links are equal both ways, with bandwidths of up to
 /// 2^`bits`, which are no whole numbers; `None` where they are finer than a topology may have, or give one in parts.
-fn uneven(random: &mut Rng, bits: u64) -> Option<Topology> {
+fn uneven(random: &mut Rng, bits: u64) -> Option<Fabric> {
     let nranks = 2 + random.u64(..5);
     let switches = random.u64(..3);
     let mut draft = Draft::new("uneven", nranks, true).unwrap();
@@ -49,7 +50,7 @@ fn uneven(random: &mut Rng, bits: u64) -> Option<Topology> {
 /// Returns the least time of an AllReduce from its definition: of ranks in sets that do not overlap, each set has to send
 /// its part of all sums but one, and to receive as many. The sets have all ranks; or any, if data goes up trees and then
 /// down: then each set lacks the shares of the others, and they have at most the whole buffer.
-fn least(topology: &Topology, two_phases: bool) -> f64 {
+fn least(topology: &Fabric, two_phases: bool) -> f64 {
     let n = topology.nranks() as usize;
     let all = 1_usize << topology.nodes().len();
     let mut into = vec![f64::INFINITY; 1 << n];

@@ -3,14 +3,15 @@
 use super::topology;
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
-use roundelay_core::topology::search::channels::{Channels, channels};
-use roundelay_core::topology::shape::{Shape, ShapeKind};
-use roundelay_core::topology::{NodeId, Topology, paths};
+use roundelay_topology::Fabric;
+use roundelay_topology::search::channels::{Channels, channels};
+use roundelay_topology::shape::{Shape, ShapeKind};
+use roundelay_topology::{NodeId, paths};
 
 const GB: u64 = 1_000_000_000;
 
 /// Returns the channels, after adding up their use of each link.
-fn sound(topology: &Topology, nranks: u32, sm: Option<u32>) -> Channels {
+fn sound(topology: &Fabric, nranks: u32, sm: Option<u32>) -> Channels {
     let found = channels(topology, nranks, sm).unwrap();
     let mut uses = vec![0; topology.links().len()];
     for order in &found.orders {

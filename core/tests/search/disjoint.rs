@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::{RCCL, cables, graph, topology};
 use fastrand::Rng;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::search::disjoint::{DisjointBy, disjoint};
-use roundelay_core::topology::search::hamilton::is_ring;
-use roundelay_core::topology::search::pairs::Pairs;
-use roundelay_core::topology::shape::ShapeKind;
+use roundelay_topology::search::disjoint::{DisjointBy, disjoint};
+use roundelay_topology::search::hamilton::is_ring;
+use roundelay_topology::search::pairs::Pairs;
+use roundelay_topology::shape::ShapeKind;
 
 /// How many were found, and whether more are impossible; each is a ring and no two share anything.
 fn found(pairs: &Pairs, k: usize, mode: DisjointBy) -> (usize, bool) {
@@ -80,7 +80,7 @@ fn sparse_graphs() {
 /// Pairs of rings by trying all pairs.
 #[test]
 fn two_rings_against_all_pairs_of_rings() {
-    use roundelay_core::topology::search::hamilton::all_rings;
+    use roundelay_topology::search::hamilton::all_rings;
     let mut random = Rng::with_seed(11);
     for round in 0..200 {
         let pairs = graph(&mut random, 5 + round % 2, 75, round % 3 != 0);

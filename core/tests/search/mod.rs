@@ -7,9 +7,9 @@ mod trees;
 
 use fastrand::Rng;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::Topology;
-use roundelay_core::topology::search::pairs::Pairs;
-use roundelay_core::topology::shape::{Argument, Shape, ShapeKind, Size};
+use roundelay_topology::Fabric;
+use roundelay_topology::search::pairs::Pairs;
+use roundelay_topology::shape::{Argument, Shape, ShapeKind, Size};
 
 /// A graph in which a pair, or a cable, is there with `percent`.
 fn graph(random: &mut Rng, n: u32, percent: u64, symmetric: bool) -> Pairs {
@@ -41,7 +41,7 @@ fn shape(kind: ShapeKind, sizes: &[i64], rates: &[u64]) -> Shape {
     Shape::new(kind, &sizes.into_iter().chain(rates).collect::<Vec<_>>()).unwrap()
 }
 
-fn topology(kind: ShapeKind, sizes: &[i64], rates: &[u64]) -> Topology {
+fn topology(kind: ShapeKind, sizes: &[i64], rates: &[u64]) -> Fabric {
     shape(kind, sizes, rates).build().unwrap()
 }
 

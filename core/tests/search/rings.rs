@@ -5,11 +5,11 @@ use fastrand::Rng;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::Topology;
-use roundelay_core::topology::search::around;
-use roundelay_core::topology::search::hamilton::{How, RingSearch, all_rings, is_ring, ring};
-use roundelay_core::topology::search::pairs::Pairs;
-use roundelay_core::topology::search::proof::NoRing;
-use roundelay_core::topology::shape::{Shape, ShapeKind};
+use roundelay_topology::search::around;
+use roundelay_topology::search::hamilton::{How, RingSearch, all_rings, is_ring, ring};
+use roundelay_topology::search::pairs::Pairs;
+use roundelay_topology::search::proof::NoRing;
+use roundelay_topology::shape::{Shape, ShapeKind};
 
 /// Every ring, by trying every order.
 fn by_permutation(pairs: &Pairs) -> Vec<Vec<RankId>> {

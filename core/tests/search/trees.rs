@@ -6,10 +6,10 @@ use super::{RCCL, cables, graph, topology};
 use fastrand::Rng;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::search::hamilton::How;
-use roundelay_core::topology::search::pairs::Pairs;
-use roundelay_core::topology::search::trees::{SpanningTree, packing, tree};
-use roundelay_core::topology::shape::ShapeKind;
+use roundelay_topology::search::hamilton::How;
+use roundelay_topology::search::pairs::Pairs;
+use roundelay_topology::search::trees::{SpanningTree, packing, tree};
+use roundelay_topology::shape::ShapeKind;
 
 fn spans(pairs: &Pairs, tree: &SpanningTree, most: usize) {
     assert!(tree.depths().is_some(), "{tree:?}");

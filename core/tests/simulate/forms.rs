@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use roundelay_core::collective::Collective;
-use roundelay_core::cost::{self, FORMS, Term};
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Machine, SignalCost, closed, simulate};
-use roundelay_core::topology::bounds::bound;
-use roundelay_core::topology::{NodeId, Routing};
+use roundelay_simulate::cost::{self, FORMS, Term};
+use roundelay_simulate::{Machine, SignalCost, closed, simulate};
+use roundelay_topology::bounds::bound;
+use roundelay_topology::{NodeId, Routing};
 
 use super::{library, machine, run, schedule};
 use crate::sources::algorithms;

@@ -6,9 +6,9 @@ use roundelay_core::ids::RankId;
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::Machine;
-use roundelay_core::topology::Routing;
-use roundelay_core::topology::bounds::bound;
+use roundelay_simulate::Machine;
+use roundelay_topology::Routing;
+use roundelay_topology::bounds::bound;
 
 /// Hosts on links of 25 GB/s and 1 us each.
 fn platform(name: &str, n: u32) -> Machine {

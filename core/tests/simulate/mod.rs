@@ -12,7 +12,7 @@ use std::sync::Arc;
 use roundelay_core::dtype::DType;
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Machine, Simulated, simulate};
+use roundelay_simulate::{Machine, Simulated, simulate};
 
 use crate::sources::{self, named as library};
 

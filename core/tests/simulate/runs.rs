@@ -1,14 +1,12 @@
 //! Properties of any run: bytes are conserved, the critical path is a way through time, a timeline has no gaps.
 
-use roundelay_core::cost::Load;
 use roundelay_core::dtype::DType;
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::optimize::join;
+use roundelay_core::schedule::load::Load;
 use roundelay_core::schedule::{OpKind, Schedule};
-use roundelay_core::simulate::{
-    Machine, SignalCost, Simulated, Streams, Task, TimelineState, simulate,
-};
 use roundelay_core::verify::{steps, verify};
+use roundelay_simulate::{Machine, SignalCost, Simulated, Streams, Task, TimelineState, simulate};
 
 use super::{machine, names, schedule};
 use crate::proof::random::some;
@@ -124,7 +122,7 @@ fn a_stream_is_never_idle_without_a_reason() {
         }
         let last = at.into_iter().fold(0.0, f64::max);
         assert!((last - done.seconds).abs() <= 1e-12, "{what}");
-        let order = |pair: &[roundelay_core::simulate::Message]| pair[0].start <= pair[1].start;
+        let order = |pair: &[roundelay_simulate::Message]| pair[0].start <= pair[1].start;
         assert!(timeline.messages.windows(2).all(order), "{what}");
         let data = timeline.messages.iter().filter(|message| message.pieces > 0);
         let pieces: u64 = data.clone().map(|message| u64::from(message.pieces)).sum();

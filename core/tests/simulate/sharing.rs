@@ -9,7 +9,7 @@ use part::Sharing;
 use paths::RankPaths;
 
 // The part has no face of its own: its source is a module of these tests, too.
-#[path = "../../src/simulate/sharing.rs"]
+#[path = "../../simulate/src/sharing.rs"]
 mod part;
 
 /// Given paths over given links.

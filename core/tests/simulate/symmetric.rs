@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use expect_test::expect;
 
 use super::{library, machine, names};
-use roundelay_core::cost::of_algorithm;
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::optimize::join;
 use roundelay_core::schedule::{OpKind, Schedule};
-use roundelay_core::simulate::{Machine, SignalCost, Streams, closed, simulate, symmetric};
 use roundelay_core::symmetry::{Representative, representative};
-use roundelay_core::topology::{NodeId, Routing};
 use roundelay_core::turns::Turns;
+use roundelay_simulate::cost::of_algorithm;
+use roundelay_simulate::{Machine, SignalCost, Streams, closed, simulate, symmetric};
+use roundelay_topology::{NodeId, Routing};
 
 /// Returns the machines of `n` ranks.
 fn machines(n: u32) -> Vec<Machine> {

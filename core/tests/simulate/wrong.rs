@@ -4,8 +4,8 @@ use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::{OpId, RankId};
 use roundelay_core::schedule::{OpKind, Schedule};
-use roundelay_core::simulate::{Machine, simulate};
-use roundelay_core::topology::NodeId;
+use roundelay_simulate::{Machine, simulate};
+use roundelay_topology::NodeId;
 
 use super::{machine, schedule};
 

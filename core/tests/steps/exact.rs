@@ -1,20 +1,22 @@
 //! Exact searches, against the rows of SCCL.
 
+use roundelay_core::topology::Topology;
+use roundelay_topology::Fabric;
 use std::time::Instant;
 
 use roundelay_core::collective::Collective::{
     self, AllGather, AllReduce, Broadcast, Reduce, ReduceScatter,
 };
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::{Link, NodeId, Topology};
 use roundelay_synthesis::steps::{Answer, Send, Size, exact};
+use roundelay_topology::{Link, NodeId};
 
 use super::proved;
 use crate::packing::machines;
 
 /// Asks for a schedule of all ranks, and proves the one that is found.
 fn ask(
-    topology: &Topology,
+    topology: &Fabric,
     collective: Collective,
     (chunks, steps, rounds): (u32, u32, u32),
 ) -> Answer {

@@ -1,14 +1,15 @@
 //! Schedules of greedy matching.
 
+use roundelay_core::topology::Topology;
+use roundelay_topology::Fabric;
 use std::time::Instant;
 
 use roundelay_core::collective::Collective::{
     self, AllGather, AllReduce, Broadcast, Reduce, ReduceScatter,
 };
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::Topology;
-use roundelay_core::topology::bounds::bound;
 use roundelay_synthesis::steps::{SendList, Spread, greedy};
+use roundelay_topology::bounds::bound;
 
 use super::proved;
 use crate::packing::graphs::topology;
@@ -17,14 +18,14 @@ use fastrand::Rng;
 
 const ALL: [Collective; 5] = [AllGather, ReduceScatter, AllReduce, Broadcast, Reduce];
 
-fn send_list(topology: &Topology, collective: Collective, chunks: u32, bytes: u64) -> SendList {
+fn send_list(topology: &Fabric, collective: Collective, chunks: u32, bytes: u64) -> SendList {
     greedy(topology, topology.nranks(), collective, RankId(0), chunks, bytes, 1).unwrap()
 }
 
 /// Machines, each with the least share of the bound that an AllGather of six chunks a rank reaches.
 #[test]
 fn machines_of_all_kinds() {
-    let parse = |text: &str| text.parse::<Topology>().unwrap();
+    let parse = |text: &str| Fabric::from(text.parse::<Topology>().unwrap());
     let all = [
         (machines::dgx1(), 0.66),
         (parse("ring(8)"), 0.99),

@@ -3,20 +3,20 @@
 mod exact;
 mod greedy;
 
+use roundelay_topology::Fabric;
 use std::sync::Arc;
 
 use roundelay_core::check::Frontend;
 use roundelay_core::dtype::DType;
 use roundelay_core::layout::Configured;
-use roundelay_core::simulate::{Machine, simulate};
 use roundelay_core::syntax::Source;
-use roundelay_core::topology::Topology;
 use roundelay_core::{compile, prove};
+use roundelay_simulate::{Machine, simulate};
 use roundelay_synthesis::steps::SendList;
 
 /// Proves a schedule as a page, and returns its simulated time for blocks of `bytes` bytes, on the links of its
 /// topology; `None` where some links have no way back for signals.
-fn proved(topology: &Topology, list: &SendList, bytes: u64) -> Option<f64> {
+fn proved(topology: &Fabric, list: &SendList, bytes: u64) -> Option<f64> {
     let page = list.page("Found");
     let n = topology.nranks();
     let source = Source::from_text("found.coll", page.as_str());
@@ -28,7 +28,7 @@ fn proved(topology: &Topology, list: &SendList, bytes: u64) -> Option<f64> {
     if pairs().any(|(a, b)| topology.linked(a, b) && !topology.linked(b, a)) {
         return None;
     }
-    let machine = Machine::new(Arc::new(topology.clone()));
+    let machine = Machine::new(Arc::new(topology.clone().into()));
     // It refuses a move between ranks that are not linked.
     let simulated = simulate(proved.schedule(), &machine, bytes / 4, DType::F32, false);
     Some(simulated.unwrap_or_else(|found| panic!("{found:#?}\n{page}")).seconds)

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use roundelay_core::topology::files::{self, TopologyFile};
-use roundelay_core::topology::nccl::Assumption;
-use roundelay_core::topology::{LinkKind, NodeKind, Problem};
 use roundelay_core::units::{rate_text, time_text};
+use roundelay_machines::nccl::Assumption;
+use roundelay_machines::{self as files, TopologyFile};
+use roundelay_topology::{LinkKind, NodeKind, Problem};
 
 use crate::cases;
 
@@ -22,7 +22,7 @@ fn told(text: &str) -> String {
 
 /// Links in one direction: `0>4 360GB/s 25ns`.
 fn links(file: &TopologyFile) -> Vec<String> {
-    let link = |l: &roundelay_core::topology::Link| {
+    let link = |l: &roundelay_topology::Link| {
         let rate = rate_text(l.capacity.floor());
         format!("{}>{} {rate} {}", l.from.0, l.to.0, time_text(l.latency))
     };

@@ -1,12 +1,11 @@
 //! Lists of links.
 
-use roundelay_core::topology::Topology;
-use roundelay_core::topology::links::read;
+use roundelay_machines::links::read;
 
 fn shown(text: &str) -> String {
     match read("test", text) {
         Ok(topology) => {
-            let link = |l: &roundelay_core::topology::Link| {
+            let link = |l: &roundelay_topology::Link| {
                 format!("{}>{} {} {}", l.from.0, l.to.0, l.capacity, l.latency)
             };
             topology.links().iter().map(link).collect::<Vec<_>>().join(", ")
@@ -24,7 +23,7 @@ fn links_of_both_kinds() {
         "0>2 12500000000 700, 1>0 3000000000 0, 2>0 12500000000 700, 2>1 1000000 0"
     );
     assert_eq!(shown("ranks 2\n0 -- 1 1.5\n0 -> 1 0.5"), "0>1 2 0, 1>0 3/2 0");
-    let relative: Topology = read("test", "ranks 2\n0 -- 1 1").expect("a pair");
+    let relative = read("test", "ranks 2\n0 -- 1 1").expect("a pair");
     assert!(relative.is_relative());
 }
 

@@ -1,6 +1,6 @@
 //! The units of links for ns-3.
 
-use roundelay_core::topology::files::read;
+use roundelay_machines::read;
 
 /// Reads a link of this bandwidth and delay; the capacity and the latency, or the reason why it is none.
 fn link(bandwidth: &str, delay: &str) -> Result<(String, u64), String> {

@@ -3,8 +3,9 @@
 use fastrand::Rng;
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
-use roundelay_core::topology::draft::Draft;
-use roundelay_core::topology::{Link, LinkKind, NodeId, NodeKind, Topology};
+use roundelay_topology::Fabric;
+use roundelay_topology::draft::Draft;
+use roundelay_topology::{Link, LinkKind, NodeId, NodeKind};
 
 use crate::topology::{ranks, read};
 
@@ -14,7 +15,7 @@ fn size(text: &str) -> (u32, usize, usize) {
     (t.nranks(), t.nodes().len() - t.nranks() as usize, t.links().len())
 }
 
-fn capacity(t: &Topology, from: &str, to: &str) -> Rat {
+fn capacity(t: &Fabric, from: &str, to: &str) -> Rat {
     let id = |name: &str| {
         let at = t.nodes().iter().position(|n| n.name == name).expect(name);
         NodeId(at as u32)
@@ -173,7 +174,7 @@ fn turning_round_twice_changes_nothing() {
     for text in ["full_mesh(5) without (1, 3)", "spine_leaf(2, 3, 2)", "torus([2, 3])"] {
         let there = read(text);
         let back = there.reversed().reversed();
-        assert_eq!(there, back, "{text}");
+        assert_eq!(*there, back, "{text}");
     }
 }
 

@@ -1,9 +1,8 @@
 //! The text form: read, printed, and refused where it makes no sense.
 
-use roundelay_core::topology::Topology;
-
 use crate::cases;
 use crate::topology::{read, wrong};
+use roundelay_core::topology::Topology;
 
 #[test]
 fn a_topology_is_called_by_its_text() {

@@ -8,11 +8,11 @@ use roundelay::library::{
     TwoShotAround,
 };
 use roundelay::{Algorithm, DType, ReduceOp, Ring, Topology};
-use roundelay_core::cost::Load;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::bounds;
+use roundelay_core::schedule::load::Load;
 use roundelay_core::verify::{Signals, links, verify_with};
+use roundelay_topology::bounds;
 
 use super::super::runs::{Kind, Proofs, assert_right, data, run};
 use super::matrix::counts;

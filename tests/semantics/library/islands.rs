@@ -5,7 +5,7 @@ use std::sync::Arc;
 use roundelay::library::{HierarchicalAllReduce, HierarchicalMeshAllReduce};
 use roundelay::{Algorithm, DType, Groups, Topology};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::simulate::{Machine, SignalCost, simulate};
+use roundelay_simulate::{Machine, SignalCost, simulate};
 
 use super::around::{assert_right_on, share, topology};
 

@@ -6,9 +6,9 @@ use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::ids::{RankId, SpanId};
 use roundelay_core::layout::{Configured, one_rank};
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Machine, Simulated};
 use roundelay_core::syntax::Source;
 use roundelay_core::told::told;
+use roundelay_simulate::{Machine, Simulated};
 
 use roundelay_pictures::curves::{AlgorithmCurve, Levels, Missing, RunPoint};
 

@@ -1,10 +1,10 @@
 //! Lines of topology pictures lead past the nodes that they do not end at.
 
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::Topology;
-use roundelay_core::topology::nccl::{self, Assumption};
-use roundelay_core::topology::search::around;
+use roundelay_machines::nccl::{self, Assumption};
 use roundelay_pictures::topology_svg::{Marks, svg};
+use roundelay_topology::Fabric;
+use roundelay_topology::search::around;
 
 use super::elements::{Element, elements};
 use super::topologies::{numbers, read};
@@ -55,7 +55,7 @@ pub(crate) const FILES: [(&str, &str); 6] = [
     ("rccl-8p90a-partial-mesh.xml", ""),
 ];
 
-pub(crate) fn file(name: &str, assume: &str) -> Topology {
+pub(crate) fn file(name: &str, assume: &str) -> Fabric {
     let path = format!("{}/../../../tests/topo/{name}", env!("CARGO_MANIFEST_DIR"));
     let bytes = std::fs::read(&path).expect(&path);
     let assume = (!assume.is_empty()).then(|| Assumption::parse(assume).expect("it is said"));
@@ -168,7 +168,7 @@ fn meetings(picture: &str) -> Vec<String> {
 }
 
 /// Returns a ring, and the missing links of a full mesh.
-pub(crate) fn marks(topology: &Topology) -> Marks {
+pub(crate) fn marks(topology: &Fabric) -> Marks {
     let n = topology.nranks();
     let joined = |a: RankId, b: RankId| topology.out(a.into()).iter().any(|l| l.to == b.into());
     let pairs = (0..n).flat_map(|a| (a + 1..n).map(move |b| (RankId(a), RankId(b))));

@@ -6,8 +6,8 @@ use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Machine, SignalCost, Timeline, simulate};
 use roundelay_core::syntax::Source;
+use roundelay_simulate::{Machine, SignalCost, Timeline, simulate};
 
 use roundelay_library::SOURCES as LIBRARY;
 

@@ -3,8 +3,8 @@
 use expect_test::expect_file;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{OpKind, Schedule};
-use roundelay_core::simulate::{Message, Span, Timeline, TimelineState};
 use roundelay_pictures::spacetime::{Drawing, View, html, svg};
+use roundelay_simulate::{Message, Span, Timeline, TimelineState};
 
 use super::elements::{Element, elements};
 use super::runs::{run, schedule};

@@ -7,11 +7,12 @@ use roundelay_core::check;
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
 use roundelay_core::syntax::Source;
-use roundelay_core::topology::bounds::{Binding, bound};
-use roundelay_core::topology::draft::Draft;
-use roundelay_core::topology::{NodeKind, Topology};
 use roundelay_pictures::topology_svg::{Marks, TreeMarks, svg};
 use roundelay_synthesis::packing::pack;
+use roundelay_topology::Fabric;
+use roundelay_topology::NodeKind;
+use roundelay_topology::bounds::{Binding, bound};
+use roundelay_topology::draft::Draft;
 
 const SHAPES: [&str; 14] = [
     "full_mesh(1)",
@@ -54,7 +55,7 @@ fn a_large_mesh_is_a_disc() {
     let rat = |n, d| roundelay_core::rational::Rat::new(n, d).unwrap();
     for (a, b) in (0..20).flat_map(|a| (a + 1..20).map(move |b| (a, b))) {
         let share = if (a, b) == (4, 9) { rat(1, 2) } else { rat(1, 1) };
-        let kind = roundelay_core::topology::LinkKind::NvLink;
+        let kind = roundelay_topology::LinkKind::NvLink;
         draft.cable(RankId(a).into(), RankId(b).into(), kind, share, 0).unwrap();
     }
     let slow = svg(&draft.build().unwrap(), &Marks::default());
@@ -65,13 +66,14 @@ fn a_large_mesh_is_a_disc() {
 /// The margin around a picture, less the effect of rounding.
 const MARGIN: f64 = 19.7;
 
-pub(crate) fn read(text: &str) -> Topology {
+pub(crate) fn read(text: &str) -> Fabric {
     let source = Source::from_text("topology", text);
-    check::topology::read(&source).unwrap_or_else(|e| panic!("{text}: {}", e[0].report(&source)))
+    let read = check::topology::read(&source);
+    read.unwrap_or_else(|e| panic!("{text}: {}", e[0].report(&source))).into()
 }
 
 /// The trees of the last rank, if the topology is small.
-fn trees(topology: &Topology) -> TreeMarks {
+fn trees(topology: &Fabric) -> TreeMarks {
     let (n, collective) = (topology.nranks(), Collective::AllGather);
     if n > 16 {
         return TreeMarks::default();
@@ -81,7 +83,7 @@ fn trees(topology: &Topology) -> TreeMarks {
 }
 
 /// Marks of every sort.
-fn marked(topology: &Topology) -> Marks {
+fn marked(topology: &Fabric) -> Marks {
     let ring: Vec<_> = topology.ranks().collect();
     let halves = ring.split_at(ring.len() / 2);
     Marks {
@@ -129,11 +131,11 @@ fn every_cable_is_a_line_with_its_bandwidth() {
 /// The words make sense to a reader who has read no other page.
 #[test]
 fn nodes_and_lines_are_called_what_they_are() {
-    let words = |topology: &Topology| -> Vec<String> {
+    let words = |topology: &Fabric| -> Vec<String> {
         let all = elements(&svg(topology, &marked(topology)));
         all.into_iter().filter(|e| e.is("text", "small")).map(|e| e.text).collect()
     };
-    let says = |topology: &Topology, wanted: &[&str]| {
+    let says = |topology: &Fabric, wanted: &[&str]| {
         let words = words(topology);
         for line in wanted {
             assert!(words.iter().any(|w| w == line), "{line}: {words:?}");
@@ -229,7 +231,7 @@ fn names_are_escaped() {
     let mut draft = Draft::new("a<b & c>d", 2, true).unwrap();
     let switch = draft.switch("x<y&z\u{1}", NodeKind::Pci, None);
     let link = |draft: &mut Draft, rank: u32| {
-        let kind = roundelay_core::topology::LinkKind::Pci;
+        let kind = roundelay_topology::LinkKind::Pci;
         let one = roundelay_core::rational::Rat::ONE;
         draft.cable(RankId(rank).into(), switch, kind, one, 0).unwrap();
     };

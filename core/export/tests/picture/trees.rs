@@ -1,5 +1,6 @@
 //! Trees over a topology: the lines of a picture are the edges of the trees, each tree in its color.
 
+use roundelay_topology::Fabric;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::elements::{Element, elements};
@@ -8,9 +9,10 @@ use roundelay_core::collective::Collective::{
     self, AllGather, AllReduce, Broadcast, Reduce, ReduceScatter,
 };
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::{NodeId, Topology, links};
+use roundelay_machines::links;
 use roundelay_pictures::topology_svg::{Marks, TreeMarks, svg};
 use roundelay_synthesis::packing::{Packing, WeightedTree, pack};
+use roundelay_topology::NodeId;
 
 const DGX1: &str = include_str!("../../../../examples/topologies/dgx1.links");
 const NDV2: &str = include_str!("../../../../examples/topologies/ndv2_x2.links");
@@ -35,7 +37,7 @@ fn steps(tree: &WeightedTree, up: bool) -> Steps {
 }
 
 /// Packs trees, and draws those of a root.
-fn drawn(topology: &Topology, collective: Collective, root: u32) -> (Packing, Vec<Element>) {
+fn drawn(topology: &Fabric, collective: Collective, root: u32) -> (Packing, Vec<Element>) {
     let packed = pack(topology, topology.nranks(), collective, RankId(root), None).expect("trees");
     let trees = TreeMarks::of(&packed, collective, RankId(root));
     let picture = svg(topology, &Marks { trees, ..Marks::default() });
@@ -58,7 +60,7 @@ fn center(element: &Element) -> [f64; 2] {
 }
 
 /// Checks every line of a picture against the trees, which are in the order of their colors.
-fn check(topology: &Topology, trees: &[&WeightedTree], up: bool, all: &[Element]) {
+fn check(topology: &Fabric, trees: &[&WeightedTree], up: bool, all: &[Element]) {
     let name = topology.name();
     // The places of all nodes: the middle of the name, which follows the node's shape.
     let names = all.iter().filter(|e| e.is("text", "name"));

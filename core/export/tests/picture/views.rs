@@ -5,9 +5,9 @@ use std::sync::Arc;
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Machine, Timeline, simulate};
 use roundelay_core::syntax::Source;
 use roundelay_pictures::spacetime::{Drawing, Units, View, html, rounds, svg, view};
+use roundelay_simulate::{Machine, Timeline, simulate};
 
 use super::elements::{Element, elements};
 use super::runs::{ordered, run, schedule, source};

@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use roundelay_core::simulate::Usage;
-use roundelay_core::topology::{Link, Node, NodeId, Topology};
+use roundelay_core::topology::Topology;
+use roundelay_simulate::Usage;
+use roundelay_topology::{Link, Node, NodeId};
 
 /// All levels, from the ranks up.
 #[derive(Debug)]

@@ -10,10 +10,10 @@ mod levels;
 use std::collections::BTreeMap;
 
 use roundelay_core::collective::Collective;
-use roundelay_core::cost::Costs;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::topology::Topology;
 use roundelay_core::units::{counted, plural};
+use roundelay_simulate::cost::Costs;
 
 pub use levels::{Levels, Load};
 

@@ -10,7 +10,7 @@ use crate::picture::px;
 use roundelay_core::ids::OpId;
 use roundelay_core::rational::Rat;
 use roundelay_core::schedule::{Buffer, Region, Schedule};
-use roundelay_core::simulate::{Message, Timeline};
+use roundelay_simulate::{Message, Timeline};
 
 /// The most arrows of data; with more messages only bars are drawn.
 const MOST: usize = 12_000;

@@ -4,7 +4,7 @@ use super::drawing::Shown;
 use super::scale::Scale;
 use roundelay_core::ids::{OpId, RankId};
 use roundelay_core::schedule::{Op, Schedule};
-use roundelay_core::simulate::{Timeline, TimelineState};
+use roundelay_simulate::{Timeline, TimelineState};
 
 /// The intended height of all bands together.
 const TALL: f64 = 960.0;

@@ -7,8 +7,8 @@ use super::rounds::Rounds;
 use super::scale::short;
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Message, Span, Step, Timeline};
 use roundelay_core::syntax::Source;
+use roundelay_simulate::{Message, Span, Step, Timeline};
 
 /// The options of a picture.
 #[derive(Clone, Debug, Default)]

@@ -11,8 +11,8 @@ use super::scale::{short, time_text};
 use super::shares::LEVELS;
 use super::{AXIS, Diagram, MARGIN, STYLE, bar_class, gaps};
 use crate::picture::{self, LETTER, LINE, caption, legend, page, px};
-use roundelay_core::simulate::TimelineState;
 use roundelay_core::units::count;
+use roundelay_simulate::TimelineState;
 
 /// The most ranks whose arrows can be told apart.
 const FEW: u32 = 8;

@@ -9,7 +9,7 @@ use super::rounds::Rounds;
 use super::scale::Scale;
 use super::shares::{level, shares};
 use roundelay_core::schedule::Schedule;
-use roundelay_core::simulate::{Timeline, TimelineState};
+use roundelay_simulate::{Timeline, TimelineState};
 
 /// The intended height of all rows together.
 const TALL: f64 = 640.0;

@@ -24,7 +24,7 @@ use drawing::Shown;
 use matrix::Matrix;
 use roundelay_core::ids::{OpId, StreamId};
 use roundelay_core::schedule::{Schedule, text};
-use roundelay_core::simulate::{Message, Span, Timeline, TimelineState};
+use roundelay_simulate::{Message, Span, Timeline, TimelineState};
 use rounds::Rounds;
 use scale::{LEFT, Scale, stretch_text};
 use statements::Statements;

@@ -9,8 +9,8 @@ use super::{Diagram, Drawing};
 use crate::picture::escaped;
 use roundelay_core::ids::{OpId, SpanId};
 use roundelay_core::schedule::{Schedule, text};
-use roundelay_core::simulate::{Timeline, TimelineState};
 use roundelay_core::units::count;
+use roundelay_simulate::{Timeline, TimelineState};
 
 /// The most rows of all tables together; a shortened table says the number of its missing rows.
 const ROWS: usize = 10_000;

@@ -5,8 +5,8 @@
 
 use roundelay_core::ids::OpId;
 use roundelay_core::schedule::{OpKind, Schedule};
-use roundelay_core::simulate::{Message, Timeline};
 use roundelay_core::verify::steps;
+use roundelay_simulate::{Message, Timeline};
 
 /// The share of a time that rounding may remove.
 const ROUNDING: f64 = 1e-9;

@@ -10,7 +10,7 @@ use super::pairs::{Pair, Pairs, quality};
 use super::router::Router;
 use super::ways::{Bend, CableWay};
 use roundelay_core::rational::Rat;
-use roundelay_core::topology::{Link, LinkKind, NodeId, Topology};
+use roundelay_topology::{Fabric, Link, LinkKind, NodeId};
 
 /// The most cables, or bundles of cables, that are drawn.
 pub(super) const LIMIT: usize = 4096;
@@ -62,7 +62,7 @@ pub(super) struct Cables {
 
 impl Cables {
     /// `load`: how busy each link is, or nothing.
-    pub(super) fn new(topology: &Topology, layout: &DrawnLayout, load: &[f64]) -> Self {
+    pub(super) fn new(topology: &Fabric, layout: &DrawnLayout, load: &[f64]) -> Self {
         let mut pairs = Pairs::new();
         let mut loads = Loads::new();
         for (at, link) in topology.links().iter().enumerate() {
@@ -157,7 +157,7 @@ impl Cables {
 }
 
 /// Returns the text for a cable: `0 - 1: 25 GB/s, 2us each way`
-fn title(topology: &Topology, pair: &Pair) -> String {
+fn title(topology: &Fabric, pair: &Pair) -> String {
     let name = |node: NodeId| &topology.nodes()[node.index()].name;
     let like = |l: &Link| quality(topology, l.capacity, l.latency);
     match (pair.there, pair.back) {

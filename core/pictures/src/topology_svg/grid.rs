@@ -1,13 +1,13 @@
 //! Tori, recognized by their links: a grid in which each rank is joined only to adjacent ranks.
 
 use super::plane::{PITCH, PlanePoint};
-use roundelay_core::topology::{NodeId, Topology};
+use roundelay_topology::{Fabric, NodeId};
 
 /// The distance from a rank of a grid to the next.
 const STEP: f64 = 2.2 * PITCH;
 
 /// Returns the numbers of rows and columns, preceded by the number of planes if there are planes.
-pub(super) fn dimensions(topology: &Topology) -> Option<Vec<u32>> {
+pub(super) fn dimensions(topology: &Fabric) -> Option<Vec<u32>> {
     let n = topology.nranks();
     if topology.nodes().len() > n as usize || topology.links().is_empty() {
         return None;
@@ -21,7 +21,7 @@ pub(super) fn dimensions(topology: &Topology) -> Option<Vec<u32>> {
 }
 
 /// Whether every link joins neighbors, and every dimension has a link.
-fn fits(topology: &Topology, dims: &[u32]) -> bool {
+fn fits(topology: &Fabric, dims: &[u32]) -> bool {
     let mut used = vec![false; dims.len()];
     let all = topology.links().iter().all(|link| {
         let (a, b) = (place(dims, link.from.0), place(dims, link.to.0));

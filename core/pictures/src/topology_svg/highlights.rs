@@ -2,11 +2,12 @@
 
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
-use roundelay_core::simulate::Usage;
-use roundelay_core::topology::bounds::{Binding, Usable};
-use roundelay_core::topology::search::disjoint::{DisjointBy, disjoint};
-use roundelay_core::topology::search::{around, pairs::Pairs};
-use roundelay_core::topology::{NodeId, Topology};
+use roundelay_core::topology::Topology;
+use roundelay_simulate::Usage;
+use roundelay_topology::NodeId;
+use roundelay_topology::bounds::{Binding, Usable};
+use roundelay_topology::search::disjoint::{DisjointBy, disjoint};
+use roundelay_topology::search::{around, pairs::Pairs};
 
 use super::Marks;
 

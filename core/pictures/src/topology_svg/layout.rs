@@ -8,7 +8,7 @@ use std::f64::consts::TAU;
 use super::grid;
 use super::plane::{Area, PITCH, PlanePoint, half};
 use super::tree::DrawnTree;
-use roundelay_core::topology::{NodeId, NodeKind, Topology};
+use roundelay_topology::{Fabric, NodeId, NodeKind};
 
 /// The room around the content of a box, and half the distance between boxes.
 const PADDING: f64 = 8.0;
@@ -43,7 +43,7 @@ pub(super) struct DrawnLayout {
 }
 
 impl DrawnLayout {
-    pub(super) fn new(topology: &Topology) -> Self {
+    pub(super) fn new(topology: &Fabric) -> Self {
         let count = topology.nodes().len();
         let mut layout = Self {
             places: vec![PlanePoint::default(); count],
@@ -74,7 +74,7 @@ impl DrawnLayout {
     }
 
     /// Places parts in one row, or in two rows with the switches between them.
-    fn rows(&mut self, topology: &Topology, mut clusters: Vec<Cluster>, middle: &[NodeId]) {
+    fn rows(&mut self, topology: &Fabric, mut clusters: Vec<Cluster>, middle: &[NodeId]) {
         let mut outside = vec![false; topology.nodes().len()];
         for switch in middle {
             outside[switch.index()] = true;
@@ -165,7 +165,7 @@ impl Cluster {
     /// their places, and the other switches.
     fn ports(
         &mut self,
-        topology: &Topology,
+        topology: &Fabric,
         middle: &[NodeId],
     ) -> (Vec<(NodeId, PlanePoint)>, Vec<NodeId>) {
         let rank_of = |node: &NodeId| {
@@ -200,7 +200,7 @@ impl Cluster {
         }
     }
 
-    fn area(&self, topology: &Topology) -> Area {
+    fn area(&self, topology: &Fabric) -> Area {
         let mut all = Area::NONE;
         for (node, at) in &self.nodes {
             all.include(Area::around(*at, half(topology, *node)));
@@ -209,7 +209,7 @@ impl Cluster {
     }
 
     /// Returns the box around the cluster, with room for its title.
-    fn frame(&self, topology: &Topology) -> Area {
+    fn frame(&self, topology: &Fabric) -> Area {
         let area = self.area(topology);
         let heading = if self.title.is_empty() { PADDING } else { HEADING };
         Area {
@@ -220,7 +220,7 @@ impl Cluster {
 }
 
 /// Returns the groups, and the switches outside of them.
-fn clusters(topology: &Topology) -> (Vec<Cluster>, Vec<NodeId>) {
+fn clusters(topology: &Fabric) -> (Vec<Cluster>, Vec<NodeId>) {
     let group = |node: NodeId| topology.nodes()[node.index()].group;
     let mut groups: BTreeMap<Option<u32>, Vec<NodeId>> = BTreeMap::new();
     let mut middle = Vec::new();

@@ -9,7 +9,7 @@ use super::pairs::{rate, value};
 use super::{Body, MARGIN, Marks, STYLE, ring_class, shown, width};
 use crate::picture::{LETTER, caption, legend, page, px};
 use roundelay_core::rational::Rat;
-use roundelay_core::topology::{LinkKind, Node, NodeKind, Topology};
+use roundelay_topology::{Fabric, LinkKind, Node, NodeKind};
 
 /// The least width of a picture, for captions without too many line breaks.
 const NARROWEST: f64 = 460.0;
@@ -52,7 +52,7 @@ fn named(kind: LinkKind, machine: bool) -> [&'static str; 2] {
 }
 
 /// Returns the whole file: caption, drawing, legend.
-pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: &Body) -> String {
+pub(super) fn finish(topology: &Fabric, marks: &Marks, cables: &Cables, body: &Body) -> String {
     let drawn = body.area.size();
     let wide = drawn.x.max(NARROWEST);
     let letters = (wide / LETTER) as usize;
@@ -80,7 +80,7 @@ pub(super) fn finish(topology: &Topology, marks: &Marks, cables: &Cables, body: 
 }
 
 /// Returns the counts of a topology, for example `8 ranks, 1 CPU, 2 switches, 27 cables`.
-fn counted(topology: &Topology, cables: &Cables) -> String {
+fn counted(topology: &Fabric, cables: &Cables) -> String {
     let plural =
         |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
     let ranks = topology.nranks() as usize;
@@ -103,7 +103,7 @@ fn counted(topology: &Topology, cables: &Cables) -> String {
 }
 
 /// Returns samples with their meaning.
-fn entries(topology: &Topology, marks: &Marks, cables: &Cables) -> Vec<(String, String)> {
+fn entries(topology: &Fabric, marks: &Marks, cables: &Cables) -> Vec<(String, String)> {
     let stroke = |class: &str| format!(r#"<path class="{class}" d="M0 0L30 0"/>"#);
     let mut kinds: BTreeMap<(LinkKind, std::cmp::Reverse<Rat>), usize> = BTreeMap::new();
     for cable in &cables.drawn {

@@ -7,7 +7,7 @@ use super::layout::DrawnLayout;
 use super::pairs::{Pair, Pairs, quality};
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;
-use roundelay_core::topology::{LinkKind, NodeId, Topology};
+use roundelay_topology::{Fabric, LinkKind, NodeId};
 
 /// The most ranks for which every cable is a line.
 const FEW: usize = 16;
@@ -30,12 +30,12 @@ pub(super) struct Mesh {
 type Sort = (LinkKind, Option<(Rat, u64)>, Option<(Rat, u64)>);
 
 fn sort(kind: LinkKind, pair: &Pair<'_>) -> Sort {
-    let of = |link: Option<&roundelay_core::topology::Link>| link.map(|l| (l.capacity, l.latency));
+    let of = |link: Option<&roundelay_topology::Link>| link.map(|l| (l.capacity, l.latency));
     (kind, of(pair.there), of(pair.back))
 }
 
 /// Removes the cables of meshes from `pairs`, and returns the meshes.
-pub(super) fn take(topology: &Topology, layout: &DrawnLayout, pairs: &mut Pairs<'_>) -> Vec<Mesh> {
+pub(super) fn take(topology: &Fabric, layout: &DrawnLayout, pairs: &mut Pairs<'_>) -> Vec<Mesh> {
     let mut meshes = Vec::new();
     for block in (0..layout.blocks.len()).filter(|b| layout.blocks[*b].round) {
         let inside = |node: NodeId| layout.block[node.index()] == block;
@@ -80,7 +80,7 @@ pub(super) fn take(topology: &Topology, layout: &DrawnLayout, pairs: &mut Pairs<
 }
 
 /// Returns the quality of all cables, if it is equal in both directions.
-fn each_way(topology: &Topology, (_, there, back): &Sort) -> Option<String> {
+fn each_way(topology: &Fabric, (_, there, back): &Sort) -> Option<String> {
     let (capacity, latency) = there.filter(|_| there == back)?;
     Some(format!("{} each way", quality(topology, capacity, latency)))
 }

@@ -25,7 +25,7 @@ use layout::DrawnLayout;
 use pairs::value;
 use plane::{Area, NAME, PlanePoint, RADIUS, half};
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::{NodeId, NodeKind, Topology};
+use roundelay_topology::{Fabric, NodeId, NodeKind};
 use router::Router;
 pub use trees::TreeMarks;
 use ways::{Bend, CableWay, controls};
@@ -65,7 +65,7 @@ pub struct Marks {
 
 impl Marks {
     /// Returns the marks that can be drawn in a topology.
-    fn within(&self, topology: &Topology) -> Self {
+    fn within(&self, topology: &Fabric) -> Self {
         let known = |r: &RankId| r.0 < topology.nranks();
         let rings = self.rings.iter().filter(|r| r.len() > 1 && r.iter().all(known));
         let cut = self.cut.iter().filter(|(a, b)| a != b && known(a) && known(b));
@@ -86,7 +86,7 @@ impl Marks {
 }
 
 /// Returns the picture.
-pub fn svg(topology: &Topology, marks: &Marks) -> String {
+pub fn svg(topology: &Fabric, marks: &Marks) -> String {
     let layout = DrawnLayout::new(topology);
     let marks = &marks.within(topology);
     let cables = Cables::new(topology, &layout, &marks.load);
@@ -121,7 +121,7 @@ pub fn svg(topology: &Topology, marks: &Marks) -> String {
 }
 
 /// Returns the class of a ring in the style.
-fn ring_class(topology: &Topology, number: usize) -> String {
+fn ring_class(topology: &Fabric, number: usize) -> String {
     let thin = if topology.nranks() > CROWD { " thin" } else { "" };
     format!("ring ring{number}{thin}")
 }
@@ -280,7 +280,7 @@ impl Body {
         }
     }
 
-    fn nodes(&mut self, topology: &Topology, layout: &DrawnLayout) {
+    fn nodes(&mut self, topology: &Fabric, layout: &DrawnLayout) {
         for (i, (node, at)) in topology.nodes().iter().zip(&layout.places).enumerate() {
             let size = half(topology, NodeId(i as u32));
             self.area.include(Area::around(*at, size));

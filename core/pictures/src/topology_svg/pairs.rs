@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use roundelay_core::rational::Rat;
-use roundelay_core::topology::{Link, LinkKind, NodeId, Topology};
 use roundelay_core::units::{decimals, rate_text, time_text};
+use roundelay_topology::{Fabric, Link, LinkKind, NodeId};
 
 /// The bandwidth below which three decimals of a GB/s show only zeros.
 const SLOW: Rat = Rat::whole(1_000_000);
@@ -20,13 +20,13 @@ pub(super) struct Pair<'a> {
 pub(super) type Pairs<'a> = BTreeMap<(NodeId, NodeId, LinkKind), Pair<'a>>;
 
 /// Returns the text of a link: `25 GB/s, 2us`
-pub(super) fn quality(topology: &Topology, capacity: Rat, latency: u64) -> String {
+pub(super) fn quality(topology: &Fabric, capacity: Rat, latency: u64) -> String {
     let rate = rate(topology, capacity);
     if latency == 0 { rate } else { format!("{rate}, {}", time_text(latency)) }
 }
 
 /// Returns the text of a rate: `25 GB/s`, or `2 B` if only proportions are known.
-pub(super) fn rate(topology: &Topology, capacity: Rat) -> String {
+pub(super) fn rate(topology: &Fabric, capacity: Rat) -> String {
     if topology.is_relative() {
         return format!("{capacity} B");
     }

@@ -1,6 +1,6 @@
 //! The plane of a topology's drawing: points and areas in pixels, and the sizes of nodes.
 
-use roundelay_core::topology::{NodeId, Topology};
+use roundelay_topology::{Fabric, NodeId};
 
 /// The radius of a rank.
 pub(super) const RADIUS: f64 = 15.0;
@@ -71,7 +71,7 @@ impl Area {
 }
 
 /// Returns half the width and half the height of a node.
-pub(super) fn half(topology: &Topology, node: NodeId) -> PlanePoint {
+pub(super) fn half(topology: &Fabric, node: NodeId) -> PlanePoint {
     if topology.is_rank(node) {
         return PlanePoint::new(RADIUS, RADIUS);
     }

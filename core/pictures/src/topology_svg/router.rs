@@ -6,7 +6,7 @@ use super::layout::DrawnLayout;
 use super::plane::{Area, PlanePoint, half};
 use super::ways::{Bend, CableWay};
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::{NodeId, Topology};
+use roundelay_topology::{Fabric, NodeId};
 
 /// The largest product of cables and nodes for which lines avoid nodes.
 const CARE: usize = 400_000;
@@ -24,7 +24,7 @@ const STEMS: [f64; 5] = [0.0, 20.0, 44.0, 64.0, 84.0];
 
 /// Finds lines that pass through no node other than their ends.
 pub(super) struct Router<'a> {
-    topology: &'a Topology,
+    topology: &'a Fabric,
     layout: &'a DrawnLayout,
     /// The sizes of nodes; empty if lines need not avoid nodes.
     bodies: Vec<PlanePoint>,
@@ -32,7 +32,7 @@ pub(super) struct Router<'a> {
 }
 
 impl<'a> Router<'a> {
-    pub(super) fn new(topology: &'a Topology, layout: &'a DrawnLayout, count: usize) -> Self {
+    pub(super) fn new(topology: &'a Fabric, layout: &'a DrawnLayout, count: usize) -> Self {
         let nodes = topology.nodes().len();
         let careful = nodes.saturating_mul(count) <= CARE;
         let body = |i: usize| half(topology, NodeId(i as u32));

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::plane::{PITCH, PlanePoint, ROW, half};
-use roundelay_core::topology::{Link, NodeId, NodeKind, Topology};
+use roundelay_topology::{Fabric, Link, NodeId, NodeKind};
 
 /// The most leaves of a node in one row.
 const ABREAST: usize = 16;
@@ -30,7 +30,7 @@ struct Member {
 
 impl DrawnTree {
     /// Returns the tree of a box; `None` if no CPU or switch among `nodes` reaches all nodes.
-    pub(super) fn new(topology: &Topology, nodes: &[NodeId]) -> Option<Self> {
+    pub(super) fn new(topology: &Fabric, nodes: &[NodeId]) -> Option<Self> {
         let kind = |n: &&NodeId| topology.nodes()[n.index()].kind;
         let cpu = nodes.iter().find(|n| kind(n) == NodeKind::Cpu);
         let root = *cpu.or_else(|| nodes.iter().find(|n| kind(n) != NodeKind::Rank))?;
@@ -58,7 +58,7 @@ impl DrawnTree {
     }
 
     /// Returns the width of the longest row of ranks below one node.
-    fn widest(&self, topology: &Topology) -> f64 {
+    fn widest(&self, topology: &Fabric) -> f64 {
         let ranks = |m: &Member| {
             let rank = |c: &&usize| topology.is_rank(self.found[**c].node);
             m.children.iter().filter(rank).count().min(ABREAST)
@@ -67,7 +67,7 @@ impl DrawnTree {
     }
 
     /// Returns the places of the nodes, with the root at the top.
-    pub(super) fn places(&self, topology: &Topology) -> Vec<(NodeId, PlanePoint)> {
+    pub(super) fn places(&self, topology: &Fabric) -> Vec<(NodeId, PlanePoint)> {
         let deepest = self.found.iter().map(|m| m.depth).max().unwrap_or(0);
         let half = |at: usize| half(topology, self.found[at].node);
         let cable = |l: &Link| topology.is_rank(l.from) && topology.is_rank(l.to);

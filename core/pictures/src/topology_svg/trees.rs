@@ -8,8 +8,8 @@ use super::ways::CableWay;
 use roundelay_core::collective::Collective;
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::gcd;
-use roundelay_core::topology::{NodeId, Topology};
 use roundelay_synthesis::packing::{Packing, WeightedTree};
+use roundelay_topology::{Fabric, NodeId};
 
 /// The number of colors of trees in the style.
 const COLORS: usize = 8;
@@ -69,7 +69,7 @@ impl TreeMarks {
     }
 
     /// Returns the trees whose nodes are all in a topology.
-    pub(super) fn within(&self, topology: &Topology) -> Self {
+    pub(super) fn within(&self, topology: &Fabric) -> Self {
         let known = |node: NodeId| node.index() < topology.nodes().len();
         let fits = |tree: &&WeightedTree| {
             let ranks = tree.tree.parent.iter().flatten().chain([&tree.tree.root]);
@@ -110,7 +110,7 @@ impl TreeMarks {
     }
 
     /// Returns the lines of all trees. A tree has one line along a cable in each direction that it uses.
-    pub(super) fn lines(&self, topology: &Topology, router: &Router<'_>) -> Vec<TreeLine> {
+    pub(super) fn lines(&self, topology: &Fabric, router: &Router<'_>) -> Vec<TreeLine> {
         let mut lanes: BTreeMap<(NodeId, NodeId), BTreeMap<(bool, usize), u64>> = BTreeMap::new();
         for (number, tree) in self.trees.iter().enumerate() {
             for (rank, parent) in (0..).map(RankId).zip(&tree.tree.parent) {

@@ -3,12 +3,12 @@
 use super::{Ty, VarId};
 use crate::source::Span;
 use crate::syntax::ast::{BinOp, UnOp};
-use crate::topology::GpuModel;
-use crate::topology::nccl::NamedMachine;
-use crate::topology::shape::ShapeKind;
 use crate::values::arith::IntFn;
 use crate::values::tree::TreeKind;
 use roundelay_base::named_enum;
+use roundelay_topology::GpuModel;
+use roundelay_topology::nccl::NamedMachine;
+use roundelay_topology::shape::ShapeKind;
 
 /// An argument of a topology's constructor.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,11 +3,11 @@
 
 use super::{At, Builder, Stop};
 use crate::ids::RankId;
-use crate::topology::Problem;
 use crate::values::arith::Fault;
 use crate::values::groups::{GroupPlace, Groups};
 use crate::values::tree::{Tree, TreePlace};
 use crate::values::trees::{Trees, TreesPlace};
+use roundelay_topology::Problem;
 
 impl Builder<'_> {
     /// Returns this rank's node in `tree`.

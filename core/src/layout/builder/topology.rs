@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::{At, Builder, Stop};
 use crate::ids::{RankId, SpanId};
-use crate::topology::shape::Shape;
-use crate::topology::{Problem, Topology};
+use crate::topology::Topology;
 use crate::values::arith::Fault;
 use crate::values::groups::Groups;
 use crate::values::ranked_topology::RankedTopology;
 use crate::values::ring::{Ring, RingAtRank, RingOrder};
 use crate::values::rings::Rings;
+use roundelay_topology::Problem;
+use roundelay_topology::shape::Shape;
 
 impl Builder<'_> {
     /// Returns this rank's seat in `ring`.

@@ -8,8 +8,7 @@ use crate::ids::RankId;
 use crate::layout::builder::{Builder, Stop};
 use crate::program::ir::{Expr, Op};
 use crate::source::Span;
-use crate::topology::shape::{Argument, Shape, ShapeKind, Size};
-use crate::topology::{Problem, Topology};
+use crate::topology::Topology;
 use crate::values::arith::{Fault, pick};
 use crate::values::groups::Groups;
 use crate::values::params::ParamValue;
@@ -17,6 +16,8 @@ use crate::values::ring::Ring;
 use crate::values::rings::Rings;
 use crate::values::tree::Tree;
 use crate::values::trees::Trees;
+use roundelay_topology::Problem;
+use roundelay_topology::shape::{Argument, Shape, ShapeKind, Size};
 
 impl<'p> Walk<'p> {
     /// Evaluates a question to an object whose answer is a number.

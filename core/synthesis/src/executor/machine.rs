@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use roundelay_core::topology::{Link, Topology};
+use roundelay_core::topology::Topology;
 use roundelay_core::units::{rate_text, time_text};
+use roundelay_topology::Link;
 
 /// Returns the text of the first ranks of a topology as a full mesh with dead links; `None` if they have links to
 /// switches, in one direction alone, or of several kinds.

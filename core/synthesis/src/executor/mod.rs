@@ -20,9 +20,10 @@ use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::dtype::DType;
 use roundelay_core::executor::Executor;
 use roundelay_core::program::CompiledSource;
-use roundelay_core::topology::{Problem, Topology};
+use roundelay_core::topology::Topology;
 use roundelay_core::units::size;
 use roundelay_core::verify::Signals;
+use roundelay_topology::Problem;
 
 use crate::page::filled;
 use crate::search::{SearchContext, SearchError, found_source};

@@ -1,13 +1,13 @@
 //! The score of an executor as the contest counts it: the simulated time of a call, and the least time of any.
 
-use roundelay_core::cost::has_latency;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::dtype::DType;
 use roundelay_core::executor::{Executor, holds_no_element};
-use roundelay_core::simulate::{Machine, SignalCost, Streams, simulate};
-use roundelay_core::topology::Problem;
-use roundelay_core::topology::bounds::{Rounds, bound};
 use roundelay_core::units::size;
+use roundelay_simulate::cost::has_latency;
+use roundelay_simulate::{Machine, SignalCost, Streams, simulate};
+use roundelay_topology::Problem;
+use roundelay_topology::bounds::{Rounds, bound};
 
 /// The links of a simulated run, where the topology says nothing about them.
 #[derive(Clone, Copy, Debug)]

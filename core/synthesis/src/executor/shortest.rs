@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::Topology;
-use roundelay_core::topology::search::trees::SpanningTree;
+use roundelay_topology::search::trees::SpanningTree;
 
 use super::waves::Weighted;
 

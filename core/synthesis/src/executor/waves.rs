@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::page::{filled, list, starts};
 use crate::steps::{Send, SendList, Spread};
 use crate::trees::lowest_terms;
-use roundelay_core::topology::search::trees::SpanningTree;
+use roundelay_topology::search::trees::SpanningTree;
 
 use super::page;
 

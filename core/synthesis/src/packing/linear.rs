@@ -9,8 +9,8 @@
 
 use super::rate::{Passes, Scaled, Wires};
 use super::simplex::LinearProgram;
-use roundelay_core::topology::bounds::Fraction;
-use roundelay_core::topology::flow::{Network, gcd};
+use roundelay_topology::bounds::Fraction;
+use roundelay_topology::flow::{Network, gcd};
 
 /// The most variables of a program: seconds.
 const VARIABLES: usize = 1 << 10;

@@ -25,10 +25,10 @@ use rate::{Passes, Scaled, Wires};
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::bounds::{self, Fraction};
-use roundelay_core::topology::flow::gcd;
-use roundelay_core::topology::search::trees::SpanningTree;
-use roundelay_core::topology::{NodeId, Problem, Topology, paths};
+use roundelay_topology::bounds::{self, Fraction};
+use roundelay_topology::flow::gcd;
+use roundelay_topology::search::trees::SpanningTree;
+use roundelay_topology::{Fabric, NodeId, Problem, paths};
 use switches::Edge;
 use trees::Batch;
 use ways::Ways;
@@ -154,7 +154,7 @@ pub struct Route {
 /// Those of [`bounds::bound`]; E0603 where no trees reach some rank, E0601 for bandwidths whose trees would be too
 /// many to count, E0211 for a collective that has no such trees, or for no trees.
 pub fn pack(
-    topology: &Topology,
+    topology: &Fabric,
     nranks: u32,
     collective: Collective,
     root: RankId,
@@ -171,7 +171,7 @@ pub fn pack(
 /// # Errors
 /// Those of [`pack`].
 pub fn pack_at_once(
-    topology: &Topology,
+    topology: &Fabric,
     nranks: u32,
     trees: Option<u32>,
 ) -> Result<Packing, Problem> {
@@ -179,7 +179,7 @@ pub fn pack_at_once(
 }
 
 fn packed(
-    topology: &Topology,
+    topology: &Fabric,
     nranks: u32,
     collective: Collective,
     root: RankId,
@@ -284,7 +284,7 @@ fn packed(
 
 /// Returns the capacities of the best trees down from all ranks and of the best trees up to them, each as if it had all
 /// links: those of AllGather and of ReduceScatter, as many trees of each root.
-fn each_way(topology: &Topology, back: &Topology, of: &Wires) -> Result<Vec<Scaled>, Problem> {
+fn each_way(topology: &Fabric, back: &Fabric, of: &Wires) -> Result<Vec<Scaled>, Problem> {
     let found = [topology, back].into_iter().map(|topology| {
         let nranks = of.nranks as u32;
         let gather = bounds::bound(topology, nranks, Collective::AllGather, RankId(0))?.per_byte;

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use super::{Problem, bug, too_fine};
 use roundelay_core::diagnostics::Code;
-use roundelay_core::topology::bounds::Fraction;
-use roundelay_core::topology::flow::{self, Network, gcd};
-use roundelay_core::topology::{NodeId, Topology};
+use roundelay_topology::bounds::Fraction;
+use roundelay_topology::flow::{self, Network, gcd};
+use roundelay_topology::{Fabric, NodeId};
 
 /// The links of a run: those between its ranks and switches, links in parallel as one.
 pub(super) struct Wires {
@@ -50,7 +50,7 @@ pub(super) struct Scaled {
 }
 
 impl Wires {
-    pub(super) fn new(topology: &Topology, nranks: u32, roots: Vec<usize>, passes: Passes) -> Self {
+    pub(super) fn new(topology: &Fabric, nranks: u32, roots: Vec<usize>, passes: Passes) -> Self {
         let (unit, whole) = flow::whole(topology);
         let outside = |node: NodeId| (nranks..topology.nranks()).contains(&node.0);
         let mut wires = BTreeMap::new();

@@ -15,8 +15,8 @@
 
 use super::rate::{Passes, Scaled, Wires};
 use super::{Problem, bug, too_fine};
-use roundelay_core::topology::bounds::Fraction;
-use roundelay_core::topology::flow::{Network, gcd};
+use roundelay_topology::bounds::Fraction;
+use roundelay_topology::flow::{Network, gcd};
 
 /// Shares that are too large together: sets of ranks that do not overlap, and the weight that their links carry in.
 pub(super) struct Short {

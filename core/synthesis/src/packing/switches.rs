@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::rate::{Scaled, Wires};
 use super::ways::Ways;
 use super::{Problem, bug};
-use roundelay_core::topology::NodeId;
+use roundelay_topology::NodeId;
 
 /// An edge between two ranks, with its ways through switches.
 pub(super) struct Edge {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use super::switches::Edge;
 use super::{Problem, bug};
-use roundelay_core::topology::flow::{Network, UNLIMITED};
+use roundelay_topology::flow::{Network, UNLIMITED};
 
 /// Marks the absence of an edge.
 const NONE: usize = usize::MAX;

@@ -1,7 +1,7 @@
 //! The ways of an edge between ranks through switches, each with a weight.
 
 use super::Route;
-use roundelay_core::topology::NodeId;
+use roundelay_topology::NodeId;
 
 /// Ways that are handed out in order; their weights sum to the capacity of the edge.
 #[derive(Clone, Debug, Default)]

@@ -14,8 +14,8 @@ use super::{Send, Spread};
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::routes::Routes;
-use roundelay_core::topology::{NodeId, Problem, Routing, Topology, bounds};
+use roundelay_topology::routes::Routes;
+use roundelay_topology::{Fabric, NodeId, Problem, Routing, bounds};
 
 /// The most ranks that are searched.
 const RANKS: u32 = 8;
@@ -68,7 +68,7 @@ impl Callbacks for Budget {
 
 /// Returns rounds of that size, a list for each step, after at most `conflicts` conflicts of the solver.
 pub(super) fn rounds(
-    topology: &Topology,
+    topology: &Fabric,
     nranks: u32,
     root: Option<RankId>,
     size: Size,
@@ -120,7 +120,7 @@ struct Network {
 }
 
 impl Network {
-    fn new(topology: &Topology, nranks: u32) -> Self {
+    fn new(topology: &Fabric, nranks: u32) -> Self {
         let mut routes = Routes::new(topology, Routing::DModK);
         let mut pairs = Vec::new();
         // For each link, the greatest share that a pair has on it, and its pairs.

@@ -6,9 +6,9 @@ use std::collections::BinaryHeap;
 use super::{Send, Spread};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::routes::Routes;
-use roundelay_core::topology::search::heuristic::Dice;
-use roundelay_core::topology::{NodeId, Problem, Routing, Topology};
+use roundelay_topology::routes::Routes;
+use roundelay_topology::search::heuristic::Dice;
+use roundelay_topology::{Fabric, NodeId, Problem, Routing};
 
 /// How many times longer than the way from the nearest rank that has a chunk, or will get it, a link may take for this
 /// chunk: a run for each. Links that are spared bring the chunk too late where others have room, and are missed
@@ -42,7 +42,7 @@ struct Network {
 }
 
 impl Network {
-    fn new(topology: &Topology, nranks: u32, bytes: u64) -> Self {
+    fn new(topology: &Fabric, nranks: u32, bytes: u64) -> Self {
         let links = topology.links();
         let n = nranks as usize;
         let mut routes = Routes::new(topology, Routing::default());
@@ -98,7 +98,7 @@ impl Network {
 /// Returns rounds in which the chunks of `root`, or of all ranks, reach the first `nranks` ranks: the best of several
 /// runs.
 pub(super) fn rounds(
-    topology: &Topology,
+    topology: &Fabric,
     nranks: u32,
     root: Option<RankId>,
     chunks: u32,

@@ -15,7 +15,7 @@ pub use exact::Size;
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
-use roundelay_core::topology::{Problem, Topology};
+use roundelay_topology::{Fabric, Problem};
 
 /// A chunk that one rank sends to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,10 +101,10 @@ impl SendList {
     /// Makes the schedule of a collective of rounds that `search` finds: on the topology itself, and on its reverse
     /// for reductions. `root` is the root of Broadcast and Reduce.
     fn of<E: From<Problem>>(
-        topology: &Topology,
+        topology: &Fabric,
         collective: Collective,
         root: RankId,
-        mut search: impl FnMut(&Topology, Option<RankId>) -> Result<Spread, E>,
+        mut search: impl FnMut(&Fabric, Option<RankId>) -> Result<Spread, E>,
     ) -> Result<Self, E> {
         let (up, down, root) = match collective {
             Collective::AllGather => (false, true, None),
@@ -152,13 +152,13 @@ impl SendList {
 /// `bytes` bytes, which decides the time of links beside their latencies; as in [`Machine::new`], B is 1 byte a second
 /// where the topology gives none. The best of several runs is taken; all choices follow from `seed`.
 ///
-/// [`Machine::new`]: roundelay_core::simulate::Machine::new
+/// [`Machine::new`]: roundelay_simulate::Machine::new
 ///
 /// # Errors
 /// E0604 for too few ranks, E0603 where a rank is not reached, E0204 for a root that is not in the run, E0211 for a
 /// collective that has no such schedule or no chunks, E0601 for more sends than [`SENDS_LIMIT`].
 pub fn greedy(
-    topology: &Topology,
+    topology: &Fabric,
     nranks: u32,
     collective: Collective,
     root: RankId,
@@ -180,7 +180,7 @@ pub fn greedy(
 }
 
 /// Checks that the topology has the ranks of the run, and the run has the root.
-fn in_run(topology: &Topology, nranks: u32, root: RankId) -> Result<(), Problem> {
+fn in_run(topology: &Fabric, nranks: u32, root: RankId) -> Result<(), Problem> {
     topology.holds_pairs(nranks)?;
     if root.0 < nranks {
         return Ok(());
@@ -210,7 +210,7 @@ pub enum Answer {
 /// E0604 for too few ranks, E0204 for a root that is not in the run, E0211 for a collective that has no such schedule
 /// and a size that makes no sense, E0601 for more ranks or chunks than an exact search can take.
 pub fn exact(
-    topology: &Topology,
+    topology: &Fabric,
     nranks: u32,
     collective: Collective,
     root: RankId,

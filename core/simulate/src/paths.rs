@@ -1,0 +1,153 @@
+//! The paths of a schedule's messages, each found once.
+
+use super::machine::{Machine, SignalCost};
+use super::machine_turns::MachineTurns;
+use roundelay_base::ids::RankId;
+use roundelay_core::schedule::{OpKind, Schedule};
+use roundelay_topology::routes::Routes;
+
+/// The path from one rank to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RankPath {
+    /// Its links in [`RankPaths::links`].
+    first: u32,
+    len: u32,
+    /// The latency in seconds.
+    pub(super) latency: f64,
+    /// Bytes a second if no other message is on its links.
+    pub(super) alone: f64,
+}
+
+/// The paths of all pairs of ranks that talk.
+pub(super) struct RankPaths<'m> {
+    all: Vec<RankPath>,
+    /// The links of paths, and the part of the bytes that each carries.
+    links: Vec<(u32, f64)>,
+    /// Open addressing by the ends: the ends and the path; a power of two of slots, at most half of them taken.
+    slots: Vec<(u64, u32)>,
+    /// Bytes a second of each link of the topology.
+    pub(super) capacity: Vec<f64>,
+    /// The turns that the run is alike under, where one rank stands for several.
+    turns: Option<&'m MachineTurns>,
+}
+
+const EMPTY: u64 = u64::MAX;
+
+impl<'m> RankPaths<'m> {
+    /// Returns the paths; `None` if two ranks talk that are not linked. With `turns`, the schedule has the ranks that
+    /// stand for the others, and a path has the load of the messages of all ranks that it stands for.
+    pub(super) fn new(
+        schedule: &Schedule,
+        machine: &Machine,
+        turns: Option<&'m MachineTurns>,
+    ) -> Option<Self> {
+        let (capacity, latency) = machine.links();
+        let slots = vec![(EMPTY, 0); 1 << 10];
+        let mut found = Self { all: Vec::new(), links: Vec::new(), slots, capacity, turns };
+        let mut ends = Vec::new();
+        for stream in &schedule.streams {
+            let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
+            for op in ops.iter().filter(|op| op.kind == OpKind::Move) {
+                for (from, to, _) in schedule.crossing(stream.rank, op) {
+                    found.meet(from, to, &mut ends);
+                }
+            }
+        }
+        // Signals that take no time need no link.
+        if machine.signals == SignalCost::Messages {
+            for channel in schedule.channels.iter().filter(|channel| channel.from != channel.to) {
+                found.meet(channel.from, channel.to, &mut ends);
+            }
+        }
+        if ends.iter().any(|(from, to)| !machine.topology.linked(*from, *to)) {
+            return None;
+        }
+        // The paths from one rank are found together.
+        let alike = |(from, to)| turns.map_or((from, to), |turns| turns.pair(from, to));
+        let mut ends: Vec<_> = ends.into_iter().map(|ends| (alike(ends), ends)).collect();
+        ends.sort_unstable();
+        let mut routes = Routes::new(&machine.topology, machine.routing);
+        let mut way = Vec::new();
+        for ((source, target), (from, to)) in ends {
+            way.clear();
+            routes.way(source.into(), target.into(), |link, share| way.push((link as u32, share)));
+            let alone = way.iter().map(|(link, share)| found.capacity[*link as usize] / share);
+            let alone = alone.fold(f64::INFINITY, f64::min);
+            let latency = machine.on_path(routes.latency(&way, |link| latency[link]), (from, to));
+            if let Some(turns) = turns {
+                turns.load(&mut way);
+            }
+            let (first, len) = (found.links.len() as u32, way.len() as u32);
+            found.links.extend_from_slice(&way);
+            let path = RankPath { first, len, latency, alone };
+            let slot = found.slot(key(from, to));
+            found.slots[slot].1 = found.all.len() as u32;
+            found.all.push(path);
+        }
+        Some(found)
+    }
+
+    /// The number of ranks that each rank of the schedule stands for.
+    pub(super) fn each(&self) -> u64 {
+        self.turns.map_or(1, |turns| u64::from(turns.each()))
+    }
+
+    /// Returns the bytes that each link carried, from the bytes of the links that stand for the others.
+    pub(super) fn carried(&self, carried: Vec<f64>) -> Vec<f64> {
+        match self.turns {
+            None => carried,
+            Some(turns) => {
+                (0..carried.len()).map(|link| carried[turns.link(link) as usize]).collect()
+            }
+        }
+    }
+
+    /// Returns the number of the path between two ranks that the schedule joins.
+    pub(super) fn between(&self, from: RankId, to: RankId) -> u32 {
+        self.slots[self.slot(key(from, to))].1
+    }
+
+    pub(super) fn path(&self, path: u32) -> &RankPath {
+        &self.all[path as usize]
+    }
+
+    /// Returns the links of a path, and the part of the bytes that each carries.
+    pub(super) fn links(&self, path: u32) -> &[(u32, f64)] {
+        let RankPath { first, len, .. } = self.all[path as usize];
+        &self.links[first as usize..][..len as usize]
+    }
+
+    /// Returns the largest number of links of a path.
+    pub(super) fn longest(&self) -> usize {
+        self.all.iter().map(|path| path.len as usize).max().unwrap_or(0)
+    }
+
+    fn slot(&self, key: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & mask;
+        while self.slots[at].0 != key && self.slots[at].0 != EMPTY {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    fn meet(&mut self, from: RankId, to: RankId, ends: &mut Vec<(RankId, RankId)>) {
+        let slot = self.slot(key(from, to));
+        if self.slots[slot].0 != EMPTY {
+            return;
+        }
+        self.slots[slot].0 = key(from, to);
+        ends.push((from, to));
+        if 2 * ends.len() > self.slots.len() {
+            self.slots = vec![(EMPTY, 0); 4 * self.slots.len()];
+            for &(from, to) in ends.iter() {
+                let slot = self.slot(key(from, to));
+                self.slots[slot].0 = key(from, to);
+            }
+        }
+    }
+}
+
+fn key(from: RankId, to: RankId) -> u64 {
+    u64::from(from.0) << 32 | u64::from(to.0)
+}

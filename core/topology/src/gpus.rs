@@ -1,0 +1,74 @@
+//! The GPUs that are the ranks of a topology: their maker and model, as a file, a text or the command line names them.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use super::Fabric;
+
+/// The CUDA capabilities that a text may name.
+pub const CAPABILITIES: RangeInclusive<u32> = 30..=999;
+
+/// The GPUs of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Gpus {
+    /// Their maker and model.
+    pub model: GpuModel,
+    /// The most ranks that are parts of one GPU, and share its memory.
+    pub parts: u32,
+}
+
+/// The maker and model of GPUs, the lowest one where they differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GpuModel {
+    /// NVIDIA's, of this compute capability: 90 for Hopper.
+    Cuda(u32),
+    /// AMD's, of this number where it is known: 0x942 for `gfx942`.
+    Amd(Option<u32>),
+}
+
+impl GpuModel {
+    /// Returns NVIDIA's model of a compute capability; `None` where no GPU can have it.
+    pub fn cuda(capability: i64) -> Option<Self> {
+        u32::try_from(capability).ok().filter(|sm| CAPABILITIES.contains(sm)).map(Self::Cuda)
+    }
+
+    /// Returns AMD's model of a name: `gfx` and three or four digits of base 16, such as `gfx942`.
+    pub fn amd(name: &str) -> Option<Self> {
+        let is_name = name.starts_with("gfx") && !name.contains(':');
+        gfx(name).filter(|_| is_name).map(|model| Self::Amd(Some(model)))
+    }
+}
+
+/// Returns the number of a model of AMD's, such as 0x942; RCCL writes `gfx942:sramecc+`, and in older files 910 for
+/// `gfx90a`.
+pub(super) fn gfx(gcn: &str) -> Option<u32> {
+    let digits = gcn.strip_prefix("gfx").unwrap_or(gcn).split(':').next().unwrap_or_default();
+    let number = u32::from_str_radix(digits, 16).ok();
+    let number = number.filter(|_| (3..=4).contains(&digits.len()) && !digits.starts_with('+'));
+    number.map(|model| if model == 0x910 { 0x90a } else { model })
+}
+
+impl fmt::Display for GpuModel {
+    /// Writes the model as topologies and `--assume` name it: `sm=90` or `gfx942`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cuda(sm) => write!(f, "sm={sm}"),
+            Self::Amd(Some(model)) => write!(f, "gfx{model:x}"),
+            Self::Amd(None) => f.write_str("gfx"),
+        }
+    }
+}
+
+impl Fabric {
+    /// The GPUs, where the ranks are GPUs of a known model.
+    pub fn gpus(&self) -> Option<Gpus> {
+        self.gpus
+    }
+
+    /// The same topology, each rank of which is a GPU of a model.
+    #[must_use]
+    pub fn with_gpus(mut self, model: GpuModel) -> Self {
+        self.gpus = Some(Gpus { model, parts: 1 });
+        self
+    }
+}
