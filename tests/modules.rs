@@ -13,7 +13,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use roundelay_tests::{files, root};
 
 /// The crates whose graph is drawn, by the folder of their sources and the file of their root.
-const CRATES: [(&str, &str); 20] = [
+const CRATES: [(&str, &str); 22] = [
     ("core/base/src", "lib.rs"),
     ("core/topology/src", "lib.rs"),
     ("core/machines/src", "lib.rs"),
@@ -27,8 +27,10 @@ const CRATES: [(&str, &str); 20] = [
     ("kernels/src", "lib.rs"),
     ("kernels/arithmetic/src", "lib.rs"),
     ("kernels/ptx/src", "lib.rs"),
+    ("kernels/limit/src", "lib.rs"),
     ("stdlib", "lib.rs"),
     ("cli/src", "lib.rs"),
+    ("cli/runner/src", "lib.rs"),
     ("cli/ide/src", "lib.rs"),
     ("capi/src", "lib.rs"),
     ("capi/command/src", "lib.rs"),

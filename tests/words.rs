@@ -143,6 +143,8 @@ fn a_path_that_a_page_names_is_there() {
         "core/pictures",
         "core/synthesis",
         "cli/ide",
+        "kernels/limit",
+        "cli/runner",
         "tests",
         "tests/mscclpp",
         "python",

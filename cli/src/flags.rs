@@ -4,7 +4,9 @@ use clap::{Args, ValueEnum};
 use roundelay::{Level, Options};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::verify;
+use roundelay_runner::calls::CalledBy;
 
+use crate::called;
 use crate::lints::LintFlags;
 use crate::report::Failure;
 use crate::values::{level, setting, whole};
@@ -86,15 +88,15 @@ impl EngineFlags {
 #[derive(Args)]
 pub(crate) struct CallerFlags {
     /// How the ranks are called; with a call for each, every rank has a thread or a process of its own, as in MPI
-    #[arg(long, value_enum, default_value_t = CalledBy::One)]
-    pub(crate) callers: CalledBy,
+    #[arg(long, value_enum, default_value_t = CallerFlag::One)]
+    pub(crate) callers: CallerFlag,
     /// Buffers in memory that all processes share, with --callers processes
     #[arg(long)]
     pub(crate) alloc: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CalledBy {
+pub(crate) enum CallerFlag {
     /// A call for each rank, from a thread
     Each,
     /// One call for all ranks
@@ -103,7 +105,7 @@ pub(crate) enum CalledBy {
     Processes,
 }
 
-impl CalledBy {
+impl CallerFlag {
     /// Returns the value as it is written.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -115,13 +117,22 @@ impl CalledBy {
 }
 
 impl CallerFlags {
-    /// Refuses shared buffers for ranks that are not processes.
+    /// Returns the callers.
+    pub(crate) fn by(&self) -> CalledBy {
+        match self.callers {
+            CallerFlag::Each => CalledBy::Each,
+            CallerFlag::One => CalledBy::One,
+            CallerFlag::Processes => CalledBy::Processes,
+        }
+    }
+
+    /// Refuses shared buffers for ranks that are not processes, and processes where the command may start none.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        if self.alloc && self.callers != CalledBy::Processes {
+        if self.alloc && self.by() != CalledBy::Processes {
             let title = "--alloc is for ranks that are processes";
             return Err(Failure::usage(Code::BadCall, title).with_help("add --callers processes"));
         }
-        Ok(())
+        if self.by() == CalledBy::Processes { called::alone() } else { Ok(()) }
     }
 }
 

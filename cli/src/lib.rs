@@ -9,7 +9,6 @@
     allow(dead_code, unused_imports, reason = "a browser runs no algorithm")
 )]
 
-mod aligned;
 mod bench;
 #[cfg(not(target_family = "wasm"))]
 mod book;
@@ -17,7 +16,6 @@ mod built;
 mod calibrate;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no process is started there"))]
 mod called;
-mod calls;
 mod check;
 mod color;
 mod command;
@@ -36,7 +34,6 @@ mod fmt;
 mod function;
 mod interrupt;
 mod kernel;
-#[cfg_attr(not(target_os = "linux"), path = "launch/unsupported.rs")]
 mod launch;
 mod lints;
 mod list;
@@ -59,7 +56,6 @@ mod program;
 mod progress;
 #[cfg_attr(not(target_os = "linux"), path = "ps/unsupported.rs")]
 mod ps;
-mod ranks;
 mod report;
 mod run;
 mod select;
@@ -92,6 +88,7 @@ use clap::error::ErrorKind;
 use command::{Cli, Command};
 use report::{Failure, exit_code};
 use roundelay_core::diagnostics::Code;
+use roundelay_runner::{RunError, again, launch as launcher, ranks};
 use streams::Loudness;
 
 pub use function::{Output, output};
@@ -108,7 +105,7 @@ pub fn main() -> ExitCode {
 /// that the command starts of itself are started by `again`, a program and its first arguments, which must call this
 /// function with the arguments that follow. It returns the exit code, and is called once in the life of a process.
 pub fn main_of(again: Vec<OsString>, args: Vec<OsString>) -> u8 {
-    called::set(again, args);
+    again::set(again, args);
     process()
 }
 
@@ -117,10 +114,15 @@ pub fn main_of(again: Vec<OsString>, args: Vec<OsString>) -> u8 {
 #[inline(never)]
 fn process() -> u8 {
     #[cfg(not(target_family = "wasm"))]
-    if let Some(code) = launch::become_rank().or_else(answer) {
+    if let Some(code) = launcher::become_rank(fail).or_else(answer) {
         return code;
     }
-    command(&called::args())
+    command(&again::args())
+}
+
+/// Says an error of a process that is a rank, and returns its exit code.
+fn fail(error: RunError) -> u8 {
+    Failure::from(error).print()
 }
 
 fn parsed(args: Vec<OsString>) -> Result<Cli, clap::Error> {
@@ -190,7 +192,7 @@ fn of_source(command: Command) -> Result<bool, Failure> {
 /// Runs the work of a process that a command started as one of its ranks; returns `None` in another process.
 #[cfg(not(target_family = "wasm"))]
 fn answer() -> Option<u8> {
-    let args = match ranks::become_rank()? {
+    let args = match ranks::become_rank(fail)? {
         Ok(args) => args,
         Err(code) => return Some(code),
     };

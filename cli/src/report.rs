@@ -13,6 +13,8 @@ use roundelay_core::layout::{Configured, Limits};
 use roundelay_core::source::Span;
 use roundelay_core::syntax::Source;
 use roundelay_core::units::count;
+use roundelay_runner::RunError;
+use roundelay_runner::memory::TooMuch;
 use roundelay_topology::Problem;
 use serde::Serialize;
 
@@ -107,6 +109,32 @@ impl From<NoSuchOp> for Failure {
 impl From<roundelay_kernels::Error> for Failure {
     fn from(error: roundelay_kernels::Error) -> Self {
         Self::coded(error.code(), &error.to_string())
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Problem(problem) => Self::Usage(problem),
+            RunError::Unproved => Self::Program,
+        }
+    }
+}
+
+impl From<Failure> for RunError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Usage(problem) => Self::Problem(problem),
+            // The command that asks has read and proved the same program.
+            Failure::Value(..) | Failure::Program => Self::Unproved,
+        }
+    }
+}
+
+impl From<TooMuch> for Failure {
+    fn from(much: TooMuch) -> Self {
+        Self::usage(Code::TooLarge, format!("the run {much}"))
+            .with_help("lower --count or the sizes, or the number of ranks")
     }
 }
 

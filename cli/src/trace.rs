@@ -3,14 +3,11 @@
 use std::sync::Arc;
 
 use clap::Args;
-use roundelay::select::{Costs, GivenCosts};
-use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
 use roundelay_core::trace::{Data, TraceText};
-use roundelay_simulate::trace::simulated;
-use roundelay_simulate::{Machine, simulate};
+use roundelay_runner::predicted::predicted;
 
 use crate::output;
 use crate::report::Failure;
@@ -49,22 +46,7 @@ pub(crate) fn predict(
     source: Option<&Source>,
     start: u64,
 ) {
-    let nranks = schedule.nranks;
-    let costs = Costs::of(topology.map(|topology| &**topology), nranks, &GivenCosts::default());
-    // Regions that lie side by side are one piece, as `simulate` has them.
-    let joined = join(schedule);
-    let machine = Machine::of(&costs, topology, nranks);
-    let run = machine.ok_or_else(|| format!("{nranks} ranks are too many")).and_then(|machine| {
-        let run = simulate(&joined, &machine, data.count, data.dtype, true);
-        run.map_err(|found| found[0].title.clone())
-    });
-    match run {
-        Ok(run) => {
-            let timeline = run.timeline.unwrap_or_default();
-            simulated(text, (&joined, &timeline), data, source, start);
-        }
-        Err(why) => {
-            say(format!("note: the trace of {} has no simulated run: {why}", schedule.algorithm));
-        }
+    if let Err(why) = predicted(text, schedule, data, topology, (source, start)) {
+        say(format!("note: the trace of {} has no simulated run: {why}", schedule.algorithm));
     }
 }

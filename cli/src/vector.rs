@@ -1,13 +1,10 @@
 //! A count for each block of a collective, as `--counts` gives it.
 
 use clap::Args;
-use roundelay_core::collective::Collective;
-use roundelay_core::counts::Counts;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::SpanId;
 use roundelay_core::verify::Proved;
-use roundelay_kernels::reference::SplitMix64;
-use roundelay_topology::Problem;
+pub(crate) use roundelay_runner::vector::VectorForm;
 
 use crate::report::Failure;
 use crate::values::{self, RefusedValue};
@@ -51,17 +48,6 @@ impl BlocksFlags {
 /// The mean of counts that are drawn.
 const MEAN: u64 = 100;
 
-/// The forms of a vector of counts.
-#[derive(Clone, Debug)]
-pub(crate) enum VectorForm {
-    /// The counts themselves.
-    List(Vec<u64>),
-    /// The count of block i falls with the power `ALPHA` of i + 1; together they are as many elements as equal counts.
-    Skew(f64),
-    /// Each count is a random number up to twice the count.
-    Random(u64),
-}
-
 /// Reads `5,0,7`, `skew:1.5` or `random:7`.
 pub(crate) fn vector(text: &str) -> Result<VectorForm, RefusedValue> {
     let refused = |why| {
@@ -79,33 +65,6 @@ pub(crate) fn vector(text: &str) -> Result<VectorForm, RefusedValue> {
     let counts: Result<Vec<u64>, RefusedValue> =
         text.split(',').map(|count| values::count(count.trim())).collect();
     counts.map(VectorForm::List)
-}
-
-impl VectorForm {
-    /// Returns the counts for a collective; `count` is the count of each block if all were equal.
-    pub(crate) fn of(
-        &self,
-        collective: Collective,
-        nranks: u32,
-        count: u64,
-    ) -> Result<Counts, Problem> {
-        let blocks = collective.blocks(nranks).unwrap_or(1);
-        let counts: Vec<u64> = match self {
-            Self::List(counts) => counts.clone(),
-            Self::Skew(alpha) => {
-                let weight = |block: u64| (block as f64 + 1.0).powf(-alpha);
-                let all: f64 = (0..blocks).map(weight).sum();
-                let sum = count as f64 * blocks as f64;
-                (0..blocks).map(|block| (weight(block) / all * sum).round() as u64).collect()
-            }
-            Self::Random(seed) => {
-                let mut random = SplitMix64(*seed);
-                let most = count.saturating_mul(2).saturating_add(1);
-                (0..blocks).map(|_| random.draw() % most).collect()
-            }
-        };
-        Counts::new(collective, nranks, &counts)
-    }
 }
 
 #[cfg(test)]

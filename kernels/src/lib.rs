@@ -26,7 +26,6 @@ pub mod grid;
 pub mod interpreted;
 #[cfg(all(test, any(feature = "cuda", target_os = "linux")))]
 mod library;
-pub mod limit;
 mod lowered;
 #[cfg(all(test, loom))]
 mod modelled;

@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::command::run;
 
 /// The crates that are published, each before the crates that depend on it.
-const PUBLISHED: [&str; 18] = [
+const PUBLISHED: [&str; 20] = [
     "roundelay-base",
     "roundelay-topology",
     "roundelay-machines",
@@ -23,7 +23,9 @@ const PUBLISHED: [&str; 18] = [
     "roundelay-library",
     "roundelay-macros",
     "roundelay-kernels",
+    "roundelay-limit",
     "roundelay",
+    "roundelay-runner",
     "roundelay-book",
     "roundelay-ide",
     "roundelay-cli",

@@ -8,14 +8,15 @@ use roundelay_export::cuda::{Form, Protocol};
 use roundelay_kernels::cuda::{CudaPlan, CudaWorld, Driven, Error, Rooms};
 use roundelay_kernels::grid::{Buffers, Gpu};
 use roundelay_kernels::reference::Reference;
+use roundelay_runner::measurement::{Effort, Measurement};
+use roundelay_runner::timing::Timing;
 use serde::Serialize;
 
 use super::columns::{comment, common};
 use super::flags::BenchFlags;
-use super::row::{BenchRow, Effort, Measurement};
+use super::row::BenchRow;
 use super::subject::{RefusedSubject, Subject};
 use super::table::{self, refusal};
-use super::timing::Timing;
 use super::{Case, Config, Summary};
 use crate::built;
 use crate::report::{Failure, Format};

@@ -4,9 +4,10 @@ use clap::Args;
 use roundelay::{Collective, DType, ReduceOp};
 use roundelay_core::diagnostics::Code;
 use roundelay_kernels::grid::Gpu;
+use roundelay_runner::calls::CalledBy;
 
 use crate::device::{Device, DeviceFlags};
-use crate::flags::{CalledBy, CallerFlags, EngineFlags, TopologyFlags};
+use crate::flags::{CallerFlags, EngineFlags, TopologyFlags};
 use crate::lints::LintFlags;
 use crate::report::{Failure, Format};
 use crate::trace::TraceFlag;
@@ -210,8 +211,8 @@ impl BenchFlags {
         }
         let useless = match () {
             () if self.device.device == Device::Host => return Ok(()),
-            () if self.callers.callers == CalledBy::Each => "--callers each",
-            () if self.callers.callers == CalledBy::Processes => "--callers processes",
+            () if self.callers.by() == CalledBy::Each => "--callers each",
+            () if self.callers.by() == CalledBy::Processes => "--callers processes",
             () if self.svg.is_some() => "--svg",
             () if self.trace.trace.is_some() => "--trace",
             () if self.plot => "--plot",
@@ -235,7 +236,7 @@ impl BenchFlags {
 
     /// Refuses to let ranks write their inputs that do not call.
     pub(super) fn check_callers(&self) -> Result<(), Failure> {
-        if self.rewrite && self.callers.callers == CalledBy::One {
+        if self.rewrite && self.callers.by() == CalledBy::One {
             let title = "--rewrite is for ranks that call by themselves";
             return Err(Failure::usage(Code::BadCall, title)
                 .with_help("add --callers each or --callers processes"));

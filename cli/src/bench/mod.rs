@@ -1,19 +1,15 @@
 //! `roundelay bench`: the times of algorithms on this machine, as nccl-tests measures and shows them, beside the least
 //! time that the memory allows.
 
-mod buffers;
-mod choice;
 mod columns;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod flags;
-mod limit;
 #[cfg(feature = "cuda")]
 mod outlook;
 mod row;
 mod subject;
 mod table;
-mod timing;
 
 use std::ops::Not;
 use std::sync::Arc;
@@ -28,28 +24,29 @@ use roundelay_kernels::recorder::now;
 use roundelay_kernels::reference::Reference;
 use roundelay_pictures::bandwidths::{self, MeasuredCase, MeasuredRun};
 use roundelay_pictures::chart::Chart;
+use roundelay_runner::buffers::{self, BenchBuffers, SEED};
+use roundelay_runner::calls::{AskedAlgorithm, CalledBy, Calls};
+use roundelay_runner::choice::{BenchChoice, Choices};
+use roundelay_runner::limit::{Limit, WHAT};
+use roundelay_runner::measurement::{Effort, place};
+use roundelay_runner::memory::{self, Room};
 use serde::Serialize;
 
 use crate::built;
-use crate::calls::{AskedAlgorithm, Calls};
 use crate::device::Device;
-use crate::flags::CalledBy;
-use crate::memory::{self, Room};
+use crate::memory::room;
 use crate::msccl;
 use crate::output;
 use crate::parallel::cores;
 use crate::progress::Bar;
 use crate::report::{Failure, Format};
-use crate::streams::{is_verbose, print, print_json, remark};
+use crate::streams::{self, is_verbose, print, print_json, remark};
 use crate::topology;
 use crate::trace::predict;
 use crate::values::{RankCounts, count_of_size};
-use buffers::{BenchBuffers, SEED};
-use choice::{BenchChoice, Choices};
 use columns::comment;
 pub(crate) use flags::BenchFlags;
-use limit::{Limit, WHAT};
-use row::{BenchRow, Effort, place};
+use row::BenchRow;
 pub(crate) use subject::answer;
 use subject::{Group, RefusedSubject, Subject};
 
@@ -157,7 +154,8 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         let title = "--counts is for the host's engines: kernels have one count";
         return Err(Failure::usage(flags::CODE, title).with_help("leave out --device"));
     }
-    let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), flags.rewrite);
+    let mut calls =
+        Calls::new(flags.callers.by(), flags.engine.options(), flags.rewrite, streams::typed);
     calls.trace = flags.trace.begin();
     let files = [("--svg", flags.svg.as_deref()), ("--trace", flags.trace.trace.as_deref())];
     output::reserve(&files, flags.format == Format::Json)?;
@@ -312,7 +310,7 @@ fn cases<'a>(
     groups: &'a [Group],
     sizes: &[u64],
 ) -> Result<(Vec<Case<'a>>, Vec<RefusedSubject>), Failure> {
-    let room = flags.model().map_or_else(Room::of_host, |gpu| Ok(Room::Gpu(gpu.memory)))?;
+    let bound = flags.model().map_or_else(room, |gpu| Ok(Room::Gpu(gpu.memory)))?;
     let mut cases: Vec<Case> = Vec::new();
     let (mut left_out, mut first) = (Vec::new(), None);
     for group in groups {
@@ -343,7 +341,7 @@ fn cases<'a>(
                             continue;
                         }
                         let most = counts.as_ref().map_or(count, Counts::largest);
-                        match room.admit(needed(flags, subject, most, dtype)) {
+                        match bound.admit(needed(flags, subject, most, dtype)) {
                             Ok(()) => subjects.push(subject),
                             Err(much) => {
                                 left_out.push(subject.left_out(size, &much));
@@ -374,7 +372,7 @@ fn needed(flags: &BenchFlags, subject: &Subject, count: u64, dtype: DType) -> u1
     let schedule = subject.proved.schedule();
     let buffers = buffers::needed(schedule, count, dtype);
     // Processes have buffers of their own, beside the buffers here, which are compared.
-    let times = if flags.callers.callers == CalledBy::Processes { 2 } else { 1 };
+    let times = if flags.callers.by() == CalledBy::Processes { 2 } else { 1 };
     memory::scratch(schedule, count, dtype) + times * buffers
 }
 
@@ -431,7 +429,10 @@ fn measure(
             });
         }
         if flags.choice {
-            measured.choices.extend(BenchChoice::of(&case.reference, &rows));
+            let timed = rows.iter().map(|row| (&*row.algo, row.out_of_place.time));
+            let timed: Vec<_> = timed.collect();
+            let size = rows.first().map_or(0, |row| row.size);
+            measured.choices.extend(BenchChoice::of(&case.reference, size, &timed));
         }
         measured.results.append(&mut rows);
         measured.limits.extend(limit);

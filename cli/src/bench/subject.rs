@@ -8,16 +8,17 @@ use roundelay_core::prove_source;
 use roundelay_core::rational::lcm;
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
+use roundelay_runner::memory::TooMuch;
+use roundelay_runner::{RunError, ranks};
 use serde::Serialize;
 
 use super::flags::{BenchFlags, NRANKS};
 use crate::device::Device;
 use crate::flags::{SourceFlags, TopologyFlags};
-use crate::memory::TooMuch;
 use crate::msccl;
 use crate::program::{self, AlgorithmOrProgram, Loaded, load_with, read};
-use crate::ranks;
 use crate::report::{Failure, name_counts, print_all, refuse, wrong};
+use crate::streams;
 use crate::topology;
 
 /// An algorithm, proved for a rank count and a root.
@@ -131,7 +132,7 @@ fn asked(flags: &BenchFlags, warn: bool) -> Result<Vec<Named>, Failure> {
 /// Answers as a rank of a command with these flags.
 pub(crate) fn answer(flags: &BenchFlags) -> u8 {
     let mut algorithms = None;
-    ranks::answer(flags.engine.options(), flags.callers.alloc, &mut |nranks, shape| {
+    let mut find = |nranks: u32, shape: &ranks::PlanShape| -> Result<Proved, Failure> {
         let algorithms = match &mut algorithms {
             Some(algorithms) => algorithms,
             none => none.insert(asked(flags, false)?),
@@ -143,6 +144,10 @@ pub(crate) fn answer(flags: &BenchFlags) -> u8 {
             }
             AlgorithmOrProgram::Program(proved) => Ok(proved.clone()),
         }
+    };
+    let (options, alloc) = (flags.engine.options(), flags.callers.alloc);
+    ranks::answer(options, alloc, streams::retype, &mut |nranks, shape| {
+        find(nranks, shape).map_err(RunError::from)
     })
 }
 

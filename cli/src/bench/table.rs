@@ -1,10 +1,12 @@
 //! nccl-tests' table: comment lines, columns, footer. In the wide form ours are the last columns, so that its readers still
 //! work.
 
-use super::choice::{AS_GOOD, BenchChoice, Choices};
+use roundelay_runner::choice::{AS_GOOD, BenchChoice, Choices};
+use roundelay_runner::limit::{Limit, WHAT};
+use roundelay_runner::measurement::Measurement;
+
 use super::columns::{InTable, Table, TableColumn, WRONG, common};
-use super::limit::{Limit, WHAT};
-use super::row::{BenchRow, Measurement};
+use super::row::BenchRow;
 use super::subject::{Group, RefusedSubject};
 use super::{Case, Config, Summary};
 use crate::built;

@@ -1,12 +1,12 @@
 //! `roundelay calibrate`: the constants of the model of time, measured of the host engine on this machine.
 
-mod measure;
 mod world;
 
 use clap::Args;
 use roundelay::Options;
 use roundelay::select::Costs;
 use roundelay_core::diagnostics::Code;
+use roundelay_runner::samples::samples;
 use roundelay_simulate::cost::{Fit, Sample, fit};
 use serde::Serialize;
 
@@ -84,7 +84,7 @@ pub(crate) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
     output::reserve(&[("--write", flags.write.as_deref())], flags.format == Format::Json)?;
     built::warn("calibrate");
     let load_average = load_average();
-    let samples = measure::samples(cores)?;
+    let samples = samples(cores)?;
     let name = flags.write.as_deref().unwrap_or("calibrate");
     let Some(found) = fit(name, Some(cores), &samples) else {
         let title = "the clock of this machine is too coarse: runs took no time";

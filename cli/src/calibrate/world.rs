@@ -9,14 +9,16 @@ use roundelay_core::ids::RankId;
 use roundelay_core::prove;
 use roundelay_core::schedule::{Buffer, Schedule};
 use roundelay_core::verify::Proved;
+use roundelay_runner::RunError;
+use roundelay_runner::ranks::{self, PlanShape, Ranks};
 use serde::Serialize;
 
 use super::CalibrateFlags;
 use crate::built;
+use crate::called;
 use crate::progress::Bar;
-use crate::ranks::{self, PlanShape, Ranks};
 use crate::report::{Failure, Format};
-use crate::streams::{print, print_json};
+use crate::streams::{self, print, print_json};
 
 /// The binary logarithms of the bytes that the ranks stage: for fewer bytes there is one way.
 const SIZES: std::ops::RangeInclusive<u32> = 11..=24;
@@ -51,18 +53,19 @@ fn staged_units(schedule: &Schedule) -> u64 {
     inputs.map(roundelay_core::rational::Rat::floor).max().unwrap_or(1)
 }
 
-fn proved(which: usize, nranks: u32) -> Result<Proved, Failure> {
-    prove(&*algorithms()[which], nranks).map_err(|_| Failure::Program)
+fn proved(which: usize, nranks: u32) -> Result<Proved, RunError> {
+    prove(&*algorithms()[which], nranks).map_err(|_| RunError::Unproved)
 }
 
 /// Runs the work of a rank.
 pub(super) fn answer() -> u8 {
     let options = Options::new().measured_anew();
-    ranks::answer(options, false, &mut |nranks, shape| proved(shape.which, nranks))
+    ranks::answer(options, false, streams::retype, &mut |nranks, shape| proved(shape.which, nranks))
 }
 
 pub(super) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
     built::warn("calibrate");
+    called::alone()?;
     let nranks = flags.nranks.as_ref().map_or(vec![2, 4, 8], |nranks| nranks.counts.clone());
     if let Some(other) = nranks.iter().find(|nranks| !RANKS.contains(nranks)) {
         let title =
@@ -74,7 +77,7 @@ pub(super) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
     let bar = Bar::new(all);
     for &nranks in &report.nranks {
         bar.message(format!("{nranks} ranks"));
-        let mut ranks = Ranks::start(nranks)?;
+        let mut ranks = Ranks::start(nranks, None)?;
         for which in 0..algorithms().len() {
             let staged = staged_units(proved(which, nranks)?.schedule());
             for size in SIZES {

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use roundelay::{DType, ReduceOp};
 use roundelay_core::executor::Executor;
 use roundelay_core::verify::Signals;
+use roundelay_runner::executor::ExecutorData;
 use roundelay_synthesis::executor::Links;
 
 use crate::flags::EngineFlags;
@@ -182,6 +183,12 @@ impl LinkFlags {
 }
 
 impl DataFlags {
+    /// Returns the data of a run.
+    pub(super) fn data(&self) -> ExecutorData {
+        let Self { dtype, op, seed, ccl_buffer, ref engine } = *self;
+        ExecutorData { dtype, op, seed, ccl_buffer, options: engine.options() }
+    }
+
     /// Returns the bytes of a CCL buffer.
     pub(super) fn of_ccl(&self, executor: &Executor) -> u64 {
         self.ccl_buffer.unwrap_or(executor.ccl_buffer)

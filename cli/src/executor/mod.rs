@@ -6,7 +6,6 @@ mod flags;
 mod list;
 mod run;
 mod score;
-mod sizes;
 mod synthesize;
 
 use roundelay::select::size;

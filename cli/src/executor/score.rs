@@ -5,13 +5,14 @@ use roundelay_core::executor::Executor;
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::units::microseconds;
 use roundelay_export::contest::SIGNALS;
+use roundelay_runner::executor::{ExecutorRow, Runner, Runs};
 use roundelay_synthesis::executor::ScoredCall;
 use serde::Serialize;
 
 use super::flags::ScoreFlags;
-use super::run::{ExecutorRow, Runner, Runs};
 use super::size;
 use crate::built;
+use crate::memory::room;
 use crate::progress;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
@@ -74,7 +75,7 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     for &bytes in &flags.sizes {
         call(&executor, bytes, flags).check(&executor)?;
     }
-    let runner = Runner::new(executor.clone(), &flags.data)?;
+    let runner = Runner::new(executor.clone(), flags.data.data(), room()?);
     let measures = !flags.simulate_only;
     if measures {
         built::warn("executor score");
@@ -127,7 +128,7 @@ fn call(executor: &Executor, bytes: u64, flags: &ScoreFlags) -> ScoredCall {
 fn scored(
     executor: &Executor,
     bytes: u64,
-    runner: Option<&Runner<'_>>,
+    runner: Option<&Runner>,
     flags: &ScoreFlags,
 ) -> Result<Scored, Failure> {
     let (call, links) = (call(executor, bytes, flags), flags.links.links());

@@ -79,7 +79,7 @@ pub(super) fn main(flags: &SynthesisFlags) -> Result<bool, Failure> {
         topology,
         sizes,
         links: flags.links.links(),
-        library: &SOURCES,
+        library: SOURCES,
         signals: SIGNALS,
         exports: &exports,
         context: CONTEXT,

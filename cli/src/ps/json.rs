@@ -3,10 +3,10 @@
 use roundelay_kernels::shared_memory::observe::{
     Observed, ObservedCall, ObservedProcess, ObservedRank, ObservedWorld, circles,
 };
+use roundelay_runner::hangs::{self, is_gone};
 use serde_json::{Value, json};
 
 use super::job;
-use super::told::{self, is_gone};
 
 pub(super) fn document(seen: &Observed) -> Value {
     let circles = circles(&seen.worlds);
@@ -28,7 +28,7 @@ fn world(world: &ObservedWorld) -> Value {
         "job": job.map(|process| process.parent),
         "job_command": job.and_then(ObservedProcess::parent_command),
         "nranks": world.ranks.len(),
-        "told": told::lines(world),
+        "told": hangs::lines(world),
         "failure": world.failure,
         "unnamed": world.unnamed,
         "ranks": world.ranks.iter().map(|rank| of_rank(world, rank)).collect::<Vec<_>>(),

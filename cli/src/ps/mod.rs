@@ -3,7 +3,6 @@
 mod flags;
 mod json;
 mod tables;
-mod told;
 
 use std::thread;
 use std::time::Duration;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use roundelay_kernels::shared_memory::observe::{
     Observed, ObservedCall, ObservedRank, ObservedWorld, circles,
 };
+use roundelay_runner::hangs::{self, is_gone, ranks, since};
 
-use super::told::{self, is_gone, ranks, since};
 use super::{job, processes};
 use crate::topo::{aligned, count};
 
@@ -25,7 +25,7 @@ pub(super) fn text(seen: &Observed, calls: bool) -> String {
     }
     let mut last_job = None;
     for world in &seen.worlds {
-        for line in told::lines(world) {
+        for line in hangs::lines(world) {
             _ = writeln!(text, "{line}");
         }
         if let Some(process) = job(world).filter(|process| last_job != Some(process.parent)) {
@@ -110,7 +110,7 @@ fn state(
         }
     }
     if rank.in_call {
-        state.push_str(&told::place(rank));
+        state.push_str(&hangs::place(rank));
     } else {
         state.push_str(if rank.number == 0 { "before its first call" } else { "in no call" });
     }

@@ -12,30 +12,30 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use clap::Args;
-use roundelay::{Algorithm as _, DType, ReduceOp, Schedule};
+use roundelay::{Algorithm as _, DType, ReduceOp};
 use roundelay_core::counts::Counts;
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
-use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::Source;
 use roundelay_core::trace::Data;
 use roundelay_core::units::microseconds;
 use roundelay_core::verify::Proved;
-use roundelay_kernels::recorder::now;
 use roundelay_kernels::reference::Reference;
+use roundelay_runner::calls::{AskedAlgorithm, CalledBy, Calls};
+use roundelay_runner::checked::CheckedRun;
+use roundelay_runner::memory::{self, Room, TooMuch};
+use roundelay_runner::{RunError, ranks};
 
-use crate::calls::{AskedAlgorithm, CallPlan, Calls};
 use crate::device::{Device, DeviceFlags};
-use crate::flags::{CalledBy, CallerFlags, EngineFlags, SourceFlags};
-use crate::memory::{self, Room, TooMuch};
+use crate::flags::{CallerFlags, EngineFlags, SourceFlags};
+use crate::memory::room;
 use crate::msccl;
 use crate::output;
 use crate::program::{Loaded, load, load_with, one, read};
 use crate::progress;
-use crate::ranks;
 use crate::report::{Failure, Format, name_counts, print_all, refuse, wrong};
+use crate::streams;
 use crate::topology;
 use crate::trace::{TraceFlag, predict};
 use crate::values::{RankCounts, at_least, count, dtype, rank_counts, reduce_op};
@@ -104,7 +104,7 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
     flags.device.check(&flags.engine)?;
     flags.callers.check()?;
     flags.op.check(flags.dtype)?;
-    if flags.device.device != Device::Host && flags.callers.callers != CalledBy::One {
+    if flags.device.device != Device::Host && flags.callers.by() != CalledBy::One {
         let title = format!("--callers {} is for the host's engine", flags.callers.callers.name());
         return Err(
             Failure::usage(Code::BadFlag, title).with_help("leave it out, or take --device host")
@@ -130,8 +130,8 @@ pub(crate) fn main(flags: &RunFlags) -> Result<bool, Failure> {
         Loaded::Ready(algorithms) => one(algorithms, &source)?,
         Loaded::Wrong(errors) => return Err(failed(&errors)),
     };
-    let room = Room::of_host()?;
-    let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), false);
+    let room = room()?;
+    let mut calls = Calls::new(flags.callers.by(), flags.engine.options(), false, streams::typed);
     calls.trace = flags.trace.begin();
     let mut table = RunTable::new(flags, algorithm.name(), algorithm.collective());
     let (mut refused, mut left_out) = (Vec::new(), None);
@@ -181,9 +181,9 @@ fn program(flags: &RunFlags) -> Result<bool, Failure> {
     }
     let (_, proved) = given(flags)?;
     let shaped = Shaped { proved, count: flags.count(), counts: None };
-    let mut calls = Calls::new(flags.callers.callers, flags.engine.options(), false);
+    let mut calls = Calls::new(flags.callers.by(), flags.engine.options(), false, streams::typed);
     calls.trace = flags.trace.begin();
-    let report = match run_proved(&shaped, None, flags, Room::of_host()?, &mut calls) {
+    let report = match run_proved(&shaped, None, flags, room()?, &mut calls) {
         Ok(report) => report,
         Err(Stopped::Failure(failure)) => return Err(failure),
         Err(Stopped::TooMuch(much)) => return Err(much.into()),
@@ -204,8 +204,7 @@ fn given(flags: &RunFlags) -> Result<(Arc<Source>, Proved), Failure> {
 
 /// Answers as a rank of a command with these flags.
 pub(crate) fn answer(flags: &RunFlags) -> u8 {
-    let options = flags.engine.options();
-    ranks::answer(options, flags.callers.alloc, &mut |nranks, _| {
+    let find = |nranks| -> Result<Proved, Failure> {
         if msccl::is_program(&flags.source.source) {
             return Ok(given(flags)?.1);
         }
@@ -219,6 +218,10 @@ pub(crate) fn answer(flags: &RunFlags) -> u8 {
             }
             Loaded::Wrong(_) => Err(Failure::Program),
         }
+    };
+    let (options, alloc) = (flags.engine.options(), flags.callers.alloc);
+    ranks::answer(options, alloc, streams::retype, &mut |nranks, _| {
+        find(nranks).map_err(RunError::from)
     })
 }
 
@@ -238,6 +241,12 @@ impl From<roundelay_kernels::cuda::Error> for Stopped {
             roundelay_kernels::cuda::Error::NoKernel(why) => Self::Wrong(why),
             other => Self::Failure(other.into()),
         }
+    }
+}
+
+impl From<RunError> for Stopped {
+    fn from(error: RunError) -> Self {
+        Self::Failure(error.into())
     }
 }
 
@@ -293,7 +302,7 @@ fn needed(shaped: &Shaped, flags: &RunFlags) -> u128 {
     // The interpreter knows the order of the accesses to each byte.
     let needed = if flags.is_interpreted() { 48 * needed } else { needed };
     // Processes have buffers of their own, beside the buffers here, which are compared.
-    if flags.callers.callers == CalledBy::Processes { 2 * needed } else { needed }
+    if flags.callers.by() == CalledBy::Processes { 2 * needed } else { needed }
 }
 
 /// Runs a proved schedule; kernels for GPUs are made of its algorithm.
@@ -382,8 +391,17 @@ fn host(
     if trace.is_some() {
         plan.record();
     }
-    let form = if flags.in_place { in_place } else { out_of_place };
-    let (outputs, seconds, last) = form(&mut plan, shaped, inputs, flags)?;
+    let run = CheckedRun {
+        schedule: proved.schedule(),
+        count: shaped.count,
+        dtype: flags.dtype,
+        iterations: flags.iterations(),
+    };
+    let (outputs, seconds, last) = if flags.in_place {
+        run.in_place(&mut plan, inputs)
+    } else {
+        run.apart(&mut plan, inputs)
+    }?;
     if let Some(text) = &mut trace {
         plan.trace(text, source)?;
         let given = topology::given(&flags.source.topology)?;
@@ -419,75 +437,4 @@ fn on_device(
     _: &RunFlags,
 ) -> Result<Measured, Stopped> {
     Err(Stopped::Failure(crate::device::absent()))
-}
-
-fn ranks(schedule: &Schedule) -> impl Iterator<Item = RankId> + use<> {
-    (0..schedule.nranks).map(RankId)
-}
-
-/// Returns the bytes of a rank's buffer.
-fn bytes(shaped: &Shaped, buffer: Buffer, rank: RankId, flags: &RunFlags) -> usize {
-    shaped.proved.schedule().elements(buffer, rank, shaped.count) as usize * flags.dtype.size()
-}
-
-fn out_of_place(
-    plan: &mut CallPlan<'_>,
-    shaped: &Shaped,
-    inputs: &mut [Vec<u8>],
-    flags: &RunFlags,
-) -> Result<(Vec<Vec<u8>>, f64, u64), Failure> {
-    let schedule = shaped.proved.schedule();
-    let len = |rank| bytes(shaped, Buffer::Output, rank, flags);
-    let mut outputs: Vec<Vec<u8>> = ranks(schedule).map(|rank| vec![0xA5; len(rank)]).collect();
-    let mut reads: Vec<&mut [u8]> = inputs.iter_mut().map(Vec::as_mut_slice).collect();
-    let mut writes: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
-    plan.prepare(false)?;
-    plan.apart(&mut reads, &mut writes, 1)?;
-    let (mut seconds, mut last) = (0.0, 0);
-    for _ in 0..flags.iterations() {
-        last = now();
-        seconds += plan.apart(&mut reads, &mut writes, 1)?;
-    }
-    plan.fetch(false, &mut writes)?;
-    Ok((outputs, seconds, last))
-}
-
-fn in_place(
-    plan: &mut CallPlan<'_>,
-    shaped: &Shaped,
-    inputs: &mut [Vec<u8>],
-    flags: &RunFlags,
-) -> Result<(Vec<Vec<u8>>, f64, u64), Failure> {
-    let schedule = shaped.proved.schedule();
-    // The starts of input and output in the one buffer of a rank.
-    let starts = |rank: RankId| {
-        let (input, output) = schedule.in_place_starts(rank, shaped.count);
-        (input as usize * flags.dtype.size(), output as usize * flags.dtype.size())
-    };
-    let len =
-        |rank| [Buffer::Input, Buffer::Output].map(|buffer| bytes(shaped, buffer, rank, flags));
-    let mut buffers: Vec<Vec<u8>> =
-        ranks(schedule).map(|rank| vec![0xA5; len(rank).into_iter().max().unwrap_or(0)]).collect();
-    let (mut seconds, mut last) = (0.0, 0);
-    for iteration in 0..=flags.iterations() {
-        plan.prepare(true)?;
-        for (rank, buffer) in ranks(schedule).zip(&mut buffers) {
-            let input = &inputs[rank.index()];
-            buffer[starts(rank).0..][..input.len()].copy_from_slice(input);
-        }
-        let mut views: Vec<&mut [u8]> = buffers.iter_mut().map(Vec::as_mut_slice).collect();
-        last = now();
-        let took = plan.in_place(&mut views, 1)?;
-        // The first is to warm up.
-        if iteration > 0 {
-            seconds += took;
-        }
-    }
-    let mut outputs: Vec<Vec<u8>> = ranks(schedule)
-        .zip(&buffers)
-        .map(|(rank, buffer)| buffer[starts(rank).1..][..len(rank)[1]].to_vec())
-        .collect();
-    let mut views: Vec<&mut [u8]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();
-    plan.fetch(true, &mut views)?;
-    Ok((outputs, seconds, last))
 }

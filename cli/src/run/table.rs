@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use roundelay_core::certificate::ALWAYS;
 use roundelay_core::collective::Collective;
+use roundelay_runner::memory::TooMuch;
 use serde::Serialize;
 
 use super::RunFlags;
 use crate::built;
-use crate::memory::TooMuch;
 use crate::parallel::cores;
 use crate::report::Format;
 use crate::streams::{is_verbose, print, print_json, remark, say};

@@ -123,7 +123,7 @@ impl ExecutorSearch<'_> {
     ) -> Result<(), SearchError> {
         let page: Rc<str> = waves.page(name, docs, &self.text).into();
         let largest = self.sizes.iter().max().copied().unwrap_or(0);
-        let odd = waves.len() % 2;
+        let odd = waves.number() % 2;
         let numbers = SLICES.map(|slices| if slices > 1 { slices - odd } else { 1 });
         while_faster(numbers.into_iter(), 1.02, |&slices| {
             let nranks = waves.nranks as usize;

@@ -118,7 +118,7 @@ impl Waves {
     }
 
     /// The number of waves.
-    pub fn len(&self) -> usize {
+    pub fn number(&self) -> usize {
         self.up.len() + self.down.len()
     }
 
@@ -155,7 +155,7 @@ impl Waves {
             ("END", column(&|at| at.end)),
             ("SLOTS", slots),
             ("UP", self.up.len().to_string()),
-            ("WAVES", self.len().to_string()),
+            ("WAVES", self.number().to_string()),
             ("INBOX", taken.iter().max().copied().unwrap_or(0).max(1).to_string()),
             ("PARTS", (total / largest).to_string()),
         ];

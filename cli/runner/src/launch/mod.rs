@@ -1,0 +1,73 @@
+//! The launcher of ranks: processes of this host, each of which knows its place among the ranks and ends when the process
+//! that started it ends.
+//!
+//! [`run`] starts a program as all ranks and waits for the end of the job. [`Children`] are processes of the caller's own
+//! program, which answer it through pipes. A terminal's keys reach the launcher alone, which forwards the signals.
+
+mod children;
+mod endings;
+mod environment;
+mod job;
+mod lines;
+mod processes;
+mod program;
+mod rank;
+mod signals;
+mod told;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::time::Duration;
+
+use crate::error::RunError;
+
+pub use children::{Child, Children};
+pub use endings::Ending;
+pub use rank::{become_rank, tie_to};
+pub use signals::listen;
+
+/// A program that is started as all ranks of a job.
+pub struct LaunchedProgram {
+    /// The number of ranks.
+    pub nranks: u32,
+    /// The time that the job may take.
+    pub timeout: Option<Duration>,
+    /// The time that ranks may go on after another failed or after they were told to end.
+    pub grace: Duration,
+    /// Whether the other ranks go on where one failed.
+    pub keep_going: bool,
+    /// Whether each line of a rank begins with its number.
+    pub prefix: bool,
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// Says a line about the job.
+    pub say: fn(String),
+}
+
+impl fmt::Debug for LaunchedProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LaunchedProgram").field("command", &self.command).finish_non_exhaustive()
+    }
+}
+
+/// Runs the job, and returns its exit code.
+///
+/// # Errors
+/// A program that no rank can become, and what the system refuses.
+pub fn run(asked: &LaunchedProgram) -> Result<u8, RunError> {
+    program::find(&asked.command[0])?;
+    let (sender, events) = std::sync::mpsc::channel();
+    // Before ranks are started, so that no signal is missed.
+    signals::listen(&sender)?;
+    let job = job::LaunchedJob::start(asked, &sender)?;
+    Ok(job.wait(&events))
+}
+
+/// The events that the launcher waits for.
+#[derive(Debug)]
+pub enum Event {
+    /// A signal came.
+    Signal(i32),
+    /// A stream of a rank is at its end.
+    Closed,
+}
