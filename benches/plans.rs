@@ -115,7 +115,7 @@ fn plan(bencher: Bencher<'_, '_>, subject: Subject, level: Level) {
     // A new one each time: it remembers what it was optimized to. The proof itself is cached.
     let proved = || Proved::new(schedule.clone()).expect("it is right");
     bencher.with_inputs(proved).bench_local_refs(|proved| {
-        Plan::with(proved, ELEMENTS, DType::F32, ReduceOp::Sum, options).expect("a plan")
+        Plan::for_options(proved, ELEMENTS, DType::F32, ReduceOp::Sum, options).expect("a plan")
     });
 }
 

@@ -118,7 +118,8 @@ fn bounds(bencher: Bencher<'_, '_>, topology: &str) {
 ])]
 fn ring_around(bencher: Bencher<'_, '_>, topology: &str) {
     let topology: Topology = topology.parse().expect("a topology");
-    bencher.bench_local(|| search::around(&topology, topology.nranks()).expect("there is one"));
+    bencher
+        .bench_local(|| search::ring_around(&topology, topology.nranks()).expect("there is one"));
 }
 
 /// Laying out the widest tree of switches that a topology may be.

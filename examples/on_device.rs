@@ -98,7 +98,7 @@ fn check_text() -> Result<(), roundelay::Error> {
 
 #[cfg(feature = "cuda")]
 fn compare(host: &Buffers, inputs: &Buffers) -> Result<(), Anything> {
-    let world = match CudaWorld::on(&[0], RANKS as u32) {
+    let world = match CudaWorld::on_devices(&[0], RANKS as u32) {
         Ok(world) => world,
         Err(why @ roundelay::cuda::Error::NoCuda(_)) => {
             println!("device: not run, error[{}]: {why}", why.code());

@@ -5,7 +5,7 @@
 //! use roundelay::{DType, ReduceOp, library::RingAllReduce};
 //!
 //! // Eight ranks on the first GPU; E0415 says what is missing where there is none.
-//! let world = CudaWorld::on(&[0], 8)?;
+//! let world = CudaWorld::on_devices(&[0], 8)?;
 //! let plan = RingAllReduce::new().plan_on_device(&world, 1 << 20, DType::F32, ReduceOp::Sum)?;
 //! println!("{}", plan.kernel().text);
 //! # Ok::<(), roundelay::Error>(())
@@ -73,14 +73,14 @@ const VECTOR: u32 = 16;
 /// elements of one unit of the collective.
 pub trait OnDevice: Algorithm {
     /// Returns the kernel of the author's loops for `nranks` ranks, all of them in one launch, with the protocol that
-    /// the program asks for ([`Protocol::of`]). The algorithm is proved first. This needs neither a GPU nor NVRTC.
+    /// the program asks for ([`Protocol::for_algorithm`]). The algorithm is proved first. This needs neither a GPU nor NVRTC.
     ///
     /// # Errors
     /// E0423 where the loops do not fit a kernel; [`Error::Unproved`](crate::Error::Unproved) with the findings of
     /// the proof (E02xx, E03xx).
     fn kernel(&self, nranks: u32, dtype: DType, op: ReduceOp) -> Result<Kernel, crate::Error> {
         let algorithm = self.configured();
-        let protocol = Protocol::of(&algorithm);
+        let protocol = Protocol::for_algorithm(&algorithm);
         let (element, callers) = (dtype, Callers::One);
         loops(self, &algorithm, nranks, Spec { element, op, protocol, vector: VECTOR, callers })
     }

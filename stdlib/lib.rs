@@ -95,7 +95,7 @@ pub mod compiler {
     /// Traces of runs, on engines and simulated.
     pub mod trace {
         pub use roundelay_core::trace::*;
-        pub use roundelay_simulate::trace::simulated;
+        pub use roundelay_simulate::trace::add_simulation;
     }
 }
 
@@ -111,11 +111,11 @@ pub mod compiler {
 /// let program = compile(&source, Frontend::File).expect("names and types are right");
 /// let algorithm = Configured::new(program.algorithms[0].clone(), &source);
 ///
-/// let alone = Verdict::of(&algorithm, &source, &Asked::within(&[1], Within::Plans), |_, _| ());
+/// let alone = Verdict::check(&algorithm, &source, &Asked::with_limits(&[1], Within::Plans), |_, _| ());
 /// assert_eq!((alone.is_right(), alone.counts()), (true, vec![1]));
 /// println!("{}", alone.json()); // an algorithm of `roundelay check --format json`
 ///
-/// let two = Verdict::of(&algorithm, &source, &Asked::within(&[1, 2], Within::Plans), |_, _| ());
+/// let two = Verdict::check(&algorithm, &source, &Asked::with_limits(&[1, 2], Within::Plans), |_, _| ());
 /// assert_eq!((two.counts(), two.wrong, two.errors[0].code.as_str()), (vec![1], vec![2], "E0208"));
 /// ```
 #[doc(inline)]

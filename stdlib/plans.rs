@@ -62,7 +62,7 @@ pub trait ToPlan: Algorithm {
         options: Options,
     ) -> Result<Plan, Error> {
         let proved = proved(self, nranks)?;
-        Ok(Plan::with(&proved, count, dtype, op, options)?)
+        Ok(Plan::for_options(&proved, count, dtype, op, options)?)
     }
 
     /// Makes a plan with a count for each block, as `MPI_Allgatherv`, `MPI_Reduce_scatter`, `MPI_Gatherv`, `MPI_Scatterv`
@@ -96,7 +96,7 @@ pub trait ToPlan: Algorithm {
         options: Options,
     ) -> Result<Plan, Error> {
         let proved = of_blocks(self, nranks, counts)?;
-        Ok(Plan::with(&proved, 1, dtype, op, options)?)
+        Ok(Plan::for_options(&proved, 1, dtype, op, options)?)
     }
 
     /// Makes a plan with a count for each block whose ranks each have a thread of their own, as

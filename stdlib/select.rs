@@ -105,7 +105,7 @@ pub struct Refused {
 
 /// Ranks the library's algorithms for `collective` by their predicted time for `bytes` bytes (nccl-tests' size: the
 /// larger of input and output) on `nranks` ranks, every parameter at its default; parameters of type `Topology` get
-/// `topology`. The constants are those of [`Costs::of`]: those published of the GPUs of the topology where its ranks are
+/// `topology`. The constants are those of [`Costs::for_topology`]: those published of the GPUs of the topology where its ranks are
 /// GPUs, and else those of the host engine.
 ///
 /// ```
@@ -122,7 +122,7 @@ pub fn select(
     topology: Option<&Topology>,
 ) -> Choice {
     select_with(
-        &Costs::of(topology, nranks, &GivenCosts::default()),
+        &Costs::for_topology(topology, nranks, &GivenCosts::default()),
         collective,
         nranks,
         bytes,
@@ -282,17 +282,17 @@ fn simulated(
     asked: &SelectQuery<'_>,
 ) -> Result<(Counts, Time, Numbers), Vec<Finding>> {
     let SelectQuery { costs, nranks, bytes, topology, .. } = *asked;
-    let Some(machine) = Machine::of(costs, topology, nranks) else {
+    let Some(machine) = Machine::for_ranks(costs, topology, nranks) else {
         let most = Topology::PAIRS_LIMIT;
         let title = format!("{nranks} ranks are more than are simulated: at most {most}");
         return Err(vec![Finding::new(Code::StepLimit, SpanId::default(), title)]);
     };
     let schedule = join(schedule);
-    let counts = Counts::of(&schedule)?;
+    let counts = Counts::from_schedule(&schedule)?;
     // Elements are bytes here: the size need not be a whole number of larger elements.
     let count = bytes / schedule.collective.max_units(nranks);
     let done = simulate(&schedule, &machine, count, DType::U8, false)?;
-    let spent = Spent::of(&done.critical);
+    let spent = Spent::sum(&done.critical);
     let time = Time {
         steps: spent.latency,
         pieces: spent.pieces,

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::foreign;
 use roundelay_core::layout::Configured;
-use roundelay_core::syntax::bounded;
+use roundelay_core::syntax::read_limit;
 
 use crate::select::library;
 use crate::{Algorithm as _, Collective, Error};
@@ -98,7 +98,7 @@ impl Selection {
                 return Ok(None);
             };
             let name = path.to_string_lossy().into_owned();
-            let bytes = bounded::source(|| std::fs::File::open(&path));
+            let bytes = read_limit::source(|| std::fs::File::open(&path));
             let bytes = bytes.map_err(|why| format!("`{name}` cannot be read: {why}"))?;
             let text = String::from_utf8(bytes).map_err(|why| format!("`{name}`: {why}"))?;
             let selection = Self::parse(&text);

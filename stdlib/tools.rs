@@ -15,8 +15,8 @@ use roundelay_core::layout::Configured;
 use roundelay_core::lints::Levels;
 use roundelay_core::program::CompiledSource;
 use roundelay_core::render::render;
-use roundelay_core::syntax::used::UsedFiles;
-use roundelay_core::syntax::{Source, bounded};
+use roundelay_core::syntax::used_files::UsedFiles;
+use roundelay_core::syntax::{Source, read_limit};
 
 use crate::{Problem, Topology, library};
 
@@ -139,13 +139,13 @@ pub fn algorithms(
     let found = if source.contains('{') {
         Ok(Source::from_text("<stdin>", source))
     } else {
-        find(source, |path| bounded::file(Path::new(path)))
+        find(source, |path| read_limit::file(Path::new(path)))
     };
     let page = found.map_err(|problem| (problem.code, problem_text(&problem, false)))?;
     let wanted = Wanted { found_by: source, algorithm, settings, topology: None };
-    let program = compile(&page).and_then(|program| judged(program, &Levels::default()));
+    let program = compile(&page).and_then(|program| judge(program, &Levels::default()));
     let program = program.map_err(Refusal::Source);
-    let algorithms = program.and_then(|(program, _)| configured(program, &page, &wanted));
+    let algorithms = program.and_then(|(program, _)| configure(program, &page, &wanted));
     algorithms.map_err(|refusal| refusal.told(&page))
 }
 
@@ -178,7 +178,7 @@ pub fn in_library(name: &str) -> Option<(&'static str, &'static str)> {
 /// # Errors
 /// All errors in the source.
 pub fn compile(source: &Source) -> Result<CompiledSource, Vec<Diagnostic>> {
-    let files = FilesOnDisk::of(source.name());
+    let files = FilesOnDisk::for_source(source.name());
     compile_with(source, Frontend::File, &Dependencies { prelude: library::SOURCES, load: &files })
 }
 
@@ -188,8 +188,8 @@ pub struct FilesOnDisk(UsedFiles);
 
 impl FilesOnDisk {
     /// Returns the files that the source at a path may use.
-    pub fn of(path: &str) -> Self {
-        Self(UsedFiles::of(Path::new(path)))
+    pub fn for_source(path: &str) -> Self {
+        Self(UsedFiles::for_source(Path::new(path)))
     }
 
     /// Tests a path by its text alone.
@@ -216,21 +216,21 @@ impl SourceFiles for FilesOnDisk {
 /// # Errors
 /// The reason why it cannot be read.
 pub fn file(path: &str) -> Result<Source, String> {
-    Ok(Source::from_bytes(path, &bounded::file(Path::new(path))?))
+    Ok(Source::from_bytes(path, &read_limit::file(Path::new(path))?))
 }
 
 /// Returns the declarations of a source, as far as they could be checked, with all its errors, for an editor.
 /// `files` are those that the source may use.
-pub fn examined(source: &Source, files: &dyn SourceFiles) -> (CheckedSource, Vec<Diagnostic>) {
+pub fn examine(source: &Source, files: &dyn SourceFiles) -> (CheckedSource, Vec<Diagnostic>) {
     let dependencies = Dependencies { prelude: library::SOURCES, load: files };
-    roundelay_core::examined(source, Frontend::File, &dependencies)
+    roundelay_core::examine(source, Frontend::File, &dependencies)
 }
 
 /// Returns a checked source and its warnings at these levels.
 ///
 /// # Errors
 /// All warnings, where one is denied.
-pub fn judged(
+pub fn judge(
     mut program: CompiledSource,
     levels: &Levels,
 ) -> Result<(CompiledSource, Vec<Diagnostic>), Vec<Diagnostic>> {
@@ -244,7 +244,7 @@ pub fn judged(
 /// # Errors
 /// The errors of executors in the source; E0505 where an algorithm is not there, E0211 for a setting that makes no
 /// sense.
-pub fn configured(
+pub fn configure(
     program: CompiledSource,
     source: &Source,
     wanted: &Wanted<'_>,

@@ -75,7 +75,12 @@ fn is_right(what: &str, text: &str) -> Result<(), String> {
 fn proved(what: &str, algorithm: Program, source: &Source) -> Result<(), String> {
     let algorithm = Configured::new(algorithm, source);
     let counts: Vec<u32> = (1..=9).collect();
-    let verdict = Verdict::with(&algorithm, &Asked::within(&counts, Within::Plans), |_| (), |_| ());
+    let verdict = Verdict::with_facts(
+        &algorithm,
+        &Asked::with_limits(&counts, Within::Plans),
+        |_| (),
+        |_| (),
+    );
     let wrong = verdict.errors.first().map(|wrong| wrong.report(source));
     let refused = || verdict.is_refused().then(|| "every rank count is refused".to_owned());
     wrong.or_else(refused).map_or(Ok(()), |why| Err(format!("{what}: {why}")))

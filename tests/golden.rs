@@ -73,7 +73,7 @@ fn kernels() {
         let spec = Spec {
             element: DType::F32,
             op: ReduceOp::Sum,
-            protocol: Protocol::of(algorithm),
+            protocol: Protocol::for_algorithm(algorithm),
             vector: 16,
             callers: Callers::One,
         };
@@ -81,7 +81,7 @@ fn kernels() {
         expect_file![kernel(golden)].assert_eq(&loops.text);
         if golden == "ring" {
             let goal = Goal { level: Level::O1, callers: Callers::One, reassociate: false };
-            let ops = proved.optimized(goal).expect("what is made is proved");
+            let ops = proved.optimize(goal).expect("what is made is proved");
             let table = Kernel::of_table(&ops, spec).expect("floats have sums");
             expect_file![kernel("ring_table")].assert_eq(&table.text);
         }

@@ -84,7 +84,7 @@ fn all_reduced<T: Float>(comm: &Comm, inputs: &[Vec<T>], op: ReduceOp) -> Vec<Ve
 
 /// Every rank contributes one number, at every place: the result has the same bits at every place.
 fn one_number_everywhere<T: Float>(nranks: usize, level: Level, op: ReduceOp) {
-    let comm = Comm::with(nranks as u32, Options::new().level(level)).expect("ranks");
+    let comm = Comm::with_options(nranks as u32, Options::new().level(level)).expect("ranks");
     let comm = comm.in_order(Promises::all());
     for count in (1..20).chain([97, 1000, 10_000]) {
         let parts: Vec<T> = (0..nranks).map(|rank| contribution(rank, 7)).collect();
@@ -225,7 +225,7 @@ fn no_sum_is_farther_off_than_its_certificate_says() {
             for level in [Level::O0, Level::O2] {
                 let plan = |dtype| {
                     let options = Options::new().level(level);
-                    Plan::with(&proved, 331, dtype, ReduceOp::Sum, options).expect("a plan")
+                    Plan::for_options(&proved, 331, dtype, ReduceOp::Sum, options).expect("a plan")
                 };
                 for (dtype, worst) in [
                     (DType::Bf16, worst_error::<bf16>(&plan(DType::Bf16), 3)),
@@ -333,7 +333,7 @@ fn communicators_keep_their_promises() {
 #[test]
 fn a_promised_order_is_not_nested_otherwise() {
     let options = Options::new().reassociate(true);
-    let comm = Comm::with(5, options).expect("ranks").in_order(Promises::all());
+    let comm = Comm::with_options(5, options).expect("ranks").in_order(Promises::all());
     let inputs: Vec<Vec<f32>> =
         (0..5).map(|rank| (0..64).map(|at| contribution(rank, at)).collect()).collect();
     let output = &all_reduced(&comm, &inputs, ReduceOp::Sum)[0];

@@ -35,7 +35,7 @@ fn seconds(algorithm: &Configured, nranks: u32, bytes: u64, c: &Costs) -> Option
     let done = simulate(&schedule, &machine, count, DType::U8, false).expect("it ends");
     let Some(cores) = c.cores.filter(|cores| *cores < nranks) else { return Some(done.seconds) };
     let Counts { steps, pieces, volume, reduced, copied, .. } =
-        Counts::of(&schedule).expect("no deadlock");
+        Counts::from_schedule(&schedule).expect("no deadlock");
     let share = |work: Work| work.busiest.max(work.total / f64::from(cores));
     let per_byte = share(volume) / c.bandwidth + share(reduced) / c.reduce + share(copied) / c.copy;
     let by_cores =

@@ -87,7 +87,7 @@ fn holds(proved: &Proved, counts: &[u64]) {
     let (inputs, wanted) = expected(schedule.collective, n, root, counts);
     for level in [Level::O0, Level::O1, Level::O2] {
         let options = Options::default().level(level).workers(1);
-        let plan = Plan::with(&uneven, 1, DType::I64, ReduceOp::Sum, options).expect(&name);
+        let plan = Plan::for_options(&uneven, 1, DType::I64, ReduceOp::Sum, options).expect(&name);
         let mut outputs: Vec<Vec<i64>> = wanted.iter().map(|out| vec![-1; out.len()]).collect();
         let reads: Vec<&[i64]> = inputs.iter().map(Vec::as_slice).collect();
         let mut writes: Vec<&mut [i64]> = outputs.iter_mut().map(Vec::as_mut_slice).collect();

@@ -65,6 +65,68 @@ fn a_type_name_has_few_meanings() {
     assert!(modules.is_empty(), "each of these names stands for too many types: {modules:#?}");
 }
 
+/// Words that are no name of a function, a module or a file when they stand alone: prepositions, and past participles that
+/// do not end in `ed`.
+const NO_NAMES: &str = "of at in on by from to with within over under into for beside around between per via told made \
+    known seen held given found taken met built begun done gone got kept left lent lost meant paid said sent shown spent \
+    stood thought understood won written drawn chosen";
+
+/// Functions that keep a participle or a preposition as their name: words of the language, which pages write
+/// (`Ring::twisted()`), and a word of the macro's expansion.
+const KEPT: [(&str, &[&str]); 4] = [
+    ("core/src/values", &["of", "balanced", "twisted", "around", "turned"]),
+    ("core/src/expansion/read.rs", &["configured"]),
+    ("stdlib/expand.rs", &["at"]),
+    // Each count with its name; the function is made by a macro for a struct of any counts.
+    ("kernels/ptx/src/machine/counters.rs", &["named"]),
+];
+
+/// The most files of one name, apart from those that cargo and rustc name.
+const MOST_FILES: usize = 4;
+
+/// Whether a word is a past participle or a preposition, and so names nothing alone.
+fn is_no_name(word: &str) -> bool {
+    let participle = word.len() > 4 && word.ends_with("ed") && !word.ends_with("eed");
+    (participle && !word.contains('_')) || NO_NAMES.split_whitespace().any(|no| no == word)
+}
+
+/// The name of the public function that a line defines.
+fn public_function(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix("pub ")?;
+    let (before, after) = rest.split_once("fn ")?;
+    let modifiers = ["const", "unsafe", "async", "extern", "\"C\""];
+    let end = after.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(after.len());
+    before.split_whitespace().all(|word| modifiers.contains(&word)).then_some(&after[..end])
+}
+
+#[test]
+fn a_function_and_a_file_are_named_by_a_noun_or_a_verb() {
+    let mut wrong = Vec::new();
+    let mut files: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for path in sources() {
+        let short = path.strip_prefix(root()).expect("in the project").to_path_buf();
+        let kept = KEPT.iter().filter(|(place, _)| short.starts_with(place));
+        let kept: Vec<&str> = kept.flat_map(|(_, names)| names.iter().copied()).collect();
+        let text = fs::read_to_string(&path).expect("a source");
+        let names = text.lines().filter_map(public_function);
+        let names = names.filter(|name| is_no_name(name) && !kept.contains(name));
+        wrong.extend(names.map(|name| format!("{}: fn {name}", short.display())));
+        let module = if path.ends_with("mod.rs") { short.parent() } else { Some(short.as_path()) };
+        let module = module.and_then(Path::file_stem).expect("a name").to_string_lossy();
+        if is_no_name(&module) {
+            wrong.push(format!("{}: a module", short.display()));
+        }
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        if !["mod.rs", "lib.rs", "main.rs", "build.rs"].contains(&name.as_str()) {
+            files.entry(name).or_default().push(short);
+        }
+    }
+    for (name, places) in files.iter().filter(|(_, places)| places.len() > MOST_FILES) {
+        wrong.push(format!("{name} is the name of {} files: {places:?}", places.len()));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn a_comment_names_its_subject() {
     let mut found = Vec::new();

@@ -136,13 +136,13 @@ impl PlacedBlocks {
             unsafe {
                 match plan {
                     Some(plan) => Ok(self.at.run(&plan)?),
-                    None => self.at.packed(|blocks, input, output| {
+                    None => self.at.call_packed(|blocks, input, output| {
                         world.rank().call_blocks_bytes(self.call, blocks, input, output)
                     }),
                 }
             }
         });
-        made.map_err(|error| world.told(error))
+        made.map_err(|error| world.tell(error))
     }
 
     /// Starts the call; between hosts it is made at once, as its counts must be brought together first.

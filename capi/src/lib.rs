@@ -36,7 +36,7 @@ pub use worlds::Options;
 #[doc(hidden)]
 pub use buffers::{text, texts};
 #[doc(hidden)]
-pub use status::{CallError, Outcome, guarded};
+pub use status::{CallError, Outcome, guard};
 
 /// The version of this library.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -59,7 +59,7 @@ pub extern "C" fn roundelay_last_error() -> *const c_char {
 /// `id` has room for 128 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roundelay_unique_id(id: *mut u8) -> c_int {
-    guarded(|| {
+    guard(|| {
         let made = UniqueId::new()?;
         // SAFETY: the caller's promise.
         let id = unsafe { buffers::write(id, UniqueId::BYTES, "id") }?;
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn roundelay_init_from_env(
     world: *mut u64,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    guarded(|| unsafe { returning(world, "world", worlds::join(Bootstrap::Environment, options)) })
+    guard(|| unsafe { returning(world, "world", worlds::join(Bootstrap::Environment, options)) })
 }
 
 /// Joins the world of this id.
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn roundelay_init_id(
     options: *const Options,
     world: *mut u64,
 ) -> c_int {
-    guarded(|| {
+    guard(|| {
         // SAFETY: the caller's promise.
         let id = unsafe { buffers::read(id, UniqueId::BYTES, "id") }?;
         let id = id.first_chunk().map(|id| UniqueId::from_bytes(*id));
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn roundelay_init_allgather(
 ) -> c_int {
     let way = Bootstrap::Allgather { nranks, rank, allgather, context };
     // SAFETY: the caller's promise.
-    guarded(|| unsafe { returning(world, "world", worlds::join(way, options)) })
+    guard(|| unsafe { returning(world, "world", worlds::join(way, options)) })
 }
 
 /// Returns the rank of this process.
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn roundelay_init_allgather(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roundelay_rank(world: u64, rank: *mut u32) -> c_int {
     // SAFETY: the caller's promise.
-    guarded(|| unsafe { returning(rank, "rank", worlds::with(world, |w| Ok(w.rank().id()))) })
+    guard(|| unsafe { returning(rank, "rank", worlds::with(world, |w| Ok(w.rank().id()))) })
 }
 
 /// Returns the number of ranks.
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn roundelay_rank(world: u64, rank: *mut u32) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roundelay_nranks(world: u64, nranks: *mut u32) -> c_int {
     // SAFETY: the caller's promise.
-    guarded(|| unsafe { returning(nranks, "nranks", worlds::with(world, |w| Ok(w.nranks()))) })
+    guard(|| unsafe { returning(nranks, "nranks", worlds::with(world, |w| Ok(w.nranks()))) })
 }
 
 /// Makes a call, and returns when this rank is done.
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn roundelay_call(
     root: u32,
 ) -> c_int {
     let called = Called { collective, count, dtype, op, root };
-    guarded(|| {
+    guard(|| {
         worlds::calling(world, |world| {
             let place = PlacedCall::new(world, called, input.cast(), output.cast())?;
             // SAFETY: the caller's promise.
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn roundelay_start(
         })
     };
     // SAFETY: the caller's promise.
-    guarded(|| unsafe { returning(request, "request", start()) })
+    guard(|| unsafe { returning(request, "request", start()) })
 }
 
 /// Makes a call with a count for each block, and returns when this rank is done.
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn roundelay_call_v(
     let input =
         GivenBlocks { at: input.cast_mut().cast(), counts: input_counts, starts: input_starts };
     let output = GivenBlocks { at: output.cast(), counts: output_counts, starts: output_starts };
-    guarded(|| {
+    guard(|| {
         // SAFETY: the caller's promise.
         worlds::calling(world, |world| unsafe {
             let place = PlacedBlocks::new(world, (collective, dtype, op, root), input, output)?;
@@ -265,14 +265,14 @@ pub unsafe extern "C" fn roundelay_start_v(
         })
     };
     // SAFETY: the caller's promise.
-    guarded(|| unsafe { returning(request, "request", start()) })
+    guard(|| unsafe { returning(request, "request", start()) })
 }
 
 /// Waits for a call that was started: -1 is that it is not done in that time.
 #[unsafe(no_mangle)]
 pub extern "C" fn roundelay_wait(request: u64, timeout_ms: i64) -> c_int {
     let mut waited = Waited::Done;
-    let status = guarded(|| {
+    let status = guard(|| {
         waited = requests::wait(request, timeout_ms)?;
         Ok(())
     });
@@ -282,7 +282,7 @@ pub extern "C" fn roundelay_wait(request: u64, timeout_ms: i64) -> c_int {
 /// Lets a call that was started go on by itself.
 #[unsafe(no_mangle)]
 pub extern "C" fn roundelay_release(request: u64) -> c_int {
-    guarded(|| requests::release(request))
+    guard(|| requests::release(request))
 }
 
 /// Sends to a rank, which receives.
@@ -298,7 +298,7 @@ pub unsafe extern "C" fn roundelay_send(
     to: u32,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    guarded(|| worlds::with(world, |w| unsafe { buffers::send(w, buffer, count, dtype, to) }))
+    guard(|| worlds::with(world, |w| unsafe { buffers::send(w, buffer, count, dtype, to) }))
 }
 
 /// Receives from a rank, which sends.
@@ -314,13 +314,13 @@ pub unsafe extern "C" fn roundelay_recv(
     from: u32,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    guarded(|| worlds::with(world, |w| unsafe { buffers::recv(w, buffer, count, dtype, from) }))
+    guard(|| worlds::with(world, |w| unsafe { buffers::recv(w, buffer, count, dtype, from) }))
 }
 
 /// Returns when all ranks have called it.
 #[unsafe(no_mangle)]
 pub extern "C" fn roundelay_barrier(world: u64) -> c_int {
-    guarded(|| worlds::calling(world, |world| Ok(world.rank().barrier()?)))
+    guard(|| worlds::calling(world, |world| Ok(world.rank().barrier()?)))
 }
 
 /// Uses an algorithm for calls of its collective.
@@ -336,7 +336,7 @@ pub unsafe extern "C" fn roundelay_use(
     min_bytes: u64,
     max_bytes: u64,
 ) -> c_int {
-    guarded(|| {
+    guard(|| {
         // SAFETY: the caller's promise.
         let source = unsafe { compiler::AlgorithmSource::new(source, algorithm) }?;
         worlds::use_algorithm(world, source.algorithm(collective)?, &(min_bytes..=max_bytes))
@@ -349,7 +349,7 @@ pub unsafe extern "C" fn roundelay_use(
 /// `promises` points to a text that ends in a zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roundelay_promise(world: u64, promises: *const c_char) -> c_int {
-    guarded(|| {
+    guard(|| {
         // SAFETY: the caller's promise.
         worlds::promise(world, unsafe { text(promises, "promises") }?)
     })
@@ -370,7 +370,7 @@ pub unsafe extern "C" fn roundelay_order(
     promises: *mut u32,
     roundings: *mut u32,
 ) -> c_int {
-    guarded(|| {
+    guard(|| {
         let call = Called { collective, count, dtype, op, root }.call()?;
         let kept = worlds::with(world, |world| Ok(world.order_of(&call)?))?;
         let bits = OrderClass::ALL.into_iter().filter(|class| kept.has(*class));
@@ -389,7 +389,7 @@ pub unsafe extern "C" fn roundelay_order(
 /// `ways` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roundelay_ways(world: u64, ways: *mut *const c_char) -> c_int {
-    guarded(|| {
+    guard(|| {
         let chosen = worlds::with(world, |world| Ok(world.ways()))?;
         let lines: Vec<String> = chosen.iter().map(ToString::to_string).collect();
         // SAFETY: the caller's promise.
@@ -409,7 +409,7 @@ pub unsafe extern "C" fn roundelay_split(
     part: *mut u64,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    guarded(|| unsafe { returning(part, "part", worlds::split(world, color, key)) })
+    guard(|| unsafe { returning(part, "part", worlds::split(world, color, key)) })
 }
 
 /// Makes a second handle of a world, with algorithms of its own.
@@ -419,7 +419,7 @@ pub unsafe extern "C" fn roundelay_split(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roundelay_share(world: u64, share: *mut u64) -> c_int {
     // SAFETY: the caller's promise.
-    guarded(|| unsafe { returning(share, "share", worlds::share(world)) })
+    guard(|| unsafe { returning(share, "share", worlds::share(world)) })
 }
 
 /// Makes a world of the ranks that are left.
@@ -429,7 +429,7 @@ pub unsafe extern "C" fn roundelay_share(world: u64, share: *mut u64) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roundelay_shrink(world: u64, rest: *mut u64) -> c_int {
     // SAFETY: the caller's promise.
-    guarded(|| unsafe { returning(rest, "rest", worlds::shrink(world)) })
+    guard(|| unsafe { returning(rest, "rest", worlds::shrink(world)) })
 }
 
 /// Lends memory that all ranks can touch.
@@ -443,13 +443,13 @@ pub unsafe extern "C" fn roundelay_alloc(
     memory: *mut *mut c_void,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    guarded(|| unsafe { returning(memory, "memory", memory::alloc(world, bytes)) })
+    guard(|| unsafe { returning(memory, "memory", memory::alloc(world, bytes)) })
 }
 
 /// Gives memory back.
 #[unsafe(no_mangle)]
 pub extern "C" fn roundelay_free(memory: *mut c_void) -> c_int {
-    guarded(|| memory::free(memory))
+    guard(|| memory::free(memory))
 }
 
 /// Ends all calls of all ranks.
@@ -458,7 +458,7 @@ pub extern "C" fn roundelay_free(memory: *mut c_void) -> c_int {
 /// `why` is null or ends with a zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roundelay_abort(world: u64, why: *const c_char) -> c_int {
-    guarded(|| {
+    guard(|| {
         let none = "the program called roundelay_abort";
         // SAFETY: the caller's promise.
         let why = if why.is_null() { none } else { unsafe { buffers::text(why, "why") }? };
@@ -472,7 +472,7 @@ pub unsafe extern "C" fn roundelay_abort(world: u64, why: *const c_char) -> c_in
 /// `why` ends with a zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roundelay_refuse(world: u64, why: *const c_char) -> c_int {
-    guarded(|| {
+    guard(|| {
         // SAFETY: the caller's promise.
         let why = unsafe { buffers::text(why, "why") }?;
         worlds::with(world, |world| Ok(world.refuse(why)?))
@@ -482,7 +482,7 @@ pub unsafe extern "C" fn roundelay_refuse(world: u64, why: *const c_char) -> c_i
 /// Leaves a world.
 #[unsafe(no_mangle)]
 pub extern "C" fn roundelay_finalize(world: u64) -> c_int {
-    guarded(|| {
+    guard(|| {
         worlds::leave(world)?;
         memory::forget(world);
         Ok(())
@@ -505,7 +505,7 @@ pub unsafe extern "C" fn roundelay_run(
     dtype: c_int,
     op: c_int,
 ) -> c_int {
-    guarded(|| {
+    guard(|| {
         // SAFETY: the caller's promise.
         let source = unsafe { compiler::AlgorithmSource::new(source, algorithm) }?;
         let run = Run::new(&source, nranks, count, dtype, op)?;

@@ -70,7 +70,7 @@ pub(crate) fn last() -> *const c_char {
 }
 
 /// Runs the work of a function, and returns 0 or the number of its error; a panic is an error, too.
-pub fn guarded(run: impl FnOnce() -> Outcome<()>) -> c_int {
+pub fn guard(run: impl FnOnce() -> Outcome<()>) -> c_int {
     let outcome = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|what| {
         let text = what.downcast_ref::<&str>().copied().map(str::to_owned);
         let text = text.or_else(|| what.downcast_ref::<String>().cloned());

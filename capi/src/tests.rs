@@ -390,9 +390,9 @@ fn an_algorithm_runs_for_all_ranks() {
 
 #[test]
 fn a_panic_is_an_error() {
-    assert_eq!(guarded(|| panic!("by a test")), 410);
+    assert_eq!(guard(|| panic!("by a test")), 410);
     assert!(error().contains("by a test"), "{}", error());
-    assert_eq!(guarded(|| panic!("by {}", "two")), 410);
+    assert_eq!(guard(|| panic!("by {}", "two")), 410);
     assert!(error().contains("by two"), "{}", error());
 }
 

@@ -100,11 +100,11 @@ unsafe fn read(options: *const Options) -> Outcome<roundelay::Options> {
         let fix = "give a sum of the flags of roundelay.h";
         return Err(bad(format!("flags {flags:#x} of options"), fix));
     }
-    let read = read.level(level).measured(flags & USUAL_WAYS == 0);
+    let read = read.level(level).measure(flags & USUAL_WAYS == 0);
     let read = match (flags & CHECK_FIRST != 0, flags & CHECK_NEVER != 0) {
         (false, false) => read,
-        (true, false) => read.checked(Check::First),
-        (false, true) => read.checked(Check::Never),
+        (true, false) => read.check_calls(Check::First),
+        (false, true) => read.check_calls(Check::Never),
         (true, true) => {
             let both = "ROUNDELAY_CHECK_FIRST and ROUNDELAY_CHECK_NEVER".to_owned();
             return Err(bad(both, "give one of them"));

@@ -6,7 +6,7 @@ use clap::Args;
 use roundelay::{OrderClass, Promises};
 use roundelay_core::check::Verify;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::expansion::counted;
+use roundelay_core::expansion::ranges;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::stages;
 use roundelay_core::syntax::Source;
@@ -229,13 +229,13 @@ fn proved(algorithm: &Configured, flags: &CheckFlags, source: &Source) -> Checke
         named,
         signals: flags.signals,
         stop: interrupt::stop(),
-        ..Asked::within(&counts, Within::Plans)
+        ..Asked::with_limits(&counts, Within::Plans)
     };
     let about = |n, every: &Every| {
         let known = if every.is_proved() { format!("{}; ", every.line()) } else { String::new() };
         progress::about(format!("{} {known}{n} ranks", algorithm.name()));
     };
-    let prove = || Verdict::of(algorithm, source, &asked, about);
+    let prove = || Verdict::check(algorithm, source, &asked, about);
     if !flags.stats {
         return Checked { verdict: prove(), stats: None };
     }
@@ -249,14 +249,14 @@ fn print_human(verdict: &Verdict) {
     let refused: Vec<_> = refused.iter().map(|(n, errors)| (n, reason(errors))).collect();
     for same in refused.chunk_by(|a, b| a.1 == b.1) {
         let counts: Vec<u32> = same.iter().map(|(n, _)| **n).collect();
-        let (counts, reason) = (counted(&counts), &same[0].1);
+        let (counts, reason) = (ranges(&counts), &same[0].1);
         print(&format!("  \x1b[1;93mrefused\x1b[0m {name} for nranks {counts}: {reason}"));
     }
     let below = |line: &str| print(&within_a_page(&format!("          {line}"), 14));
     if let Some(nranks) = verdict.stopped {
         let so_far = match &proved[..] {
             [] => "nothing was proved before".to_owned(),
-            _ => format!("proved for nranks {} before", verdict.counted()),
+            _ => format!("proved for nranks {} before", verdict.proved_counts()),
         };
         print(&format!("  \x1b[1;93mstopped\x1b[0m {name} at {nranks} ranks: {so_far}"));
         if let Some(every) = every.as_ref().filter(|every| every.is_proved()) {
@@ -265,7 +265,7 @@ fn print_human(verdict: &Verdict) {
     } else if verdict.is_right() {
         print(&format!(
             "   \x1b[1;92mproved\x1b[0m {name} ({collective}) for nranks {}: {} ops in {}",
-            verdict.counted(),
+            verdict.proved_counts(),
             verdict.ops,
             took(verdict.took.as_secs_f64())
         ));

@@ -9,8 +9,8 @@ use crate::fmt::FmtFlags;
 use crate::list::ListFlags;
 #[cfg(not(target_family = "wasm"))]
 use crate::machine::MachineCommand;
+use crate::needed_signals::SignalsFlags;
 use crate::select::SelectFlags;
-use crate::signals::SignalsFlags;
 use crate::simulate::SimulateFlags;
 use crate::synthesize::SynthesizeFlags;
 use crate::topo::TopoFlags;

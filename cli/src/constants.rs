@@ -71,7 +71,7 @@ impl CostFlags {
             reduce: self.reduce,
             copy: self.copy,
         };
-        let costs = Costs::of(topology, nranks, &given);
+        let costs = Costs::for_topology(topology, nranks, &given);
         let outrun = topology.filter(|_| self.copy.is_none()).and_then(|t| costs.outrun(t));
         let note = outrun.zip(topology).map(|(links, topology)| {
             format!(

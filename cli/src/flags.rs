@@ -6,9 +6,9 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::verify;
 use roundelay_runner::calls::CalledBy;
 
-use crate::called;
 use crate::lints::LintFlags;
 use crate::report::Failure;
+use crate::self_call;
 use crate::values::{level, setting, whole};
 
 /// Help for flags that take a topology. It is a macro apart from the flags, because the text is pasted into a shell as
@@ -132,7 +132,7 @@ impl CallerFlags {
             let title = "--alloc is for ranks that are processes";
             return Err(Failure::usage(Code::BadCall, title).with_help("add --callers processes"));
         }
-        if self.by() == CalledBy::Processes { called::alone() } else { Ok(()) }
+        if self.by() == CalledBy::Processes { self_call::alone() } else { Ok(()) }
     }
 }
 

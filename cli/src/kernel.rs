@@ -170,7 +170,7 @@ impl KernelFlags {
         let spec = Spec {
             element: self.element.dtype,
             op: self.op,
-            protocol: self.protocol.unwrap_or_else(|| Protocol::of(algorithm)),
+            protocol: self.protocol.unwrap_or_else(|| Protocol::for_algorithm(algorithm)),
             vector: VECTOR,
             callers: self.callers.into(),
         };
@@ -202,7 +202,7 @@ pub(crate) fn kernel_of(
         Form::Loops => Kernel::of_loops(algorithm, proved, spec),
         Form::Table => {
             let at = algorithm.program().header();
-            let made = proved.optimized(goal).map_err(|unproved| {
+            let made = proved.optimize(goal).map_err(|unproved| {
                 vec![Diagnostic::new(Code::Unproved, at, unproved.to_string())]
             })?;
             Kernel::of_table(&made, spec)

@@ -8,8 +8,8 @@ use clap::Args;
 use roundelay_core::diagnostics::Code;
 use roundelay_runner::launch::{self, LaunchedProgram};
 
-use crate::called;
 use crate::report::Failure;
+use crate::self_call;
 use crate::streams::say;
 use crate::values::{duration, process_count};
 
@@ -42,7 +42,7 @@ pub(crate) fn main(flags: &LaunchFlags) -> Result<u8, Failure> {
         let failure = Failure::usage(Code::BadFlag, "--timeout 0 leaves a job no time");
         return Err(failure.with_help("a job without the flag may take any time"));
     }
-    called::alone()?;
+    self_call::alone()?;
     Ok(launch::run(&LaunchedProgram {
         nranks: flags.nranks,
         timeout: flags.timeout,

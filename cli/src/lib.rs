@@ -12,10 +12,8 @@
 mod bench;
 #[cfg(not(target_family = "wasm"))]
 mod book;
-mod built;
+mod build_facts;
 mod calibrate;
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no process is started there"))]
-mod called;
 mod check;
 mod color;
 mod command;
@@ -25,9 +23,9 @@ mod constants;
 mod device;
 mod diff;
 mod emit;
+mod emit_exchange;
 mod executor;
 mod explain;
-mod exported;
 mod facts;
 mod flags;
 mod fmt;
@@ -44,22 +42,24 @@ mod machine;
 #[cfg(not(target_family = "wasm"))]
 mod man;
 mod markdown;
-mod memory;
+mod memory_bound;
 mod messages;
-#[cfg_attr(not(target_os = "linux"), path = "mpirun/unsupported.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "mpirun/refusal.rs")]
 mod mpirun;
 mod msccl;
+mod needed_signals;
 mod output;
 mod parallel;
 mod program;
 #[cfg_attr(target_family = "wasm", path = "progress/none.rs")]
 mod progress;
-#[cfg_attr(not(target_os = "linux"), path = "ps/unsupported.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "ps/refusal.rs")]
 mod ps;
 mod report;
 mod run;
 mod select;
-mod signals;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "no process is started there"))]
+mod self_call;
 mod simulate;
 #[cfg(target_os = "linux")]
 mod stack;
@@ -164,12 +164,14 @@ fn command(args: &[OsString]) -> u8 {
     let code = match call.command {
         #[cfg(not(target_family = "wasm"))]
         Command::Machine(command) => command.main(Cli::command()),
-        Command::Check(flags) => progress::shown(|| built::timed("check", || check::main(flags))),
+        Command::Check(flags) => {
+            progress::shown(|| build_facts::timed("check", || check::main(flags)))
+        }
         Command::Fmt(flags) => fmt::main(&flags),
         other => exit_code(progress::shown(|| of_source(other))),
     };
     if streams::is_verbose() {
-        built::told(begun.elapsed());
+        build_facts::told(begun.elapsed());
     }
     code
 }
@@ -179,7 +181,7 @@ fn of_source(command: Command) -> Result<bool, Failure> {
     match command {
         Command::Simulate(flags) => simulate::main(&flags),
         Command::Emit(flags) => emit::main(&flags),
-        Command::Signals(flags) => signals::main(&flags),
+        Command::Signals(flags) => needed_signals::main(&flags),
         Command::List(flags) => list::main(&flags),
         Command::Select(flags) => select::main(&flags),
         Command::Synthesize(flags) => synthesize::main(&flags),

@@ -53,6 +53,6 @@ impl LintFlags {
         compiled: Result<CompiledSource, Vec<Diagnostic>>,
     ) -> Result<Checked, Failure> {
         let levels = self.levels()?;
-        Ok(compiled.and_then(|program| tools::judged(program, &levels)))
+        Ok(compiled.and_then(|program| tools::judge(program, &levels)))
     }
 }

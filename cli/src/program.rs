@@ -77,7 +77,7 @@ pub(crate) fn load_with(
         settings: &flags.settings,
         topology: given.map(|given| &given.topology),
     };
-    match tools::configured(program, source, &wanted) {
+    match tools::configure(program, source, &wanted) {
         Ok(algorithms) => Ok(Loaded::Ready(algorithms)),
         Err(Refusal::Source(wrong)) => Ok(Loaded::Wrong(wrong)),
         Err(Refusal::Call(problem)) => Err((*problem).into()),

@@ -7,7 +7,7 @@ use roundelay::Algorithm as _;
 use roundelay::tools::problem_text;
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding, Severity};
 use roundelay_core::dtype::NoSuchOp;
-use roundelay_core::expansion::counted;
+use roundelay_core::expansion::ranges;
 use roundelay_core::json::Json;
 use roundelay_core::layout::{Configured, Limits};
 use roundelay_core::source::Span;
@@ -199,13 +199,13 @@ pub(crate) fn name_counts(errors: &mut [Diagnostic], algorithm: &Configured, def
     };
     let takes = |n: &u32| !algorithm.schedule_within(*n, LIMITS).is_err_and(refuses);
     let taken: Vec<u32> = TRIED.filter(takes).collect();
-    let counts = counted(&taken);
+    let counts = ranges(&taken);
     let (first, last) = (TRIED.start(), TRIED.end());
     error.help = Some(match &taken[..] {
         [] => format!("no number of ranks from {first} to {last} is taken"),
         _ => {
             let more = if counts.len() <= NAMED { "" } else { " and more" };
-            let named = if more.is_empty() { counts } else { counted(&taken[..4]) };
+            let named = if more.is_empty() { counts } else { ranges(&taken[..4]) };
             format!(
                 "choose a number of ranks by `--nranks`: of {first}..={last} it takes {named}{more}"
             )

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anstream::adapter::strip_str;
 use roundelay::tools::problem_text;
 use roundelay_core::diagnostics::Code;
-use roundelay_core::syntax::bounded;
+use roundelay_core::syntax::read_limit;
 use roundelay_topology::Problem;
 use serde::Serialize;
 
@@ -103,7 +103,7 @@ pub(crate) fn input() -> Result<Vec<u8>, String> {
     if let Some(text) = typed() {
         return Ok(text.into_bytes());
     }
-    let bytes = patiently("standard input", || bounded::source(|| Ok(io::stdin().lock())))?;
+    let bytes = patiently("standard input", || read_limit::source(|| Ok(io::stdin().lock())))?;
     if let Ok(text) = std::str::from_utf8(&bytes) {
         retype(Some(text.to_owned()));
     }
@@ -112,12 +112,12 @@ pub(crate) fn input() -> Result<Vec<u8>, String> {
 
 /// Returns the bytes of a source of that name, up to the limit of a source.
 pub(crate) fn source(path: &str) -> Result<Vec<u8>, String> {
-    patiently(&format!("`{path}`"), || bounded::source(|| File::open(path)))
+    patiently(&format!("`{path}`"), || read_limit::source(|| File::open(path)))
 }
 
 /// Returns the bytes of a file that is no source; `None` if they are more than `largest`.
 pub(crate) fn bytes(path: &str, largest: u64) -> io::Result<Option<Vec<u8>>> {
-    patiently(&format!("`{path}`"), || bounded::bytes(File::open(path)?, largest))
+    patiently(&format!("`{path}`"), || read_limit::bytes(File::open(path)?, largest))
 }
 
 /// Reads, and says after a second that it waits: opening or reading a pipe can take as long as its writer likes.

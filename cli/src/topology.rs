@@ -82,7 +82,7 @@ pub(crate) fn quietly(text: &str, assume: Option<&str>) -> Result<(Given, bool),
             Ok((Given { topology, system, notes }, false))
         }
         Err(mut errors) => {
-            if let Some(machine) = NamedMachine::named(text.trim()) {
+            if let Some(machine) = NamedMachine::find(text.trim()) {
                 errors.truncate(1);
                 let help = format!("write `machine(\"{}\")`", machine.name);
                 for error in &mut errors {

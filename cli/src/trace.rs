@@ -7,7 +7,7 @@ use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
 use roundelay_core::trace::{Data, TraceText};
-use roundelay_runner::predicted::predicted;
+use roundelay_runner::prediction::add_prediction;
 
 use crate::output;
 use crate::report::Failure;
@@ -46,7 +46,7 @@ pub(crate) fn predict(
     source: Option<&Source>,
     start: u64,
 ) {
-    if let Err(why) = predicted(text, schedule, data, topology, (source, start)) {
+    if let Err(why) = add_prediction(text, schedule, data, topology, (source, start)) {
         say(format!("note: the trace of {} has no simulated run: {why}", schedule.algorithm));
     }
 }

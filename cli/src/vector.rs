@@ -24,8 +24,8 @@ impl BlocksFlags {
     pub(crate) fn of(&self, proved: &Proved) -> Result<Option<Proved>, Vec<Finding>> {
         let Some(form) = &self.counts else { return Ok(None) };
         let (collective, nranks) = (proved.schedule().collective, proved.schedule().nranks);
-        let counts = form.of(collective, nranks, MEAN);
-        let counts = counts.map_err(|problem| vec![problem.at(SpanId(0))])?;
+        let counts = form.counts(collective, nranks, MEAN);
+        let counts = counts.map_err(|problem| vec![problem.into_finding(SpanId(0))])?;
         proved.for_counts(&counts).map(Some)
     }
 
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn vectors_have_three_forms() {
-        let of = |text: &str| vector(text).expect(text).of(Collective::AllGather, 3, 100);
+        let of = |text: &str| vector(text).expect(text).counts(Collective::AllGather, 3, 100);
         assert_eq!(of("5,0,1K").unwrap().all(), [5, 0, 1024]);
         assert_eq!(of("skew:0").unwrap().all(), [100, 100, 100]);
         assert_eq!(of("skew:1").unwrap().all(), [164, 82, 55]);
@@ -85,6 +85,6 @@ mod tests {
         for wrong in ["skew:", "skew:-1", "skew:nan", "random:x", "", "1,,2", "1,-2"] {
             assert!(vector(wrong).is_err(), "{wrong}");
         }
-        assert!(VectorForm::Skew(1.0).of(Collective::AllReduce, 3, 100).is_err());
+        assert!(VectorForm::Skew(1.0).counts(Collective::AllReduce, 3, 100).is_err());
     }
 }

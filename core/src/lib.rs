@@ -33,7 +33,7 @@ pub mod symmetry;
 
 pub mod executor;
 
-pub mod told;
+pub mod explanation;
 
 pub mod certificate;
 
@@ -81,13 +81,13 @@ pub fn compile_with(
     frontend: Frontend,
     dependencies: &Dependencies<'_>,
 ) -> Result<CompiledSource, Vec<Diagnostic>> {
-    let (checked, errors) = examined(source, frontend, dependencies);
+    let (checked, errors) = examine(source, frontend, dependencies);
     if errors.is_empty() { Ok(program::lower(&checked, source)) } else { Err(errors) }
 }
 
 /// Parses and checks a source, and returns its declarations, as far as they could be checked, with all its errors. An
 /// editor shows names and types of a program that is not right yet; every other caller takes [`compile_with`].
-pub fn examined(
+pub fn examine(
     source: &Source,
     frontend: Frontend,
     dependencies: &Dependencies<'_>,
@@ -114,7 +114,7 @@ pub fn prove<A: Algorithm + ?Sized>(algorithm: &A, nranks: u32) -> Result<Proved
 /// # Errors
 /// The errors of [`prove`], each at its exact place in the source.
 pub fn prove_source(algorithm: &Configured, nranks: u32) -> Result<Proved, Vec<Diagnostic>> {
-    prove(algorithm, nranks).map_err(|all| told::told(algorithm, all, nranks))
+    prove(algorithm, nranks).map_err(|all| explanation::explain(algorithm, all, nranks))
 }
 
 /// The number of ranks from which on one rank is tried to stand for all.

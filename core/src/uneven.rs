@@ -214,7 +214,7 @@ impl ElementWriter<'_> {
         let schedule = self.schedule;
         let operands = schedule.operands_of(schedule.op(at));
         let first = schedule.region(operands[0]);
-        let blocks = self.owners.of(at);
+        let blocks = self.owners.blocks(at);
         let mut args = Vec::with_capacity(blocks.len());
         for (nth, ((begin, end), block)) in parts(first.lo, first.hi).zip(blocks).enumerate() {
             args.push(self.operands.len() as u32);

@@ -2,7 +2,7 @@
 
 use roundelay_core::topology::Topology;
 use roundelay_machines::links;
-use roundelay_synthesis::executor::{Range, Roots, chosen, shortest_trees};
+use roundelay_synthesis::executor::{Range, Roots, choose, shortest_trees};
 
 #[test]
 fn each_range_has_the_fastest_and_no_more_classes_than_help() {
@@ -10,12 +10,12 @@ fn each_range_has_the_fastest_and_no_more_classes_than_help() {
         (vec![1.0, 9.0, 90.0], vec![4.0, 4.0, 40.0], vec![8.0, 8.0, 8.0]);
     let range = |candidate, end| Range { candidate, end };
     let all = [latency.clone(), both.clone(), bandwidth];
-    assert_eq!(chosen(&all, &[1.0; 3]), [range(0, 1), range(1, 2), range(2, 3)]);
+    assert_eq!(choose(&all, &[1.0; 3]), [range(0, 1), range(1, 2), range(2, 3)]);
     let two = [both.clone(), both, latency];
-    assert_eq!(chosen(&two, &[1.0; 3]), [range(2, 1), range(0, 3)]);
+    assert_eq!(choose(&two, &[1.0; 3]), [range(2, 1), range(0, 3)]);
     // A size that weighs more decides for its class.
     let four = [vec![1.0, 2.0, 1.0, 2.0], vec![2.0, 1.0, 2.0, 1.0]];
-    assert_eq!(chosen(&four, &[9.0, 9.0, 1.0, 9.0]), [range(0, 1), range(1, 4)]);
+    assert_eq!(choose(&four, &[9.0, 9.0, 1.0, 9.0]), [range(0, 1), range(1, 4)]);
 }
 
 /// Returns the share of the data that the fullest link has, the number of trees and their greatest depth.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use roundelay_core::stages::{done, record, stage, until, watch};
+use roundelay_core::stages::{record, report, stage, until, watch};
 
 #[test]
 fn calls_of_a_stage_add_up() {
@@ -28,7 +28,7 @@ fn work_is_stopped_in_a_stage_and_goes_on_elsewhere() {
     let seen = told.clone();
     let watcher = move |_, parts, _| *seen.borrow_mut() = parts;
     let outcome = watch(watcher, || {
-        let all = |of: usize| stage("a", || (0..of).for_each(|part| done(part, of)));
+        let all = |of: usize| stage("a", || (0..of).for_each(|part| report(part, of)));
         let keep = told.clone();
         let stopped = until(move || *keep.borrow() > 5000, || all(10_000));
         assert_eq!((stopped, *told.borrow()), (None, 8192));
@@ -36,7 +36,7 @@ fn work_is_stopped_in_a_stage_and_goes_on_elsewhere() {
         until(|| false, || all(10_000))
     });
     assert_eq!(outcome, Some(()));
-    stage("b", || done(4096, 4096));
+    stage("b", || report(4096, 4096));
     assert_eq!(*told.borrow(), 8192, "nobody watches any more");
     let other = std::panic::catch_unwind(|| until(|| false, || panic!("another reason")));
     assert!(other.is_err());
@@ -50,11 +50,11 @@ fn who_watches_is_told_how_far_a_stage_is() {
         move |name, parts, _| keep.borrow_mut().push((name, parts)),
         || {
             stage("a", || ());
-            stage("b", || (1..=10_000).for_each(|part| done(part, 10_000)));
+            stage("b", || (1..=10_000).for_each(|part| report(part, 10_000)));
             7
         },
     );
-    stage("c", || done(4096, 4096));
+    stage("c", || report(4096, 4096));
     assert_eq!(value, 7);
     assert_eq!(*told.borrow(), [("a", 0), ("b", 0), ("b", 4096), ("b", 8192)]);
 }

@@ -39,7 +39,7 @@ fn read(text: &str) -> (Configured, Source) {
 }
 
 fn verdict(text: &str, asked: &Asked<'_>) -> Verdict<AnyProof> {
-    Verdict::with(&read(text).0, asked, |_| (), |proof| proof)
+    Verdict::with_facts(&read(text).0, asked, |_| (), |proof| proof)
 }
 
 /// The errors: code and rank count.
@@ -49,7 +49,7 @@ fn errors<F>(verdict: &Verdict<F>) -> Vec<(Code, Option<u32>)> {
 
 #[test]
 fn a_count_is_refused_or_named() {
-    let mut asked = Asked::within(&[1, 2, 3], Within::Plans);
+    let mut asked = Asked::with_limits(&[1, 2, 3], Within::Plans);
     let found = verdict(AROUND, &asked);
     assert_eq!((found.counts(), errors(&found)), (vec![2, 3], vec![]));
     assert_eq!((found.refused.len(), found.refused[0].0, found.is_right()), (1, 1, true));
@@ -60,17 +60,17 @@ fn a_count_is_refused_or_named() {
         (vec![2, 3], vec![(Code::RankCountRefused, Some(1))])
     );
     assert!(found.refused.is_empty() && !found.is_right());
-    let found = verdict(AROUND, &Asked::within(&[1], Within::Plans));
+    let found = verdict(AROUND, &Asked::with_limits(&[1], Within::Plans));
     assert!(found.is_refused() && found.is_right());
 }
 
 #[test]
 fn every_root_is_proved() {
-    let asked = Asked::within(&[1, 2, 3], Within::Plans);
+    let asked = Asked::with_limits(&[1, 2, 3], Within::Plans);
     let found = verdict(&star("nranks"), &asked);
     assert!(found.proved.iter().all(|count| !count.roots.is_partial()));
     let (algorithm, source) = read(&star("nranks"));
-    assert_eq!(found.held(&algorithm, &source, false), ["root 0..=2"]);
+    assert_eq!(found.held_values(&algorithm, &source, false), ["root 0..=2"]);
     let each: Vec<u64> = found.proved.iter().map(|count| count.ops).collect();
     assert_eq!(found.ops, each.iter().sum::<u64>());
     let ops: Vec<u64> =
@@ -104,7 +104,7 @@ fn signals_are_those_of_the_question() {
     before.RxDataSignal();
 }";
     for within in [Within::Plans, Within::Each(Limits::EXPANSION), Within::Together(1000)] {
-        let asked = Asked::within(&[2], within);
+        let asked = Asked::with_limits(&[2], within);
         assert_eq!(verdict(twice, &asked).counts(), [2], "{within:?}");
         let signals = Signals { one_shot: true, ..Signals::default() };
         let found = verdict(twice, &Asked { signals, ..asked });
@@ -116,7 +116,7 @@ fn signals_are_those_of_the_question() {
 fn what_is_wrong_is_told_once_or_at_every_count() {
     let wrong = AROUND.replacen("left.RxAck();", "", 1);
     let counts = [1, 2, 3, 4];
-    let asked = Asked::within(&counts, Within::Each(Limits::EXPANSION));
+    let asked = Asked::with_limits(&counts, Within::Each(Limits::EXPANSION));
     let found = verdict(&wrong, &asked);
     assert_eq!((found.wrong.clone(), found.errors.len()), (vec![2], 1));
     let found = verdict(&wrong, &Asked { every_count: true, ..asked });
@@ -128,33 +128,33 @@ fn what_is_wrong_is_told_once_or_at_every_count() {
 fn the_limits_leave_counts_out() {
     let few = Limits { steps: 20, ops: 20 };
     let counts = [2, 3, 4, 1];
-    let found = verdict(AROUND, &Asked::within(&counts, Within::Each(few)));
+    let found = verdict(AROUND, &Asked::with_limits(&counts, Within::Each(few)));
     assert_eq!((found.counts(), found.beyond.clone()), (vec![2], vec![3, 4]));
     assert_eq!((found.refused.len(), found.is_right(), found.is_refused()), (1, true, false));
     // The ops of two ranks are taken from those of three.
-    let ops = verdict(AROUND, &Asked::within(&[2], Within::Plans)).ops;
-    let found = verdict(AROUND, &Asked::within(&counts, Within::Together(ops + 1)));
+    let ops = verdict(AROUND, &Asked::with_limits(&[2], Within::Plans)).ops;
+    let found = verdict(AROUND, &Asked::with_limits(&counts, Within::Together(ops + 1)));
     assert_eq!((found.counts(), found.beyond.clone()), (vec![2], vec![3, 4, 1]));
     // Beyond the limits of plans it is an error, and the last one.
     let endless = "algorithm A() -> AllReduce { for a in 0..1000000000000 {} }";
-    let found = verdict(endless, &Asked::within(&[2, 3], Within::Plans));
+    let found = verdict(endless, &Asked::with_limits(&[2, 3], Within::Plans));
     assert_eq!((errors(&found), found.wrong.clone()), (vec![(Code::StepLimit, Some(2))], vec![2]));
-    let found = verdict(endless, &Asked::within(&[2, 3], Within::Each(few)));
+    let found = verdict(endless, &Asked::with_limits(&[2, 3], Within::Each(few)));
     assert_eq!((errors(&found), found.beyond.clone()), (vec![], vec![2, 3]));
     // With all counts first, their own roots use up what other roots would need.
     let (star, asked) = (star("nranks"), [4, 3]);
-    let own: u64 = verdict(&star, &Asked::within(&asked, Within::Plans))
+    let own: u64 = verdict(&star, &Asked::with_limits(&asked, Within::Plans))
         .proved
         .iter()
         .map(|count| count.facts.ops())
         .sum();
-    let found = verdict(&star, &Asked::within(&asked, Within::Together(own + 1)));
+    let found = verdict(&star, &Asked::with_limits(&asked, Within::Together(own + 1)));
     assert!(found.counts() == [4, 3] && found.proved.iter().all(|count| count.roots.is_partial()));
 }
 
 #[test]
 fn the_caller_ends_the_proofs() {
-    let asked = Asked { stop: Some(|| true), ..Asked::within(&[2, 3], Within::Plans) };
+    let asked = Asked { stop: Some(|| true), ..Asked::with_limits(&[2, 3], Within::Plans) };
     let found = verdict(AROUND, &asked);
     assert_eq!((found.stopped, found.counts(), found.is_right()), (Some(2), vec![], false));
     assert!(!found.is_refused());
@@ -166,8 +166,8 @@ fn the_verdict_as_json() {
     let (algorithm, source) = read(AROUND);
     let begun = std::cell::RefCell::new(Vec::new());
     let begins = |n, _: &_| begun.borrow_mut().push(n);
-    let asked = Asked::within(&[1, 2], Within::Plans);
-    let found = Verdict::of(&algorithm, &source, &asked, begins);
+    let asked = Asked::with_limits(&[1, 2], Within::Plans);
+    let found = Verdict::check(&algorithm, &source, &asked, begins);
     assert_eq!(*begun.borrow(), [1, 2]);
     let json = found.json().to_string();
     let (before, after) = json.split_once(", \"seconds\": ").expect("the time");
@@ -185,7 +185,8 @@ fn the_verdict_as_json() {
     let certificate = &found.proved[0].facts.certificate;
     assert_eq!(after, format!("[{}], \"every_nranks\": {{\"from\": 2}}}}", certificate.json()));
 
-    let found = Verdict::of(&algorithm, &source, &Asked::within(&[1], Within::Plans), |_, _| ());
+    let found =
+        Verdict::check(&algorithm, &source, &Asked::with_limits(&[1], Within::Plans), |_, _| ());
     assert_eq!(errors(&found), [(Code::NothingAdmitted, None)]);
     let json = found.json().to_string();
     assert!(json.contains("\"ok\": false") && !json.contains("every_nranks"), "{json}");

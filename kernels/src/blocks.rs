@@ -9,7 +9,7 @@ use roundelay_core::ids::RankId;
 
 use crate::Error;
 use crate::element::{bytes_of, bytes_of_mut};
-use crate::lowered::UserBuffers;
+use crate::lowering::UserBuffers;
 use crate::shared_memory::BlocksPlan;
 
 /// The blocks of a rank in a call with a count for each block, at addresses.
@@ -153,13 +153,13 @@ impl BlocksAt {
     ///
     /// # Safety
     /// The blocks are valid and initialized, those of the output writable, and lent for the call.
-    pub unsafe fn packed<E>(
+    pub unsafe fn call_packed<E>(
         &self,
         call: impl FnOnce(&RankBlocks, &[u8], &mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let (collective, rank, nranks) =
             (self.blocks.collective(), self.blocks.rank(), self.blocks.nranks());
-        let counts = |of: &[Block]| Block::packed(of.iter().map(|block| block.count));
+        let counts = |of: &[Block]| Block::pack(of.iter().map(|block| block.count));
         let (inputs, outputs) = (counts(self.blocks.input()), counts(self.blocks.output()));
         let bytes = |of: &[Block]| Block::end(of) as usize * self.dtype.size();
         let lens = [bytes(&inputs), bytes(&outputs)];

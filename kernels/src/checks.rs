@@ -13,7 +13,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::verify::Proved;
 
 use crate::library::named;
-use crate::lowered::{AnyRankPlan, Memory, RankCall, RankPart, Runs, UserBuffers};
+use crate::lowering::{AnyRankPlan, Memory, RankCall, RankPart, Runs, UserBuffers};
 use crate::network::{Channels, Hosts, HostsPlan, How, Levels, LevelsPlan};
 use crate::shared_memory::{BlocksPlan, World, WorldPlan};
 use crate::{Check, Error, Options, Plan, SpmdPlan};
@@ -60,7 +60,7 @@ fn kinds() -> Vec<(DType, ReduceOp)> {
 }
 
 fn options(check: Check) -> Options {
-    Options::new().deadline(Duration::from_secs(20)).checked(check)
+    Options::new().deadline(Duration::from_secs(20)).check_calls(check)
 }
 
 /// Calls the plans of all ranks at once, on zeros; returns their results and the number of calls that each has made.
@@ -320,7 +320,8 @@ fn calls_with_a_count_for_each_block_find_wrong_data() {
 #[test]
 fn a_plan_for_all_ranks_is_checked_once() {
     for proved in proofs(3) {
-        let plan = Plan::with(&proved, COUNT, DType::F32, ReduceOp::Avg, options(Check::First));
+        let plan =
+            Plan::for_options(&proved, COUNT, DType::F32, ReduceOp::Avg, options(Check::First));
         let plan = plan.expect("a plan");
         let lens = |of: &dyn Fn(u32) -> usize| -> Vec<Vec<f32>> {
             (0..3).map(|rank| vec![1.0; of(rank)]).collect()

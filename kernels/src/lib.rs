@@ -23,12 +23,12 @@ pub mod executor;
 pub mod grid;
 #[cfg(feature = "ptx")]
 #[doc(hidden)]
-pub mod interpreted;
+pub mod interpreter;
 #[cfg(all(test, any(feature = "cuda", target_os = "linux")))]
 mod library;
-mod lowered;
+mod lowering;
 #[cfg(all(test, loom))]
-mod modelled;
+mod model_memory;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 pub mod mpi;
 pub mod network;
@@ -50,7 +50,7 @@ pub mod trust;
 pub use blocks::BlocksAt;
 pub use element::{Element, bytes_of, bytes_of_mut};
 pub use error::{Differ, Ended, Error, Message, Missing};
-pub use lowered::{AnyRankPlan, Runs, UserBuffers};
+pub use lowering::{AnyRankPlan, Runs, UserBuffers};
 pub use options::{Check, Options};
 pub use reference::WrongData;
 pub use stuck::Stuck;

@@ -133,7 +133,7 @@ impl Options {
     /// Keeps each helping thread on a core of its own during runs; the owner of the calling thread places it. On Linux
     /// only.
     #[must_use]
-    pub fn pinned(mut self, pinned: bool) -> Self {
+    pub fn pin(mut self, pinned: bool) -> Self {
         self.pinned = pinned;
         self
     }
@@ -159,7 +159,7 @@ impl Options {
     /// rank 0 holds for all ranks, and the environment variable `ROUNDELAY_WAYS=usual` turns the measurements off, too.
     /// Ranks that are threads of one process have one way.
     #[must_use]
-    pub fn measured(mut self, measured: bool) -> Self {
+    pub fn measure(mut self, measured: bool) -> Self {
         self.choosing = if measured { Choosing::Measured } else { Choosing::Usual };
         self
     }
@@ -178,7 +178,7 @@ impl Options {
 
     /// Sets the calls that check themselves, whatever the environment variable `ROUNDELAY_CHECK` names.
     #[must_use]
-    pub fn checked(mut self, check: Check) -> Self {
+    pub fn check_calls(mut self, check: Check) -> Self {
         self.check = Some(check);
         self
     }

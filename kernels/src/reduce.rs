@@ -2,17 +2,17 @@
 //! protocols loom checks every access.
 
 #[cfg(all(test, loom))]
-pub use modelled::{Kernel, copy};
+pub use model::{Kernel, copy};
 #[cfg(not(all(test, loom)))]
 pub use roundelay_arithmetic::{Kernel, copy};
 pub use roundelay_arithmetic::{MAX_SOURCES, MoveForm, Stores, last_level_cache};
 
 #[cfg(all(test, loom))]
-mod modelled {
+mod model {
     use roundelay_arithmetic::{MoveForm, Stores};
     use roundelay_core::dtype::{DType, NoSuchOp, ReduceOp};
 
-    use crate::modelled::touched;
+    use crate::model_memory::touched;
 
     /// The moves of one dtype and reduce op.
     #[derive(Clone, Copy)]

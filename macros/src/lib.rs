@@ -14,8 +14,8 @@ use roundelay_core::expansion::Outcome;
 use roundelay_core::expansion::rust::{self, Origin};
 use roundelay_core::program::CompiledSource;
 use roundelay_core::source::Span as Place;
-use roundelay_core::syntax::used::UsedFiles;
-use roundelay_core::syntax::{Source, bounded};
+use roundelay_core::syntax::used_files::UsedFiles;
+use roundelay_core::syntax::{Source, read_limit};
 use roundelay_core::{compile_with, expansion, syntax};
 use roundelay_library::SOURCES;
 
@@ -125,7 +125,7 @@ pub fn include_collective(input: TokenStream) -> TokenStream {
     };
     let (name, place) = (path.value(), path.span());
     let file = find(place, &name);
-    let bytes = match bounded::file(&file) {
+    let bytes = match read_limit::file(&file) {
         Ok(bytes) => bytes,
         Err(error) => {
             let message = format!("E0001: cannot read `{}`: {error}", file.display());
@@ -183,7 +183,7 @@ struct Used {
 impl Used {
     /// Returns the files beside the file that `place` stands in, for a source of that name.
     fn beside(place: Span, name: &str) -> Self {
-        Self { place, files: UsedFiles::of(&find(place, name)), read: RefCell::default() }
+        Self { place, files: UsedFiles::for_source(&find(place, name)), read: RefCell::default() }
     }
 
     fn compile(

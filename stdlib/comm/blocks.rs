@@ -118,7 +118,7 @@ impl Rank<'_> {
         let nranks = self.nranks();
         let checked = || {
             let call = Call { collective, root, count: 0, dtype: T::DTYPE, op }.of(nranks)?;
-            let packed = |counts: &[usize]| Block::packed(counts.iter().map(|count| *count as u64));
+            let packed = |counts: &[usize]| Block::pack(counts.iter().map(|count| *count as u64));
             let (inputs, outputs) = (packed(inputs), packed(outputs));
             self.check("input", input.len(), &inputs, u64::eq)?;
             self.check("output", output.len(), &outputs, u64::eq)?;
@@ -157,7 +157,7 @@ impl Rank<'_> {
     /// let (collective, dtype, op) = (Collective::AllGather, DType::I32, ReduceOp::Sum);
     /// let call = Call { collective, root: 0, count: 0, dtype, op };
     /// let there = vec![Block { start: 2, count: 3 }];
-    /// let blocks = RankBlocks::new(collective, 0.into(), 0.into(), 1, Block::packed([3]), there)?;
+    /// let blocks = RankBlocks::new(collective, 0.into(), 0.into(), 1, Block::pack([3]), there)?;
     /// let mut output = [-1; 6];
     /// comm.rank(0)?.call_blocks(call, &blocks, &[1, 2, 3], &mut output)?;
     /// assert_eq!(output, [-1, -1, 1, 2, 3, -1]);
@@ -300,12 +300,12 @@ impl Rank<'_> {
                 call.collective.output_units(rank, nranks, root),
             ];
             let packed =
-                |counts: &[u64], units: u32| Block::packed(counts[..units as usize].to_vec());
+                |counts: &[u64], units: u32| Block::pack(counts[..units as usize].to_vec());
             let (inputs, outputs) = (packed(inputs, units[0]), packed(outputs, units[1]));
             RankBlocks::new(call.collective, root, rank, nranks, inputs, outputs)
         };
         let ranks: Vec<RankBlocks> = (0..).zip(&rows).map(of_rank).collect::<Result<_, _>>()?;
-        Counts::agreed(&ranks).map_err(|CountsDiffer { block, ranks, counts }| {
+        Counts::agree(&ranks).map_err(|CountsDiffer { block, ranks, counts }| {
             let block = block_name(call.collective, nranks, block);
             let calls = counts
                 .map(|count| format!("{} with {count} elements in {block}", name(rows[0][0])));

@@ -5,10 +5,10 @@
 
 mod blocks;
 pub(crate) mod call;
-pub(crate) mod chosen;
+pub(crate) mod choices;
 pub(crate) mod collectives;
-pub(crate) mod kept;
 mod on_host;
+pub(crate) mod plan_cache;
 mod rank;
 pub(crate) mod spread;
 pub(crate) mod using;
@@ -23,8 +23,8 @@ use roundelay_kernels::shared_memory::BlocksPlan;
 use roundelay_kernels::{AnyRankPlan, Calls, SpmdPlan};
 
 use call::{Call, Shape};
-use chosen::Chosen;
-use kept::Kept;
+use choices::Chosen;
+use plan_cache::Kept;
 pub(crate) use rank::Home;
 pub use rank::Rank;
 use using::using;
@@ -106,7 +106,7 @@ impl Comm {
     /// # Errors
     /// E0409 for 0 ranks, or more than a schedule can have.
     pub fn new(nranks: u32) -> Result<Self, Error> {
-        Self::with(nranks, Options::default())
+        Self::with_options(nranks, Options::default())
     }
 
     /// Makes a communicator of `nranks` ranks whose plans are all made and run with `options`: deadline, workers, level
@@ -114,7 +114,7 @@ impl Comm {
     ///
     /// # Errors
     /// E0409 for 0 ranks, or more than a schedule can have; E0406 for options that no run can have.
-    pub fn with(nranks: u32, options: Options) -> Result<Self, Error> {
+    pub fn with_options(nranks: u32, options: Options) -> Result<Self, Error> {
         let calls = Calls::new(nranks, options)?;
         let (plans, spmd) = (Kept::new(Self::PLANS), Kept::new(Self::PLANS));
         let chosen = Chosen::default();
@@ -151,7 +151,7 @@ impl Comm {
 
     /// Returns the numbers of plans that are kept: of one caller, and of ranks that call by themselves.
     #[doc(hidden)]
-    pub fn kept(&self) -> [usize; 2] {
+    pub fn kept_plans(&self) -> [usize; 2] {
         let plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner).len();
         [plans, self.spmd.read().unwrap_or_else(PoisonError::into_inner).len()]
     }
@@ -201,7 +201,7 @@ impl Comm {
         }
         let Call { count, dtype, op, .. } = call;
         let proved = self.chosen.of(&call, self.nranks)?;
-        let plan = Arc::new(Plan::with(&proved, count, dtype, op, self.options)?);
+        let plan = Arc::new(Plan::for_options(&proved, count, dtype, op, self.options)?);
         plans.make_room(|_| true);
         plans.insert(call, plan.clone());
         Ok(plan)
@@ -225,7 +225,7 @@ impl Comm {
         let plan = SpmdPlan::among(&self.calls, &proved, count, dtype, op, self.options)?;
         let plan = Arc::new(plan);
         // A plan may go only if no rank holds it: a rank that does may still make calls with it.
-        spmd.make_room(|plan| Arc::get_mut(plan).is_some_and(|plan| !plan.awaited()));
+        spmd.make_room(|plan| Arc::get_mut(plan).is_some_and(|plan| !plan.is_awaited()));
         spmd.insert(shape, plan.clone());
         Ok(plan)
     }

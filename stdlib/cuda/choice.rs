@@ -58,7 +58,7 @@ pub struct KernelRow {
 /// use roundelay::cuda::{Gpu, select};
 /// use roundelay::{Collective, DType, ReduceOp};
 ///
-/// let gpu = Gpu::named("H200").expect("the model knows it");
+/// let gpu = Gpu::find("H200").expect("the model knows it");
 /// let choice = select(&gpu, Collective::AllReduce, 8, 1 << 10, DType::F32, ReduceOp::Sum);
 /// let best = choice.best().expect("some algorithm takes 8 ranks");
 /// println!("{}, {}: {:.1} us", best.algorithm, best.form, best.estimate.time * 1e6);
@@ -113,7 +113,7 @@ pub fn select(
 
 /// Returns the forms and protocols that an algorithm has.
 fn candidates(algorithm: &Configured) -> Vec<(Form, Protocol)> {
-    let own = Protocol::of(algorithm);
+    let own = Protocol::for_algorithm(algorithm);
     let loops = if own == Protocol::Simple { vec![own, Protocol::Ll] } else { vec![own] };
     let loops = loops.into_iter().map(|protocol| (Form::Loops, protocol));
     loops.chain([(Form::Table, Protocol::Direct)]).collect()
@@ -130,7 +130,7 @@ fn row(
     let options = CudaOptions::new().form(form).protocol(protocol);
     let kernel = options.kernel(algorithm, proved, (dtype, op), Callers::One)?;
     let shape = Outlook::expected_shape(&kernel, count, gpu, options)?;
-    let estimate = Estimate::of(&kernel, count, gpu, shape);
+    let estimate = Estimate::for_launch(&kernel, count, gpu, shape);
     let (algorithm, protocol) = (algorithm.name().to_owned(), kernel.spec.protocol);
     let parts = shape.parts;
     Ok(KernelRow { algorithm, form, protocol, parts, estimate })

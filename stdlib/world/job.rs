@@ -40,6 +40,6 @@ impl World {
             let what = format!("the ranks on the host of rank {rank} did not meet, as they say");
             return Err(roundelay_kernels::Error::NotJoined { what }.into());
         }
-        Self::over_hosts(engine, hosts, job.rank, job.carrier()?)?.measured()
+        Self::over_hosts(engine, hosts, job.rank, job.carrier()?)?.measure_link()
     }
 }

@@ -1,11 +1,11 @@
 //! A world: ranks that are processes, of one host or of an MPI job on several, and plans for their calls, made once for
 //! each shape.
 
+mod across_hosts;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 mod job;
 mod joining;
 mod nonblocking;
-mod over;
 mod parts;
 mod progress;
 mod refusals;
@@ -23,8 +23,8 @@ use roundelay_kernels::network::{Hosts, HostsPlan, Levels, LevelsPlan};
 use roundelay_kernels::shared_memory::{self, BlocksPlan, ChosenWay, Lent, Prepared, WorldPlan};
 
 use crate::comm::call::{Call, Shape};
-use crate::comm::chosen::{Chosen, rooted};
-use crate::comm::kept::Kept;
+use crate::comm::choices::{Chosen, rooted};
+use crate::comm::plan_cache::Kept;
 use crate::comm::using::using;
 use crate::comm::{Comm, Home, Rank};
 use progress::{Progress, Queue, Turns};
@@ -156,7 +156,7 @@ impl World {
     }
 
     /// Returns the ways of data through the memory of this host that the world has chosen by measurement so far. Rank 0 of
-    /// the host measures, so other ranks have none. [`Options::measured`](crate::Options::measured) turns this off.
+    /// the host measures, so other ranks have none. [`Options::measure`](crate::Options::measure) turns this off.
     pub fn ways(&self) -> Vec<ChosenWay> {
         self.engine.ways()
     }
@@ -437,7 +437,7 @@ impl World {
                     .chosen
                     .with(&call, self.nranks(), |algorithm| self.prepared(algorithm))??;
                 rooted(prepared.schedule(), &call)?;
-                Arc::new(WorldPlan::of(&self.engine, &prepared, count, dtype, op)?)
+                Arc::new(WorldPlan::from_prepared(&self.engine, &prepared, count, dtype, op)?)
             }
         };
         plans.make_room(|_| true);
@@ -494,6 +494,6 @@ impl Home for World {
     }
 
     fn refused(&self, error: Error) -> Error {
-        self.told(error)
+        self.tell(error)
     }
 }

@@ -49,7 +49,7 @@ impl World {
                 let engine = self.hosts.is_none().then(|| self.engine.clone());
                 queue.call(move || run(&plan).map_err(|error| refused(engine.as_deref(), error)))
             }
-            Err(error) => Pending::failed(&self.turns, self.told(error)),
+            Err(error) => Pending::failed(&self.turns, self.tell(error)),
         }
     }
 
@@ -111,7 +111,7 @@ impl World {
     {
         let (given, expected) = (T::DTYPE, call.dtype);
         if given != expected {
-            let error = self.told(EngineError::WrongDType { given, expected }.into());
+            let error = self.tell(EngineError::WrongDType { given, expected }.into());
             return Pending::failed(&self.turns, error);
         }
         match queue.and_then(|queue| Ok((queue, self.blocks_plan(call)?))) {
@@ -127,7 +127,7 @@ impl World {
                 Ok(()) => Pending::done(&self.turns, (input, output)),
                 Err(error) => Pending::failed(&self.turns, error),
             },
-            Err(error) => Pending::failed(&self.turns, self.told(error)),
+            Err(error) => Pending::failed(&self.turns, self.tell(error)),
         }
     }
 
@@ -218,7 +218,7 @@ impl<'w> Nonblocking<'w> {
     /// let world = World::join(&UniqueId::new()?, 1, 0)?;
     /// let (collective, dtype, op) = (Collective::AllGather, DType::U8, ReduceOp::Sum);
     /// let call = Call { collective, root: 0, count: 0, dtype, op };
-    /// let (own, all) = (Block::packed([3]), Block::packed([3]));
+    /// let (own, all) = (Block::pack([3]), Block::pack([3]));
     /// let blocks = RankBlocks::new(collective, 0.into(), 0.into(), 1, own, all)?;
     /// let pending = world.nonblocking().call_blocks(call, blocks, vec![1_u8, 2, 3], vec![0; 3]);
     /// let (_, all) = pending.wait()?;

@@ -44,7 +44,7 @@ impl World {
     /// Returns the error of a call of this rank, after its calls that are under way. If the call was not made, because of
     /// its arguments, the other ranks are told.
     #[doc(hidden)]
-    pub fn told(&self, error: Error) -> Error {
+    pub fn tell(&self, error: Error) -> Error {
         if self.hosts.is_some() || !Error::is_of_arguments(error.code()) {
             return error;
         }

@@ -23,7 +23,7 @@ fn a_kernel_is_a_text() -> Result<(), roundelay::Error> {
 
 #[test]
 fn kernels_are_chosen_by_a_model() -> Result<(), roundelay::Error> {
-    let gpu = Gpu::named("H100").expect("the model knows it");
+    let gpu = Gpu::find("H100").expect("the model knows it");
     let chosen = |bytes| -> KernelRow {
         let sum = ReduceOp::Sum;
         let choice: KernelChoice = select(&gpu, Collective::AllReduce, 8, bytes, DType::F32, sum);
@@ -34,7 +34,7 @@ fn kernels_are_chosen_by_a_model() -> Result<(), roundelay::Error> {
     let kernel = RingAllReduce::new().kernel(8, DType::F32, ReduceOp::Sum)?;
     let by = |graph| {
         let shape = LaunchShape { parts: 1, in_flight: 56 << 10, graph };
-        Estimate::of(&kernel, 256, &gpu, shape).time
+        Estimate::for_launch(&kernel, 256, &gpu, shape).time
     };
     // On the GPU that was measured, a launch by a graph takes as long as one by a call.
     assert!((by(true) - by(false)).abs() < 1e-9);
@@ -51,7 +51,7 @@ fn what_a_device_lacks_is_said() {
     let _: fn(&CudaPlan, &cudarc::driver::CudaStream) -> Result<u64, Error> = launched;
     let again = |graph: &mut PlanGraph<'_>| graph.launch().and_then(|()| graph.wait());
     let _: fn(&mut PlanGraph<'_>) -> Result<(), Error> = again;
-    let world = CudaWorld::on(&[0], 2).map_err(roundelay::Error::from);
+    let world = CudaWorld::on_devices(&[0], 2).map_err(roundelay::Error::from);
     let made = world.and_then(|world| {
         let ring = RingAllReduce::new();
         ring.plan_on_device_with(&world, 4, DType::F32, ReduceOp::Sum, options)

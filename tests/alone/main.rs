@@ -116,9 +116,9 @@ fn a_verdict_is_a_value() {
     let program = compile(&source, Frontend::File).expect("the macro has compiled it");
     let algorithm = Configured::new(program.algorithms[0].clone(), &source);
     let counts = [3, 4];
-    let asked = Asked { named: false, ..Asked::within(&counts, Within::Plans) };
+    let asked = Asked { named: false, ..Asked::with_limits(&counts, Within::Plans) };
     let seen = |nranks: u32, every: &Every| assert!(nranks < 5 && !every.line().is_empty());
-    let verdict: Verdict = Verdict::of(&algorithm, &source, &asked, seen);
+    let verdict: Verdict = Verdict::check(&algorithm, &source, &asked, seen);
     let (four, (three, refusal)): (&ProvedCount<ProofFacts>, _) =
         (&verdict.proved[0], &verdict.refused[0]);
     assert_eq!((four.nranks(), *three, verdict.is_right()), (4, 3, true));
@@ -145,7 +145,7 @@ fn each_rank_has_a_thread() -> Result<(), Error> {
     assert_eq!((certificate.messages, certificate.ideal.least_steps), (2, 1));
     assert!(matches!(plan.rank(2), Err(EngineError::NoSuchRank { nranks: 2, rank: RankId(2) })));
     // A first call that checks itself; there is no fault to find.
-    let options = Options::new().checked(Check::First);
+    let options = Options::new().check_calls(Check::First);
     let alone =
         RecursiveDoubling::new().spmd_plan_with(1, 1, DType::F32, ReduceOp::Sum, options)?;
     match alone.rank(0)?.run_in_place(&mut [1.0_f32]) {
@@ -300,7 +300,7 @@ fn promises_are_values() -> Result<(), Error> {
 #[test]
 fn a_selection_is_a_value() {
     assert_eq!(VARIABLE, "ROUNDELAY_SELECTION");
-    let costs = Costs::of(None, 8, &GivenCosts::default());
+    let costs = Costs::for_topology(None, 8, &GivenCosts::default());
     assert!(costs == *Costs::host() && costs.origin == Origin::Assumed);
     let text = "AllReduce nranks 8 bytes 0..=64: RingAllReduce";
     let selection: Selection = Selection::parse(text).expect("one line");

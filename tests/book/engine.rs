@@ -217,7 +217,7 @@ fn rank_busy() -> Result<(), Error> {
 fn abandoned() -> Result<(), Error> {
     // E0413
     let short = Options::new().deadline(Duration::from_millis(50));
-    let comm = Comm::with(2, short)?;
+    let comm = Comm::with_options(2, short)?;
     let mut buffer = [1.0_f32; 10];
     // Rank 1 never calls: rank 0 gives up at the deadline, and from then on nobody goes on.
     let first = comm.rank(0)?.all_reduce(&mut buffer, ReduceOp::Sum);

@@ -5,7 +5,7 @@ use roundelay::{Collective, DType, ReduceOp};
 use roundelay_core::diagnostics::Code;
 
 fn choice(collective: Collective, nranks: u32, bytes: u64) -> KernelChoice {
-    let gpu = Gpu::named("H200").expect("the model knows it");
+    let gpu = Gpu::find("H200").expect("the model knows it");
     select(&gpu, collective, nranks, bytes, DType::F32, ReduceOp::Sum)
 }
 

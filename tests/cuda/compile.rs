@@ -158,7 +158,7 @@ fn ll_and_tables_compile_and_nothing_spills() {
         let proved = proved(algorithm, 8).expect("any rank count will do");
         let goal = Goal { level: Level::O2, callers: Callers::One, reassociate: false };
         let kernel = Kernel::of_table(
-            &proved.optimized(goal).expect("what is made is proved"),
+            &proved.optimize(goal).expect("what is made is proved"),
             spec(algorithm),
         )
         .expect("floats have sums");

@@ -13,7 +13,7 @@ use roundelay_core::verify::Callers;
 use roundelay_export::cuda::{Form, Kernel, Protocol, Spec};
 use roundelay_kernels::cuda::{Target, compile};
 use roundelay_kernels::grid::WalkCost;
-use roundelay_kernels::interpreted::Interpreted;
+use roundelay_kernels::interpreter::Interpreted;
 use roundelay_kernels::shim::ShimJob;
 use roundelay_ptx::machine::Counters;
 use roundelay_tests::root;
@@ -78,7 +78,7 @@ impl Class {
             Form::Loops => loops(algorithm, &proved, spec),
             Form::Table => {
                 let goal = Goal { level: self.level, callers: Callers::One, reassociate: false };
-                let made = proved.optimized(goal).expect("it is proved again");
+                let made = proved.optimize(goal).expect("it is proved again");
                 Kernel::of_table(&made, spec).unwrap_or_else(|refused| panic!("{}", refused.title))
             }
         }
@@ -167,7 +167,7 @@ impl Figures {
 
     /// The instructions of a stream's walk by the model's numbers.
     fn modelled(&self, kernel: usize) -> f64 {
-        let walk = WalkCost::of(self.class.form, self.class.protocol);
+        let walk = WalkCost::for_form(self.class.form, self.class.protocol);
         let schedule = &self.kernels[kernel].schedule;
         let of_op = |op: u32| {
             let op = schedule.op(OpId(op));
@@ -265,8 +265,8 @@ fn walks_are_those_of_the_model(all: &[Figures]) {
         (Form::Loops, Protocol::Simple),
     ];
     for (form, protocol) in walks {
-        let walk = WalkCost::of(form, protocol);
-        let same = |one: &&Figures| WalkCost::of(one.class.form, one.class.protocol) == walk;
+        let walk = WalkCost::for_form(form, protocol);
+        let same = |one: &&Figures| WalkCost::for_form(one.class.form, one.class.protocol) == walk;
         let mut ratios = Vec::new();
         for one in all.iter().filter(same) {
             for (kernel, counted) in [one.few, one.many].iter().enumerate() {

@@ -114,11 +114,9 @@ fn tables_have_the_hosts_bits() {
                 }
                 let goal = Goal { level, callers: Callers::One, reassociate: false };
                 let spec = Spec { protocol: Protocol::Direct, ..spec(algorithm) };
-                let mut kernel = Kernel::of_table(
-                    &proved.optimized(goal).expect("what is made is proved"),
-                    spec,
-                )
-                .expect("floats have sums");
+                let mut kernel =
+                    Kernel::of_table(&proved.optimize(goal).expect("what is made is proved"), spec)
+                        .expect("floats have sums");
                 walker(&mut kernel);
                 let shim = program(&kernel);
                 // Every CTA is a thread that polls.
@@ -171,7 +169,7 @@ fn narrow_sums_round_as_the_host_rounds_them() {
         for element in [DType::Bf16, DType::F8E4M3] {
             let spec = Spec { element, ..spec(algorithm) };
             let goal = Goal { level, callers: Callers::One, reassociate: false };
-            let made = proved.optimized(goal).expect("what is made is proved");
+            let made = proved.optimize(goal).expect("what is made is proved");
             let mut kernels = vec![Kernel::of_table(&made, spec).expect("floats have sums")];
             if level == Level::O0 {
                 kernels.push(loops(algorithm, &proved, spec));
@@ -263,7 +261,7 @@ fn streams_of_several_parts_have_the_hosts_bits() {
 fn ll_has_the_hosts_bits() {
     let (mut sweep, mut wrong) = (Sweep::default(), String::new());
     for algorithm in select::library() {
-        if Protocol::of(algorithm) == Protocol::Direct {
+        if Protocol::for_algorithm(algorithm) == Protocol::Direct {
             continue;
         }
         for dtype in [DType::U8, DType::F16, DType::F32, DType::F64] {

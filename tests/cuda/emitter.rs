@@ -60,7 +60,7 @@ fn an_op_that_the_elements_do_not_have_is_refused() {
     let algorithm = named("RingAllReduce");
     let proved = proved(algorithm, 4).expect("any rank count will do");
     let goal = Goal { level: Level::O1, callers: Callers::One, reassociate: false };
-    let made = proved.optimized(goal).expect("what is made is proved");
+    let made = proved.optimize(goal).expect("what is made is proved");
     for (element, op) in [
         (DType::F64, ReduceOp::Band),
         (DType::F8E4M3, ReduceOp::Lor),

@@ -6,7 +6,7 @@ use roundelay_core::optimize::{Goal, Level};
 use roundelay_core::verify::{Callers, Proved};
 use roundelay_export::cuda::{Form, Kernel, Protocol, Spec};
 use roundelay_kernels::cuda::{Target, compile};
-use roundelay_kernels::interpreted::{BINDS, DrivenMoves, Interpreted, NoOutcome, move_text};
+use roundelay_kernels::interpreter::{BINDS, DrivenMoves, Interpreted, NoOutcome, move_text};
 use roundelay_kernels::shim::{Outcome, ShimJob};
 
 use super::runs::{code, inputs, loops, named, on_the_host, program, proved, run, spec};
@@ -41,7 +41,7 @@ fn kernel(
         Form::Loops => loops(algorithm, &proved, spec),
         Form::Table => {
             let goal = Goal { level: Level::O2, callers, reassociate: false };
-            let made = proved.optimized(goal).expect("it is proved again");
+            let made = proved.optimize(goal).expect("it is proved again");
             Kernel::of_table(&made, spec).unwrap_or_else(|refused| panic!("{}", refused.title))
         }
     };

@@ -34,7 +34,7 @@ pub(super) fn spec(algorithm: &Configured) -> Spec {
     Spec {
         element: DType::F32,
         op: ReduceOp::Sum,
-        protocol: Protocol::of(algorithm),
+        protocol: Protocol::for_algorithm(algorithm),
         vector: 16,
         callers: Callers::One,
     }
@@ -95,7 +95,7 @@ pub(super) fn on_the_host(
 ) -> Vec<Vec<u8>> {
     let Reference { dtype, op, .. } = reference(kernel, count);
     let options = Options::default().level(Level::O0).workers(1);
-    let plan = Plan::with(proved, count, dtype, op, options).expect("a plan");
+    let plan = Plan::for_options(proved, count, dtype, op, options).expect("a plan");
     let ranks = (0..kernel.schedule.nranks).map(roundelay_core::ids::RankId);
     let mut outputs: Vec<Vec<u8>> =
         ranks.map(|rank| vec![0; plan.output_len(rank) * dtype.size()]).collect();

@@ -51,7 +51,7 @@ fn too_fine(algorithm: &Configured, nranks: u32, what: &str) -> Diagnostic {
     let proved = proved(algorithm, nranks).expect("these ranks will do");
     let spec = Spec { protocol: Protocol::Direct, ..spec(algorithm) };
     let goal = Goal { level: Level::O0, callers: Callers::One, reassociate: false };
-    let made = proved.optimized(goal).expect("what is made is proved");
+    let made = proved.optimize(goal).expect("what is made is proved");
     let table = Kernel::of_table(&made, spec).expect("floats have sums");
     let data = inputs(&table, 61);
     let ran = try_run(&program(&table), &ShimJob::new(&table, 61, &data));

@@ -31,7 +31,7 @@ pub(super) mod one_device {
         form: Form,
     ) -> Case<'a> {
         let protocol = match form {
-            Form::Loops => Protocol::of(algorithm),
+            Form::Loops => Protocol::for_algorithm(algorithm),
             Form::Table => Protocol::Direct,
         };
         let (nranks, way) = (proved.schedule().nranks, Way::One);
@@ -78,10 +78,10 @@ pub(super) mod one_device {
         for (name, nranks) in [("RingAllReduce", 3), ("MeshReduceScatter", 4)] {
             let of = proved(name, nranks);
             let case = case(&of, sums(1003), Form::Loops);
-            let world = CudaWorld::on(&[0], nranks).expect("a world");
+            let world = CudaWorld::on_devices(&[0], nranks).expect("a world");
             let mut kernel = case.kernel().expect("a kernel");
             let made = |kernel: &Kernel, check| {
-                let options = CudaOptions::new().deadline(WHY).checked(check);
+                let options = CudaOptions::new().deadline(WHY).check_calls(check);
                 CudaPlan::of_kernel(&world, kernel.clone(), 1003, options).map(drop)
             };
             made(&kernel, Check::First).expect("a right kernel");
@@ -103,7 +103,7 @@ pub(super) mod one_device {
         let of = proved("RingAllReduce", 3);
         let case = case(&of, sums(1003), Form::Loops);
         let kernel = case.kernel().expect("a kernel");
-        let world = CudaWorld::on(&[0, 0], 3).expect("a world");
+        let world = CudaWorld::on_devices(&[0, 0], 3).expect("a world");
         assert_eq!(world.names().count(), 1, "a device that comes twice counts once");
         let plan = CudaPlan::of_kernel(&world, kernel, 1003, CudaOptions::new()).expect("a plan");
         let rooms = || Rooms::new(&world, case.buffers(), &case.inputs()).expect("room");
@@ -127,7 +127,7 @@ pub(super) mod one_device {
         let of = proved("RingAllReduce", 3);
         let case = case(&of, sums(1003), Form::Loops);
         let kernel = case.kernel().expect("a kernel");
-        let world = CudaWorld::on(&[0], 3).expect("a world");
+        let world = CudaWorld::on_devices(&[0], 3).expect("a world");
         let options = CudaOptions::new().deadline(WHY);
         let plan = CudaPlan::of_kernel(&world, kernel.clone(), 1003, options);
         let mut plan = plan.expect("a plan");
@@ -184,7 +184,7 @@ pub(super) mod one_device {
     #[test]
     fn the_kernel_that_is_chosen_is_planned() {
         below!(1);
-        let world = CudaWorld::on(&[0], 4).expect("a world");
+        let world = CudaWorld::on_devices(&[0], 4).expect("a world");
         let gpu = world.gpu(1e12).expect("a GPU of the model");
         assert_eq!((gpu.name.as_str(), gpu.multiprocessors), ("Paper GPU 0", 16));
         for bytes in [1 << 10, 1 << 20] {
@@ -227,7 +227,7 @@ pub(super) mod one_device {
             let of = proved(name, nranks);
             let case = case(&of, sums(1003), Form::Loops);
             let kernel = case.kernel().expect("a kernel");
-            let world = CudaWorld::on(&[0], nranks).expect("a world");
+            let world = CudaWorld::on_devices(&[0], nranks).expect("a world");
             let options = CudaOptions::new();
             let plan = CudaPlan::of_kernel(&world, kernel, 1003, options).expect("a plan");
             let driven = Driven::new(&world, &plan).expect("a driven plan");
@@ -240,7 +240,7 @@ pub(super) mod one_device {
                 assert!(got == expected, "{name} {}", case.difference(in_place, &expected, &got));
             }
         }
-        let world = CudaWorld::on(&[0], 1).expect("a world");
+        let world = CudaWorld::on_devices(&[0], 1).expect("a world");
         assert!(world.copy_bandwidth().expect("it copies") > 0.0);
     }
 
@@ -251,7 +251,7 @@ pub(super) mod one_device {
             let of = proved(name, nranks);
             let case = case(&of, sums(count), Form::Loops);
             let kernel = case.kernel().expect("a kernel");
-            let world = CudaWorld::on(&[0], nranks).expect("a world");
+            let world = CudaWorld::on_devices(&[0], nranks).expect("a world");
             let plan = CudaPlan::of_kernel(&world, kernel, count as u64, options);
             plan.map(|plan| (world, plan))
         };
@@ -265,9 +265,9 @@ pub(super) mod one_device {
         assert!(plan("RingAllReduce", 4, 10, options.parts(8)).is_ok(), "32 CTAs are there");
         refused(plan("RecursiveDoublingAllReduce", 4, 8 << 20, options), "E0419");
         refused(plan("RingAllReduce", 4, 10, options.threads(33)), "E0423");
-        let error = CudaWorld::on(&[7], 4).err().expect("no such device");
+        let error = CudaWorld::on_devices(&[7], 4).err().expect("no such device");
         assert_eq!(error.code(), Code::NoCuda, "{error}");
-        assert_eq!(CudaWorld::on(&[0], 0).err().map(|e| e.code()), Some(Code::NoRanks));
+        assert_eq!(CudaWorld::on_devices(&[0], 0).err().map(|e| e.code()), Some(Code::NoRanks));
 
         let (world, plan) = plan("RingAllReduce", 3, 10, options).expect("a plan");
         let slices = |bytes| {
@@ -316,7 +316,7 @@ mod several_devices {
             let spec = case.kernel().expect("a kernel").spec;
             let spec = roundelay_export::cuda::Spec { callers: Callers::Each, ..spec };
             let kernel = Kernel::of_loops(of.0, &of.1, spec).expect("a kernel");
-            let world = CudaWorld::on(&[0, 1], 5).expect("devices that reach each other");
+            let world = CudaWorld::on_devices(&[0, 1], 5).expect("devices that reach each other");
             let options = CudaOptions::new();
             let mut plan = CudaPlan::of_kernel(&world, kernel, 1003, options).expect("a plan");
             let mut rooms = Rooms::new(&world, case.buffers(), &case.inputs()).expect("room");
@@ -336,7 +336,7 @@ mod several_devices {
                     assert!(got == expected, "{}", case.difference(in_place, &expected, &got));
                 }
             }
-            let other = CudaWorld::on(&[1], 5).expect("a world");
+            let other = CudaWorld::on_devices(&[1], 5).expect("a world");
             let slices = |world: &CudaWorld| {
                 let slice = |rank| world.buffer("output", RankId(rank), 4012).expect("room");
                 (0..5).map(slice).collect::<Vec<_>>()
@@ -350,7 +350,7 @@ mod several_devices {
     #[test]
     fn devices_that_do_not_reach_each_other_are_refused() {
         below!(3);
-        let error = CudaWorld::on(&[0, 2], 4).err().expect("the last reaches no other");
+        let error = CudaWorld::on_devices(&[0, 2], 4).err().expect("the last reaches no other");
         assert_eq!(error.code().as_str(), "E0422", "{error}");
     }
 }

@@ -109,7 +109,7 @@ fn what_does_not_fit_is_refused_with_a_code() {
     refused(plan.launch::<u8, _, _>(stream, &input, &mut output), "E0403");
     refused(apart.launch_bytes_in_place(stream, &mut long.slice_mut(..40)), "E0408");
     refused(plan.launch_bytes_in_place(stream, &mut long), "E0402");
-    let other = roundelay_kernels::cuda::CudaWorld::on(&[1], 1).expect("another device");
+    let other = roundelay_kernels::cuda::CudaWorld::on_devices(&[1], 1).expect("another device");
     refused(plan.launch_bytes(&other.stream(), &input, &mut output), "E0420");
     let there = other.buffer("input", roundelay_core::ids::RankId(0), 40).expect("room");
     refused(plan.launch_bytes(stream, &there, &mut output), "E0420");

@@ -28,7 +28,7 @@ const PLAIN: Options = Options { protocol: Protocol::Simple, instances: 1, runti
 /// Returns the program of an algorithm of the library; `None` where the algorithm refuses that number of ranks.
 fn exported(name: &str, nranks: u32, options: Options) -> Option<Result<Exported, Vec<Finding>>> {
     let proved = prove_source(named(name), nranks).ok()?;
-    let form = TwoSided::of(&proved).expect("it has the form");
+    let form = TwoSided::for_author(&proved).expect("it has the form");
     Some(export(&form, options))
 }
 

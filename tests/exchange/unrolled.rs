@@ -4,7 +4,7 @@ use roundelay::{Algorithm as _, select};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::messages::TwoSided;
 use roundelay_core::prove_source;
-use roundelay_export::unrolled::{Export, unrolled};
+use roundelay_export::unroll::{Export, unroll};
 
 #[test]
 fn the_library_line_by_line() {
@@ -12,8 +12,8 @@ fn the_library_line_by_line() {
     for algorithm in select::library() {
         for nranks in 1..=5 {
             let Ok(proved) = prove_source(algorithm, nranks) else { continue };
-            let form = TwoSided::of(&proved).expect("it has the form");
-            match unrolled(&Export { form: &form, file: algorithm.file() }) {
+            let form = TwoSided::for_author(&proved).expect("it has the form");
+            match unroll(&Export { form: &form, file: algorithm.file() }) {
                 Ok(text) => {
                     assert!(text.contains(&format!("{}(", algorithm.name())), "{text}");
                     written.push((algorithm.name(), nranks));

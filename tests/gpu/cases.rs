@@ -114,7 +114,7 @@ impl Case<'_> {
                 .map_err(|all| all.iter().map(|e| e.title.clone()).collect::<Vec<_>>().join("; ")),
             Form::Table => {
                 let goal = Goal { level: Level::O2, callers, reassociate: false };
-                let made = self.proved.optimized(goal).map_err(|unproved| unproved.to_string())?;
+                let made = self.proved.optimize(goal).map_err(|unproved| unproved.to_string())?;
                 Kernel::of_table(&made, spec).map_err(|refused| refused.title)
             }
         }
@@ -124,7 +124,7 @@ impl Case<'_> {
     pub(crate) fn expected(&self, in_place: bool) -> Option<Vec<Vec<u8>>> {
         let Data { count, dtype, op } = self.data;
         let options = Options::new().level(Level::O0);
-        let plan = Plan::with(self.proved, count as u64, dtype, op, options)
+        let plan = Plan::for_options(self.proved, count as u64, dtype, op, options)
             .expect("the host runs every proved schedule");
         let (inputs, buffers) = (self.inputs(), self.buffers());
         if !in_place {

@@ -64,7 +64,7 @@ impl Kernels {
 
 impl Cuda {
     pub(crate) fn new(device: usize, patience: Duration, small: bool) -> Result<Self, String> {
-        let world = CudaWorld::on(&[device], 1).map_err(|error| coded(&error))?;
+        let world = CudaWorld::on_devices(&[device], 1).map_err(|error| coded(&error))?;
         let name = world.names().next().unwrap_or("a GPU").to_owned();
         let capability = world.context(RankId(0)).compute_capability();
         let (major, minor) = capability.map_err(|error| format!("{error:?}"))?;
@@ -74,7 +74,8 @@ impl Cuda {
     }
 
     fn plan(&self, case: &Case, deadline: Duration) -> Result<(CudaWorld, CudaPlan), String> {
-        let world = CudaWorld::on(&[self.device], case.nranks).map_err(|error| coded(&error))?;
+        let world =
+            CudaWorld::on_devices(&[self.device], case.nranks).map_err(|error| coded(&error))?;
         let options = CudaOptions::new().deadline(deadline);
         let plan = CudaPlan::of_kernel(&world, case.kernel()?, case.data.count as u64, options);
         Ok((world, plan.map_err(|error| coded(&error))?))
@@ -178,7 +179,7 @@ impl Engine for Cuda {
 
     fn is_lost(&self) -> bool {
         // After a fault, no call of this process to this device succeeds.
-        let world = CudaWorld::on(&[self.device], 1);
+        let world = CudaWorld::on_devices(&[self.device], 1);
         world.and_then(|world| world.buffer("a probe", RankId(0), 1).map(drop)).is_err()
     }
 

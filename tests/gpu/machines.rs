@@ -66,7 +66,7 @@ pub(crate) struct Gpu {
 
 impl Gpu {
     pub(crate) fn new(device: usize) -> Result<Self, String> {
-        let world = CudaWorld::on(&[device], 1).map_err(|error| error.to_string())?;
+        let world = CudaWorld::on_devices(&[device], 1).map_err(|error| error.to_string())?;
         Ok(Self { world, turn: Mutex::default() })
     }
 

@@ -7,7 +7,7 @@ use roundelay::{DType, ReduceOp, select};
 use roundelay_core::prove_source;
 use roundelay_export::cuda::{Form, Kernel, Protocol};
 use roundelay_kernels::cuda::{Arch, HEADERS};
-use roundelay_kernels::interpreted::Interpreted;
+use roundelay_kernels::interpreter::Interpreted;
 use roundelay_kernels::shim::ShimJob;
 
 use super::cases::{Case, Data, Way};

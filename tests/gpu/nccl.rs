@@ -61,7 +61,7 @@ impl Drop for Nccl {
 impl Nccl {
     /// Returns NCCL with ranks on that device, or the reason why there is none.
     pub(crate) fn new(device: usize, patience: Duration) -> Result<Self, String> {
-        let world = CudaWorld::on(&[device], 1).map_err(|error| coded(&error))?;
+        let world = CudaWorld::on_devices(&[device], 1).map_err(|error| coded(&error))?;
         let name = world.names().next().unwrap_or("a GPU").to_owned();
         let version = NcclComm::version().map_err(|error| coded(&error))?;
         if version < FIRST {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use roundelay::DType;
 use roundelay_export::cuda::{Form, Kernel};
 use roundelay_kernels::cuda::{Arch, Target, compile};
-use roundelay_kernels::interpreted::{BINDS, DrivenMoves, Interpreted, NoOutcome, move_text};
+use roundelay_kernels::interpreter::{BINDS, DrivenMoves, Interpreted, NoOutcome, move_text};
 use roundelay_kernels::shim::{Outcome, Shim, ShimJob};
 
 use super::cases::{Case, Way};

@@ -60,7 +60,7 @@ fn every_call(world: &World) {
         let there = [(8, 2), (4, 0), (1, 3)].map(|(start, count)| Block { start, count });
         let (collective, dtype) = (Collective::AllGather, DType::I32);
         let call = Call { collective, root: 0, count: 0, dtype, op: ReduceOp::Sum };
-        let mine = Block::packed([there[me as usize].count]);
+        let mine = Block::pack([there[me as usize].count]);
         let mut output = [-1; 10];
         let input = vec![me as i32; mine[0].count as usize];
         let blocks = RankBlocks::new(collective, 0.into(), me.into(), n, mine, there.to_vec());

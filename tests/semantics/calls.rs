@@ -177,7 +177,7 @@ fn without_code(error: &Error) -> String {
 /// Returns the communicator of ranks of which `missing` makes no second call, and the errors of the two others, the
 /// first to give up first; `None` if the machine was so busy that another rank was late.
 fn call_without(missing: u32, deadline: Duration) -> Option<(Comm, Error, Error)> {
-    let comm = Comm::with(3, Options::new().deadline(deadline)).expect("a communicator");
+    let comm = Comm::with_options(3, Options::new().deadline(deadline)).expect("a communicator");
     let results = on_ranks(&comm, |mut rank| {
         let first = broadcast(&mut rank);
         if rank.id() == missing { first } else { first.and_then(|()| all_reduce::<10>(&mut rank)) }
@@ -232,18 +232,18 @@ fn a_communicator_that_keeps_one_plan() {
             }
         }
     });
-    assert!(comm.kept()[1] <= 4, "{:?}", comm.kept());
+    assert!(comm.kept_plans()[1] <= 4, "{:?}", comm.kept_plans());
     // Plans that no rank holds are dropped when there is another.
     on_ranks(&comm, |mut rank| broadcast(&mut rank).expect("all ranks call it"));
     on_ranks(&comm, |mut rank| gather(&mut rank).expect("all ranks call it"));
     on_ranks(&comm, |mut rank| broadcast(&mut rank).expect("all ranks call it"));
-    assert!(comm.kept()[1] <= 2, "{:?}", comm.kept());
+    assert!(comm.kept_plans()[1] <= 2, "{:?}", comm.kept_plans());
 
     // One caller: the plan that was not called for the longest time is dropped.
     let two = Comm::new(1).expect("a communicator").keeping(NonZeroUsize::new(2).expect("not 0"));
     for count in [1, 2, 1, 3, 1, 2, 3] {
         two.all_reduce(&mut [&mut vec![1.0_f32; count][..]], ReduceOp::Sum).expect("it runs");
-        assert!(two.kept()[0] <= 2);
+        assert!(two.kept_plans()[0] <= 2);
     }
 }
 
@@ -287,7 +287,7 @@ fn options_at_their_extremes_are_errors_or_work() {
         let options = Options::new().workers(workers);
         let plan = ring.plan_with(2, 4, DType::I32, ReduceOp::Sum, options).map(drop);
         let team = ring.spmd_plan_with(2, 4, DType::I32, ReduceOp::Sum, options).map(drop);
-        let comm = Comm::with(2, options).map(drop);
+        let comm = Comm::with_options(2, options).map(drop);
         let again = ring.plan(2, 4, DType::I32, ReduceOp::Sum).expect("a plan");
         let again = again.with_options(options).run_in_place(&mut [&mut [1; 4], &mut [2; 4]]);
         for result in [plan, team, comm, again.map(drop).map_err(Error::from)] {
@@ -298,7 +298,7 @@ fn options_at_their_extremes_are_errors_or_work() {
     }
     for deadline in [Duration::MAX, Duration::from_secs(u64::MAX / 2), Duration::from_nanos(1)] {
         for workers in [1, 3, most] {
-            let options = Options::new().workers(workers).deadline(deadline).pinned(workers == 3);
+            let options = Options::new().workers(workers).deadline(deadline).pin(workers == 3);
             let plan = ring.plan_with(2, 4, DType::I32, ReduceOp::Sum, options).expect("a plan");
             let mut buffers = [[1; 4], [2; 4]];
             let ran = plan.run_in_place(&mut buffers.each_mut().map(|b| &mut b[..]));
@@ -306,7 +306,8 @@ fn options_at_their_extremes_are_errors_or_work() {
             assert_eq!(buffers, [[3; 4]; 2]);
         }
         // Ranks that wait for each other for ever, and hardly at all.
-        let comm = Comm::with(2, Options::new().deadline(deadline)).expect("a communicator");
+        let comm =
+            Comm::with_options(2, Options::new().deadline(deadline)).expect("a communicator");
         let results = on_ranks(&comm, |mut rank| {
             thread::sleep(Duration::from_millis(u64::from(rank.id())));
             all_reduce_quietly(&mut rank)

@@ -121,7 +121,7 @@ impl Runs<'_> {
     fn expected(&self, run: u64, rank: RankId, at: usize) -> u16 {
         let (unit, i) = ((at / self.count) as u32, at % self.count);
         let of = |rank, unit: u32| element(run, rank, unit as usize * self.count + i);
-        match self.collective.expected(rank, unit, self.root) {
+        match self.collective.expected_value(rank, unit, self.root) {
             Expected::Reduced { unit } => {
                 (0..self.team.nranks()).map(|rank| of(RankId(rank), unit)).sum()
             }

@@ -58,7 +58,8 @@ impl<'a> Proofs<'a> {
         options: Options,
     ) -> Plan {
         let proved = self.proved(nranks);
-        Plan::with(proved, count, kind.dtype, kind.op, options).expect("a plan of what is proved")
+        Plan::for_options(proved, count, kind.dtype, kind.op, options)
+            .expect("a plan of what is proved")
     }
 }
 

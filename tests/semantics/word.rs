@@ -42,7 +42,7 @@ fn engines_refuse_what_a_broken_pass_makes() {
     };
     for (level, pass) in [(Level::O1, "elision"), (Level::O2, "fusion")] {
         let options = Options::new().level(level);
-        let of = |proved| Plan::with(proved, 10, DType::F32, ReduceOp::Sum, options);
+        let of = |proved| Plan::for_options(proved, 10, DType::F32, ReduceOp::Sum, options);
         let team = |proved| SpmdPlan::new(proved, 10, DType::F32, ReduceOp::Sum, options);
         assert!(of(&proved).is_ok() && team(&proved).is_ok());
         let broken = proved.with_broken_passes(takes_the_wrong_rank);
@@ -52,7 +52,7 @@ fn engines_refuse_what_a_broken_pass_makes() {
         refused(team(&broken).expect_err("a rank leaves too early"), pass);
         // At O0 there is no pass to go wrong.
         let as_written = Options::new().level(Level::O0);
-        assert!(Plan::with(&broken, 10, DType::F32, ReduceOp::Sum, as_written).is_ok());
+        assert!(Plan::for_options(&broken, 10, DType::F32, ReduceOp::Sum, as_written).is_ok());
     }
 }
 

@@ -395,12 +395,12 @@ fn bad_blocks_are_refused_before_anything_moves() {
             .map_err(|problem| problem.to_string())
     };
     let at = |start, count| Block { start, count };
-    let overlap = of(Block::packed([2]), vec![at(0, 2), at(1, 2)]).expect_err("they overlap");
+    let overlap = of(Block::pack([2]), vec![at(0, 2), at(1, 2)]).expect_err("they overlap");
     assert!(overlap.contains("blocks 0 and 1 of the output of rank 0 overlap"), "{overlap}");
-    let empty = of(Block::packed([2]), vec![at(0, 2), at(1, 0)]);
+    let empty = of(Block::pack([2]), vec![at(0, 2), at(1, 0)]);
     assert_eq!(empty, Ok(()), "a block without elements overlaps no other");
-    assert!(of(Block::packed([2]), vec![at(0, 2), at(u64::MAX, 2)]).is_err());
-    assert!(of(Block::packed([3]), Block::packed([2, 2])).is_err());
+    assert!(of(Block::pack([2]), vec![at(0, 2), at(u64::MAX, 2)]).is_err());
+    assert!(of(Block::pack([3]), Block::pack([2, 2])).is_err());
 }
 
 /// An algorithm that is right for equal counts alone is refused with the reason.

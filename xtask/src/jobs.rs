@@ -3,7 +3,7 @@
 use crate::command::{cargo, has_target, library, program, root, run, there};
 use crate::install::debian;
 use crate::nvrtc;
-use crate::options::JobOptions;
+use crate::switches::JobOptions;
 
 /// Calls of cargo; the words before a job are variables.
 type Calls = &'static [&'static str];

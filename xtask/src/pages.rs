@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::command::{optimized, program, read, root, write};
-use crate::options::JobOptions;
+use crate::switches::JobOptions;
 
 const USAGE: &str = "\
 usage: cargo xtask reach|synthesis [--program FILE]

@@ -4,7 +4,7 @@
 
 use std::ffi::{CString, OsString, c_char, c_int};
 
-use roundelay_capi::{guarded, text, texts};
+use roundelay_capi::{guard, text, texts};
 
 /// The version of this library, which has the functions of the C library, too.
 pub const VERSION: &str = roundelay_capi::VERSION;
@@ -23,7 +23,7 @@ pub unsafe extern "C" fn roundelay_command(
     out: *mut *mut c_char,
     err: *mut *mut c_char,
 ) -> c_int {
-    guarded(|| {
+    guard(|| {
         // SAFETY: the caller's promise: `args` has `nargs` texts that end with zeros.
         let args = unsafe { texts(args, nargs, "args") }?;
         // SAFETY: the caller's promise: `input` is null, or ends with a zero.
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn roundelay_main(
     args: *const *const c_char,
 ) -> c_int {
     let mut code = 0;
-    let status = guarded(|| {
+    let status = guard(|| {
         // SAFETY: the caller's promise: `again` has `nagain` texts that end with zeros.
         let again = unsafe { texts(again, nagain, "again") }?;
         // SAFETY: the caller's promise: `args` has `nargs` texts that end with zeros.

@@ -7,11 +7,11 @@ use roundelay::{Call, Collective, DType, ReduceOp};
 use roundelay_kernels::mpi::Mpi;
 
 use crate::arguments::{Given, given};
-use crate::blocks::{self, OursBlocks};
+use crate::block_counts::{self, OursBlocks};
 use crate::call::{MpiCall, MpiCollective, Values};
 use crate::choice::{CallShape, Maker};
 use crate::contests::{Shape, is_same_from_both};
-use crate::job::MpiJob;
+use crate::mpi_job::MpiJob;
 use crate::seats::Seat;
 use crate::settings::{Settings, Take, TakeoverMode};
 use crate::types::TypeLayout;
@@ -105,7 +105,7 @@ fn decide_blocks(
     by_time: bool,
 ) -> Result<Ours, Why> {
     let Seat { crowded, size: nranks, .. } = *seat;
-    let (call, of_ranks, all) = blocks::decide(seat, asked, given)?;
+    let (call, of_ranks, all) = block_counts::decide(seat, asked, given)?;
     if all == Some(0) {
         return Err(Why::NoData);
     }

@@ -8,19 +8,19 @@
 #![cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 
 mod arguments;
-mod blocks;
-mod buffers;
-mod bypassed;
+mod block_counts;
+mod bypass;
 mod call;
+mod call_buffers;
 mod choice;
 mod contests;
 mod decide;
 mod faults;
 mod fortran;
-mod job;
+mod last_passes;
+mod mpi_job;
 mod own;
 mod pass;
-mod passed;
 mod process;
 mod progress;
 mod refusals;

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use roundelay::{Algorithm as _, Promises};
 use roundelay_kernels::mpi::{Found, Functions, Mpi};
 
-use crate::job::{MpiJob, Not};
+use crate::mpi_job::{MpiJob, Not};
 use crate::report::CallReport;
 use crate::settings::{Settings, Take, TakeoverMode};
 
@@ -32,7 +32,7 @@ static PROCESS: OnceLock<Process> = OnceLock::new();
 /// Returns the state of this process.
 pub(crate) fn process() -> &'static Process {
     PROCESS.get_or_init(|| {
-        let found = Mpi::loaded();
+        let found = Mpi::find_loaded();
         let (settings, wrong) = match Settings::of_process() {
             Ok(settings) => (settings, None),
             Err(why) => (

@@ -12,7 +12,7 @@ use roundelay_kernels::mpi::{Abi, Functions, Handle, Mpi};
 
 use crate::choice::Maker;
 use crate::contests::Contests;
-use crate::job::MpiJob;
+use crate::mpi_job::MpiJob;
 
 /// A communicator.
 pub(crate) struct Seat {

@@ -8,13 +8,13 @@ use roundelay::{Call, Code, EngineError, Error};
 use roundelay_kernels::mpi::Mpi;
 use roundelay_kernels::shared_memory::at_site;
 
-use crate::buffers::{Copied, Side};
 use crate::call::{MpiCall, MpiCollective};
+use crate::call_buffers::{Copied, Side};
 use crate::contests::{CallMaker, Shape, Turn};
 use crate::decide::{Chosen, Ours, decide};
 use crate::faults::{hand_over, raise};
+use crate::last_passes;
 use crate::pass::pass;
-use crate::passed;
 use crate::process::{Process, process};
 use crate::progress;
 use crate::seats::{Joined, Ready, Seat, gone, seat};
@@ -31,7 +31,7 @@ pub(crate) fn collective(asked: &MpiCall, large: bool) -> c_int {
     let Some((mpi, job)) = all else { return pass(functions, asked, large) };
     let gone = gone();
     // A report counts all.
-    if !process.settings.report && passed::is_again(mpi, asked, gone) {
+    if !process.settings.report && last_passes::is_again(mpi, asked, gone) {
         return pass(functions, asked, large);
     }
     let outcome = match seat(mpi, job, asked.comm) {
@@ -53,7 +53,7 @@ pub(crate) fn collective(asked: &MpiCall, large: bool) -> c_int {
             if process.settings.report {
                 process.report().passed(asked.what, why);
             } else if matches!(why, Why::Size | Why::Arithmetic) {
-                passed::remember(mpi, asked, gone);
+                last_passes::remember(mpi, asked, gone);
             }
             pass(functions, asked, large)
         }
@@ -157,7 +157,7 @@ impl Taking<'_> {
             Err(wrong) => {
                 if let Wrong::Packing(code) = wrong {
                     // The other ranks are in the call, and would wait.
-                    let why = mpi.failed("a copy of its data", code);
+                    let why = mpi.error("a copy of its data", code);
                     _ = ready.world.abort(&format!("MPI_{}: {why}", asked.what));
                 }
                 return Ok(self.failed(wrong));

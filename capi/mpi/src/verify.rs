@@ -8,8 +8,8 @@
 use roundelay::{Call, DType, ReduceOp};
 use roundelay_kernels::mpi::Mpi;
 
-use crate::buffers::{Copied, Side};
 use crate::call::{MpiCall, MpiCollective};
+use crate::call_buffers::{Copied, Side};
 use crate::decide::Ours;
 use crate::pass::pass;
 use crate::why::Wrong;

@@ -75,7 +75,7 @@ fn join(mpi: &'static Mpi, settings: &Settings, seat: &Seat) -> Result<World, St
         let world = World::over_hosts(engine, hosts, seat.rank, Arc::new(carrier));
         // Without `Take::All` each call has one algorithm, so no link is measured.
         match settings.take {
-            Take::All => world.and_then(World::measured),
+            Take::All => world.and_then(World::measure_link),
             Take::Faster | Take::Table => world,
         }
         .map_err(|error| unmet(&error))?

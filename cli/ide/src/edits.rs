@@ -59,7 +59,7 @@ impl EditorText {
     }
 
     /// Returns the text in canonical form; `None` where it has an error of syntax.
-    pub fn formatted(&self) -> Option<String> {
+    pub fn format(&self) -> Option<String> {
         let (file, errors) = syntax::parse(&self.source);
         (!self.is_rust && errors.is_empty())
             .then(|| syntax::printer::print_with_trivia(&file, &self.source))
@@ -68,7 +68,7 @@ impl EditorText {
     /// Returns the corrections of the errors and warnings that `touch` what is asked about: those that their `help` says,
     /// as titles and edits.
     pub fn fixes(&self, touch: impl Fn(Span) -> bool) -> impl Iterator<Item = (String, &[Edit])> {
-        let found = self.found().filter(move |found| touch(found.primary));
+        let found = self.problems().filter(move |found| touch(found.primary));
         found.filter_map(|Diagnostic { edits, help, .. }| {
             let title = match &edits[..] {
                 [] => return None,

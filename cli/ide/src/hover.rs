@@ -98,7 +98,7 @@ impl EditorText {
     pub fn hover(&self, at: Place) -> Option<(Span, String)> {
         let token = token(&self.source, at)?;
         let named = self.named(token).or_else(|| Some(Named::Word(self.keyword(token)?)));
-        let found = self.found().filter(|found| {
+        let found = self.problems().filter(|found| {
             let place = self.source.location(found.primary);
             (place.line, place.column) <= at && at <= (place.end_line, place.end_column)
         });

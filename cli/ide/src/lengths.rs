@@ -60,7 +60,7 @@ impl Lengths<'_> {
             ExprKind::Piece(pieces, _) => self.of(pieces),
             ExprKind::Split(region, pieces) if pieces.ty == roundelay_core::check::hir::Ty::Int => {
                 let mut length = self.of(region)?;
-                let cut = self.source.written(pieces.span);
+                let cut = self.source.text_at(pieces.span);
                 match &*cut {
                     "1" => {}
                     "nranks" if length.of_ranks => length.of_ranks = false,

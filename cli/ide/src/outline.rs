@@ -3,7 +3,7 @@
 
 use roundelay_core::check::hir::{Algorithm, Ty};
 use roundelay_core::diagnostics::Severity;
-use roundelay_core::expansion::counted;
+use roundelay_core::expansion::ranges;
 use roundelay_core::optimize::elide::Reason;
 use roundelay_core::source::Span;
 use roundelay_core::syntax::token::Tok;
@@ -169,7 +169,7 @@ impl EditorText {
             let label = match (every, &proved[..]) {
                 (Some(all), _) => (*all).to_owned(),
                 (None, []) => return None,
-                (None, some) => format!("nranks {}", counted(some)),
+                (None, some) => format!("nranks {}", ranges(some)),
             };
             let tokens = self.source.tokens().iter().skip(algorithm.name_span.hi as usize);
             let open = tokens.into_iter().position(|token| *token == Tok::LBrace)?;

@@ -85,8 +85,8 @@ pub fn prove(checked: &CheckedSource, source: &Source) -> TextProof {
 /// Proves an algorithm at few rank counts, of which it is wrong at some where its text has errors.
 fn shown(algorithm: &Configured) -> Verdict<AnyProof> {
     let counts: Vec<u32> = SHOWN.collect();
-    let within = Asked::within(&counts, Within::Each(Limits::EXPANSION));
-    Verdict::with(algorithm, &Asked { every_count: true, ..within }, |_| (), |proof| proof)
+    let within = Asked::with_limits(&counts, Within::Each(Limits::EXPANSION));
+    Verdict::with_facts(algorithm, &Asked { every_count: true, ..within }, |_| (), |proof| proof)
 }
 
 /// Returns whether it is proved at each of the rank counts.
@@ -128,7 +128,7 @@ fn certificate(
     let verdict = format!("{whole} · {}", certificate.brief());
     let mut lines = vec![format!("proved {name} at {ranks}"), every.line()];
     let any_order = every.holds_in_any_order(&[largest.nranks()]);
-    let values = algorithm.held(source, proofs, any_order);
+    let values = algorithm.held_values(source, proofs, any_order);
     lines.extend((!values.is_empty()).then(|| format!("for {}", values.join(", "))));
     lines.extend(certificate.lines(true));
     (verdict, lines)

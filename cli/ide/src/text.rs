@@ -40,13 +40,13 @@ impl EditorText {
 
     /// Examines a source, in which the text of Rust is blank already.
     pub(super) fn of_source(source: Source, is_rust: bool, files: &dyn SourceFiles) -> Self {
-        let (mut checked, errors) = tools::examined(&source, files);
+        let (mut checked, errors) = tools::examine(&source, files);
         let warnings = Levels::default().apply(std::mem::take(&mut checked.warnings));
         Self { is_rust, source, checked, errors, warnings, proof: None }
     }
 
     /// Returns all errors and warnings, those of the proof last.
-    pub fn found(&self) -> impl Iterator<Item = &Diagnostic> {
+    pub fn problems(&self) -> impl Iterator<Item = &Diagnostic> {
         let proof = self.proof.iter().flat_map(|proof| proof.errors.iter().chain(&proof.left));
         self.errors.iter().chain(&self.warnings).chain(proof)
     }

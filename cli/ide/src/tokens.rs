@@ -51,7 +51,7 @@ const CALLS: [(&str, &[&str]); 5] = [
 
 impl EditorText {
     /// Returns the tokens that have a sort.
-    pub fn colored(&self) -> impl Iterator<Item = (Span, TokenSort)> {
+    pub fn sorted_tokens(&self) -> impl Iterator<Item = (Span, TokenSort)> {
         let tokens = 0..self.source.tokens().len();
         tokens.filter_map(|token| Some((Span::new(token, token + 1), self.sort(token)?)))
     }
@@ -119,7 +119,7 @@ impl EditorText {
                 let step = variable(algorithm, var);
                 let open = step.span.hi as usize;
                 let close = (open..tokens.len()).find(|at| tokens[*at] == Tok::RParen)?;
-                let text = self.source.written(Span::new(open + 1, close));
+                let text = self.source.text_at(Span::new(open + 1, close));
                 text.split(',')
                     .map(|one| one.trim().to_owned())
                     .filter(|one| !one.is_empty())

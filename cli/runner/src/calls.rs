@@ -11,8 +11,8 @@ use roundelay_core::trace::TraceText;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::{Error, RankPlan};
 
-use crate::aligned::rewrite;
 use crate::error::RunError;
+use crate::page_buffers::rewrite;
 use crate::ranks::{PlanShape, Ranks, meeting};
 
 /// The callers of the ranks of a run.
@@ -95,7 +95,7 @@ impl Calls {
         let Self { options, rewrite, .. } = *self;
         Ok(match self.callers {
             CalledBy::One => {
-                CallPlan::One(Box::new(Plan::with(proved, count, dtype, op, options)?))
+                CallPlan::One(Box::new(Plan::for_options(proved, count, dtype, op, options)?))
             }
             CalledBy::Each => {
                 let meet = meeting(proved.schedule().nranks);

@@ -42,7 +42,7 @@ pub struct Choices {
 impl BenchChoice {
     /// Returns the choice among algorithms that were timed for one case of `size` bytes, each with its name and its
     /// microseconds; `None` where there are fewer than two algorithms, or none is of the library.
-    pub fn of(case: &Reference, size: u64, timed: &[(&str, f64)]) -> Option<Self> {
+    pub fn among(case: &Reference, size: u64, timed: &[(&str, f64)]) -> Option<Self> {
         let best = timed.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
         let ranked = select(case.collective, case.nranks, size, None).ranked;
         let named = |name: &String| timed.iter().find(|(known, _)| known == name);

@@ -7,23 +7,23 @@
 //! read first.
 
 pub mod again;
-pub mod aligned;
-pub mod buffers;
+pub mod bench_buffers;
 pub mod calls;
-pub mod checked;
 pub mod choice;
 pub mod error;
 pub mod executor;
 #[cfg(target_os = "linux")]
 pub mod hangs;
-#[cfg_attr(not(target_os = "linux"), path = "launch/unsupported.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "launch/refusal.rs")]
 pub mod launch;
 pub mod limit;
 pub mod measurement;
 pub mod memory;
 #[cfg(target_os = "linux")]
 pub mod mpirun;
-pub mod predicted;
+pub mod output_check;
+pub mod page_buffers;
+pub mod prediction;
 pub mod ranks;
 pub mod samples;
 pub mod timing;

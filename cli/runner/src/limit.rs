@@ -5,7 +5,7 @@ use std::time::Duration;
 use roundelay_limit::{Traffic, measure};
 use serde::Serialize;
 
-use crate::buffers::BenchBuffers;
+use crate::bench_buffers::BenchBuffers;
 use crate::timing::{Timing, bandwidth};
 
 /// The time that is spent on a limit for each iteration of an algorithm, besides the search for the fastest program: few
@@ -73,7 +73,7 @@ impl Limit {
         let (inputs, mut outputs) = buffers.apart();
         let inputs: Vec<&[u8]> = inputs.into_iter().map(|input| &*input).collect();
         let found = measure(&traffic, &inputs, &mut outputs, threads, TIME * iters.clamp(1, MOST));
-        let timing = Timing::of(found.samples);
+        let timing = Timing::from_samples(found.samples);
         let time = timing.time();
         let alg_bw = bandwidth(size, time);
         let float = reference.dtype == roundelay::DType::F32;

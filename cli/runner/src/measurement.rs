@@ -3,7 +3,7 @@
 use roundelay_kernels::reference::Reference;
 use serde::Serialize;
 
-use crate::buffers::BenchBuffers;
+use crate::bench_buffers::BenchBuffers;
 use crate::calls::CallPlan;
 use crate::error::RunError;
 use crate::timing::{Timing, bandwidth};
@@ -69,7 +69,7 @@ pub fn place(
     plan.prepare(in_place)?;
     let timing = if in_place {
         buffers.enter();
-        let mut shared = buffers.shared();
+        let mut shared = buffers.in_place();
         Timing::take(warmup, iters, |runs| plan.in_place(&mut shared, runs))?
     } else {
         let (mut inputs, mut outputs) = buffers.apart();
@@ -79,7 +79,7 @@ pub fn place(
         plan.prepare(in_place)?;
         if in_place {
             buffers.enter();
-            plan.in_place(&mut buffers.shared(), 1)?;
+            plan.in_place(&mut buffers.in_place(), 1)?;
         } else {
             buffers.clear();
             let (mut inputs, mut outputs) = buffers.apart();

@@ -64,13 +64,13 @@ fn sample(
     };
     let (dtype, size) = (DType::F32, DType::F32.size());
     let proved = prove(algorithm, nranks).map_err(unproved)?;
-    let counts = Counts::of(proved.schedule()).map_err(unproved)?;
+    let counts = Counts::from_schedule(proved.schedule()).map_err(unproved)?;
     let unit = algorithm.collective().bytes(1, nranks, size as u64);
     let count = bytes.div_ceil(unit);
     let engine = |error: roundelay_kernels::Error| RunError::from(error);
     // As written: the counts of a schedule must be the counts of its run.
     let options = Options::new().workers(workers).level(Level::O0);
-    let plan = Plan::with(&proved, count, dtype, ReduceOp::Sum, options).map_err(engine)?;
+    let plan = Plan::for_options(&proved, count, dtype, ReduceOp::Sum, options).map_err(engine)?;
     let ranks = (0..nranks).map(RankId);
     let buffer = |elements: usize| vec![1_u8; elements * size];
     let inputs: Vec<Vec<u8>> = ranks.clone().map(|rank| buffer(plan.input_len(rank))).collect();

@@ -10,7 +10,7 @@ pub struct Timing(Vec<f64>);
 
 impl Timing {
     /// Makes a timing of the seconds of some samples.
-    pub fn of(samples: Vec<f64>) -> Self {
+    pub fn from_samples(samples: Vec<f64>) -> Self {
         let mut samples = samples;
         samples.sort_by(f64::total_cmp);
         Self(samples)
@@ -37,7 +37,7 @@ impl Timing {
         while all.len() < samples as usize {
             all.push(row(runs)? / f64::from(runs));
         }
-        Ok(Self::of(all))
+        Ok(Self::from_samples(all))
     }
 
     /// Returns the mean of the middle half of the samples: other work on the machine makes some samples much longer.

@@ -21,7 +21,12 @@ impl VectorForm {
     ///
     /// # Errors
     /// E0432 for a collective without blocks of ranks, and for a list of another length.
-    pub fn of(&self, collective: Collective, nranks: u32, count: u64) -> Result<Counts, Problem> {
+    pub fn counts(
+        &self,
+        collective: Collective,
+        nranks: u32,
+        count: u64,
+    ) -> Result<Counts, Problem> {
         let blocks = collective.blocks(nranks).unwrap_or(1);
         let counts: Vec<u64> = match self {
             Self::List(counts) => counts.clone(),

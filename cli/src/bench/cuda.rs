@@ -18,7 +18,7 @@ use super::row::BenchRow;
 use super::subject::{RefusedSubject, Subject};
 use super::table::{self, refusal};
 use super::{Case, Config, Summary};
-use crate::built;
+use crate::build_facts;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json, remark};
 
@@ -54,7 +54,7 @@ pub(super) fn main(
     config: &Config,
     mut refused: Vec<RefusedSubject>,
 ) -> Result<bool, Failure> {
-    let world = CudaWorld::on(devices, 1)?;
+    let world = CudaWorld::on_devices(devices, 1)?;
     let gpu = world.gpu(world.copy_bandwidth()?)?;
     let floor = Floor {
         what: WHAT,
@@ -73,7 +73,7 @@ pub(super) fn main(
     }
     let mut results = Vec::new();
     for case in cases {
-        let world = CudaWorld::on(devices, case.reference.nranks)?;
+        let world = CudaWorld::on_devices(devices, case.reference.nranks)?;
         let mut bench = Bench::new(&world, case, config, &gpu)?;
         for subject in &case.subjects {
             match bench.rows(subject, flags) {
@@ -125,7 +125,7 @@ pub(super) fn print_lines(lines: impl IntoIterator<Item = String>) {
 fn head(config: &Config, floor: &Floor, cases: &[Case]) -> Vec<String> {
     let mut lines = vec![
         format!("# roundelay {}", env!("CARGO_PKG_VERSION")),
-        format!("# {}", built::line("bench")),
+        format!("# {}", build_facts::line("bench")),
         format!(
             "# nranks {} warmup iters: {} iters: {} validation: {}",
             config.nranks.iter().map(u32::to_string).collect::<Vec<_>>().join(","),

@@ -146,7 +146,7 @@ fn several<T: Clone>(
 }
 
 fn gpu(text: &str) -> Result<Gpu, RefusedValue> {
-    Gpu::named(text).ok_or_else(|| {
+    Gpu::find(text).ok_or_else(|| {
         RefusedValue::new("is not a GPU of the model")
             .help(format!("these are {}", Gpu::NAMES.join(" and ")))
     })
@@ -180,7 +180,7 @@ const GPU: &str = "H200";
 impl BenchFlags {
     /// Returns the GPU of the model whose times are printed, where nothing is launched.
     pub(super) fn model(&self) -> Option<Gpu> {
-        let named = || self.gpu.clone().or_else(|| Gpu::named(GPU));
+        let named = || self.gpu.clone().or_else(|| Gpu::find(GPU));
         self.dry_run.then(named).flatten()
     }
 

@@ -24,7 +24,7 @@ use roundelay_kernels::recorder::now;
 use roundelay_kernels::reference::Reference;
 use roundelay_pictures::bandwidths::{self, MeasuredCase, MeasuredRun};
 use roundelay_pictures::chart::Chart;
-use roundelay_runner::buffers::{self, BenchBuffers, SEED};
+use roundelay_runner::bench_buffers::{self, BenchBuffers, SEED};
 use roundelay_runner::calls::{AskedAlgorithm, CalledBy, Calls};
 use roundelay_runner::choice::{BenchChoice, Choices};
 use roundelay_runner::limit::{Limit, WHAT};
@@ -32,9 +32,9 @@ use roundelay_runner::measurement::{Effort, place};
 use roundelay_runner::memory::{self, Room};
 use serde::Serialize;
 
-use crate::built;
+use crate::build_facts;
 use crate::device::Device;
-use crate::memory::room;
+use crate::memory_bound::room;
 use crate::msccl;
 use crate::output;
 use crate::parallel::cores;
@@ -176,9 +176,9 @@ pub(crate) fn main(flags: &BenchFlags) -> Result<bool, Failure> {
         min_bytes: sizes.first().copied().unwrap_or(0),
         max_bytes: sizes.last().copied().unwrap_or(0),
         version: env!("CARGO_PKG_VERSION"),
-        build: built::BUILD,
+        build: build_facts::BUILD,
     };
-    built::warn("bench");
+    build_facts::warn("bench");
     if let Device::Cuda(devices) = &flags.device.device {
         if let Some(gpu) = flags.model() {
             return outlook(flags, &gpu, &cases, refused);
@@ -327,7 +327,7 @@ fn cases<'a>(
                     let count = count - count % multiple;
                     let counts = flags.counts.as_ref();
                     let counts =
-                        counts.map(|form| form.of(collective, nranks, count)).transpose()?;
+                        counts.map(|form| form.counts(collective, nranks, count)).transpose()?;
                     let size = match &counts {
                         Some(counts) => counts.largest_buffer(root) * bytes,
                         None => collective.bytes(count, nranks, bytes),
@@ -370,7 +370,7 @@ fn cases<'a>(
 /// Returns the bytes that a subject takes of the host, or of the GPU of the model.
 fn needed(flags: &BenchFlags, subject: &Subject, count: u64, dtype: DType) -> u128 {
     let schedule = subject.proved.schedule();
-    let buffers = buffers::needed(schedule, count, dtype);
+    let buffers = bench_buffers::needed_bytes(schedule, count, dtype);
     // Processes have buffers of their own, beside the buffers here, which are compared.
     let times = if flags.callers.by() == CalledBy::Processes { 2 } else { 1 };
     memory::scratch(schedule, count, dtype) + times * buffers
@@ -432,7 +432,7 @@ fn measure(
             let timed = rows.iter().map(|row| (&*row.algo, row.out_of_place.time));
             let timed: Vec<_> = timed.collect();
             let size = rows.first().map_or(0, |row| row.size);
-            measured.choices.extend(BenchChoice::of(&case.reference, size, &timed));
+            measured.choices.extend(BenchChoice::among(&case.reference, size, &timed));
         }
         measured.results.append(&mut rows);
         measured.limits.extend(limit);

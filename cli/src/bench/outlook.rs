@@ -15,7 +15,7 @@ use super::cuda::{WHAT, floor, no_kernel, print_lines};
 use super::flags::BenchFlags;
 use super::subject::{RefusedSubject, Subject};
 use super::table::{longest, number, refusal};
-use crate::built;
+use crate::build_facts;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json, remark};
 
@@ -85,7 +85,7 @@ pub(super) fn main(
         for subject in &case.subjects {
             // Programs for MSCCL are refused when they are read.
             let Some(algorithm) = &subject.algorithm else { continue };
-            for made in flags.device.forms(Protocol::of(algorithm)) {
+            for made in flags.device.forms(Protocol::for_algorithm(algorithm)) {
                 match row(flags, case, (subject, algorithm), made, gpu) {
                     Ok(row) => rows.push(row),
                     Err(Error::NoKernel(why)) => {
@@ -127,7 +127,7 @@ fn row(
     let options = flags.device.options(&flags.engine).form(form).protocol(protocol);
     let kind = (dtype, op);
     let kernel = options.kernel(algorithm, &subject.proved, kind, Callers::One)?;
-    let outlook = Outlook::of(&kernel, count as u64, gpu, options, flags.graph)?;
+    let outlook = Outlook::for_kernel(&kernel, count as u64, gpu, options, flags.graph)?;
     let Outlook { shape, ctas, registers, estimate } = outlook;
     let us = |seconds: f64| seconds * 1e6;
     let predicted = us(estimate.time);
@@ -159,7 +159,7 @@ fn row(
 fn head(flags: &BenchFlags, model: &[String], cases: &[Case]) -> Vec<String> {
     let mut lines = vec![
         format!("# roundelay {}", env!("CARGO_PKG_VERSION")),
-        format!("# {}", built::line("bench")),
+        format!("# {}", build_facts::line("bench")),
         "# dry run: nothing is launched; times are those of a model".to_owned(),
     ];
     lines.extend(model.iter().map(|line| format!("# model: {line}")));

@@ -9,14 +9,14 @@ use super::columns::{InTable, Table, TableColumn, WRONG, common};
 use super::row::BenchRow;
 use super::subject::{Group, RefusedSubject};
 use super::{Case, Config, Summary};
-use crate::built;
+use crate::build_facts;
 use crate::report::Failure;
 use crate::streams::is_quiet;
 
 pub(super) fn head(config: &Config, cases: &[Case]) -> Vec<String> {
     let mut lines = vec![
         format!("# roundelay {}", env!("CARGO_PKG_VERSION")),
-        format!("# {}", built::line("bench")),
+        format!("# {}", build_facts::line("bench")),
         format!(
             "# nranks {} warmup iters: {} iters: {} validation: {} workers: {} callers: {}{} optimization: {}",
             config.nranks.iter().map(u32::to_string).collect::<Vec<_>>().join(","),

@@ -10,7 +10,7 @@ use roundelay_runner::samples::samples;
 use roundelay_simulate::cost::{Fit, Sample, fit};
 use serde::Serialize;
 
-use crate::built;
+use crate::build_facts;
 use crate::output;
 use crate::parallel::cores;
 use crate::report::{Failure, Format};
@@ -82,7 +82,7 @@ pub(crate) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
     }
     let cores = flags.workers.unwrap_or_else(cores);
     output::reserve(&[("--write", flags.write.as_deref())], flags.format == Format::Json)?;
-    built::warn("calibrate");
+    build_facts::warn("calibrate");
     let load_average = load_average();
     let samples = samples(cores)?;
     let name = flags.write.as_deref().unwrap_or("calibrate");
@@ -129,7 +129,7 @@ impl CalibrationReport {
             })
         };
         Self {
-            build: built::BUILD,
+            build: build_facts::BUILD,
             machine: machine(),
             cores,
             load_average,
@@ -149,7 +149,7 @@ impl CalibrationReport {
         });
         let worst = self.worst.first().map_or(0.0, |worst| worst.error);
         vec![
-            built::line("calibrate"),
+            build_facts::line("calibrate"),
             format!("{}, {} cores{load}", self.machine, self.cores),
             format!(
                 "{} samples: R^2 of log time {:.3}, median error {:.0} %, worst {:+.0} %",

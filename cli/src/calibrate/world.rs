@@ -14,10 +14,10 @@ use roundelay_runner::ranks::{self, PlanShape, Ranks};
 use serde::Serialize;
 
 use super::CalibrateFlags;
-use crate::built;
-use crate::called;
+use crate::build_facts;
 use crate::progress::Bar;
 use crate::report::{Failure, Format};
+use crate::self_call;
 use crate::streams::{self, print, print_json};
 
 /// The binary logarithms of the bytes that the ranks stage: for fewer bytes there is one way.
@@ -64,15 +64,15 @@ pub(super) fn answer() -> u8 {
 }
 
 pub(super) fn main(flags: &CalibrateFlags) -> Result<bool, Failure> {
-    built::warn("calibrate");
-    called::alone()?;
+    build_facts::warn("calibrate");
+    self_call::alone()?;
     let nranks = flags.nranks.as_ref().map_or(vec![2, 4, 8], |nranks| nranks.counts.clone());
     if let Some(other) = nranks.iter().find(|nranks| !RANKS.contains(nranks)) {
         let title =
             format!("--world is for {} to {} ranks, not for {other}", RANKS.start(), RANKS.end());
         return Err(Failure::usage(Code::BadFlag, title));
     }
-    let mut report = WaysReport { build: built::BUILD, nranks, file: None, ways: Vec::new() };
+    let mut report = WaysReport { build: build_facts::BUILD, nranks, file: None, ways: Vec::new() };
     let all = report.nranks.len() * algorithms().len() * SIZES.count();
     let bar = Bar::new(all);
     for &nranks in &report.nranks {

@@ -1,12 +1,12 @@
 //! `roundelay completions`: what a shell needs to complete a call. The shell's script asks this command for the words that
 //! may stand at the cursor, so that names of the library, of files and of flags are those of the command that is installed.
 
-mod values;
+mod candidates;
 
 use clap::{Arg, Args, Command, ValueEnum};
 
 use crate::streams::{print, put};
-use values::values;
+use candidates::values;
 
 #[derive(Args)]
 pub(crate) struct CompletionsFlags {

@@ -1,7 +1,7 @@
 use clap::CommandFactory as _;
 use roundelay::select;
 
-use super::values::known;
+use super::candidates::known;
 use super::*;
 use crate::command::Cli;
 

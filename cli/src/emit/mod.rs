@@ -1,7 +1,7 @@
 //! `roundelay emit`: a source in each form that can be printed. Every form is a subcommand with its own flags.
 
 mod schedule;
-mod text;
+mod source_text;
 
 use clap::{Args, Subcommand};
 use roundelay::Algorithm as _;
@@ -15,8 +15,8 @@ use roundelay_core::syntax::Source;
 use roundelay_export::loops::{Loops, text as loops_text};
 use roundelay_export::rust::rust;
 
+use crate::emit_exchange::{self, MscclFlags};
 use crate::executor::{self, Which};
-use crate::exported::{self, MscclFlags};
 use crate::flags::SourceFlags;
 use crate::kernel::{HostFlags, KernelFlags, TargetFlags};
 use crate::lints::LintFlags;
@@ -258,10 +258,10 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
     let to = &Texts::new(flags.output.as_deref(), source, extension, several)?;
     let output = flags.output.is_some();
     match &flags.form {
-        EmitForm::Coll(flags) => text::coll(flags, to),
+        EmitForm::Coll(flags) => source_text::coll(flags, to),
         #[cfg(not(target_family = "wasm"))]
-        EmitForm::Struct(flags) => text::of_macro(flags, to),
-        EmitForm::Ast { source } => text::ast(source, to),
+        EmitForm::Struct(flags) => source_text::of_macro(flags, to),
+        EmitForm::Ast { source } => source_text::ast(source, to),
         EmitForm::Program(flags) => {
             let (_, algorithm) = algorithm(flags)?;
             to.put(algorithm.name(), &program_text::print(algorithm.program()))
@@ -270,7 +270,7 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
             of.blocks.refuse("loops")?;
             for_one_count(of, to, |algorithm, _, nranks| {
                 let proved = prove_source(algorithm, nranks)?;
-                let loops = Loops::of(algorithm, proved.schedule());
+                let loops = Loops::from_schedule(algorithm, proved.schedule());
                 loops
                     .map(|loops| loops_text::print(&loops))
                     .map_err(|all| placed(algorithm, nranks, all))
@@ -327,7 +327,7 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
         EmitForm::Mscclpp(MscclppOf { of, in_place }) => {
             of.blocks.refuse("mscclpp")?;
             for_one_count(of, to, |algorithm, _, nranks| {
-                exported::plan(algorithm, nranks, *in_place)
+                emit_exchange::plan(algorithm, nranks, *in_place)
             })
         }
         EmitForm::HcclCpp(which) => executor::export(which, to),
@@ -430,7 +430,7 @@ fn of_msccl(flags: &OneCountFlags, msccl: &MscclFlags, to: &Texts) -> Result<(),
     flags.blocks.refuse("msccl")?;
     let read = algorithm(&flags.source)?;
     let nranks = flags.nranks.unwrap_or(DEFAULT);
-    match exported::program(&read.1, nranks, msccl.options()) {
+    match emit_exchange::program(&read.1, nranks, msccl.options()) {
         Ok(program) => {
             let told = flags.source.lints.warnings(program.warnings)?;
             print_all(&told, &program.source);

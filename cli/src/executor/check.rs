@@ -7,7 +7,7 @@ use roundelay_core::verdict::Optimum;
 use roundelay_core::verify::Signals;
 use serde::{Serialize, Serializer};
 
-use super::flags::CheckFlags;
+use super::executor_flags::CheckFlags;
 use super::list::{Listed, ListedClass};
 use super::size;
 use crate::facts::part;
@@ -134,7 +134,7 @@ impl ExecutorCheckReport {
             &format!(
                 "1 main and {}, joined by {}",
                 count(self.slave_streams as usize, "slave"),
-                Asset::Notifies.counted(self.notifies.into())
+                Asset::Notifies.words(self.notifies.into())
             ),
         );
         for Level { number, links, most_of_a_rank } in &self.links {

@@ -13,7 +13,7 @@ pub(crate) fn export(which: &Which, to: &Texts) -> Result<(), Failure> {
     // The files with the lines that the text's comments quote.
     let library = SOURCES.iter().map(|(name, text)| Source::from_text(*name, text));
     let files: Vec<Source> = std::iter::once(source.clone()).chain(library).collect();
-    let export = Export::of(&executor, |name| files.iter().find(|file| file.name() == name));
+    let export = Export::new(&executor, |name| files.iter().find(|file| file.name() == name));
     match contest(&export) {
         Ok(text) => to.put(&executor.name, &text),
         Err(all) => Err(refuse(Format::Human, &misfits(&executor, all), &source, |_| ())),

@@ -4,7 +4,7 @@ use roundelay_core::executor::Executor;
 use roundelay_core::layout::Algorithm as _;
 use serde::Serialize;
 
-use super::flags::ListFlags;
+use super::executor_flags::ListFlags;
 use super::{compiled, read, size};
 use crate::report::{Failure, Format, refuse, wrong};
 use crate::streams::{print, print_json};

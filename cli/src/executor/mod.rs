@@ -1,8 +1,8 @@
 //! `roundelay executor`: contest-style executors, from their resources to the contest's judgement.
 
 mod check;
+mod executor_flags;
 mod export;
-mod flags;
 mod list;
 mod run;
 mod score;
@@ -17,10 +17,10 @@ use roundelay_core::syntax::Source;
 use crate::lints::LintFlags;
 use crate::program::{self, compile};
 use crate::report::{Failure, Format, print_all, refuse, wrong};
+pub(crate) use executor_flags::ExecutorFlags;
+pub(crate) use executor_flags::Which;
+use executor_flags::{AskedExecutor, ExecutorCommand};
 pub(crate) use export::export;
-pub(crate) use flags::ExecutorFlags;
-pub(crate) use flags::Which;
-use flags::{AskedExecutor, ExecutorCommand};
 
 pub(crate) fn main(flags: &ExecutorFlags) -> Result<bool, Failure> {
     match &flags.command {

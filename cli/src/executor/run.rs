@@ -4,10 +4,10 @@ use roundelay_core::executor::Executor;
 use roundelay_runner::executor::{ExecutorRow, Runner, Runs, Tested};
 use serde::Serialize;
 
-use super::flags::{BenchFlags, DataFlags, RunFlags};
+use super::executor_flags::{BenchFlags, DataFlags, RunFlags};
 use super::size;
-use crate::built;
-use crate::memory::room;
+use crate::build_facts;
+use crate::memory_bound::room;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
 
@@ -43,7 +43,7 @@ pub(super) fn main(flags: &RunFlags) -> Result<bool, Failure> {
 pub(super) fn bench(flags: &BenchFlags) -> Result<bool, Failure> {
     let executor = flags.asked.load()?;
     let runs = Runs { in_place: false, iterations: flags.iterations };
-    built::warn("executor bench");
+    build_facts::warn("executor bench");
     table(executor, Some(&flags.sizes), runs, &flags.data, flags.asked.format, true)
 }
 
@@ -60,14 +60,14 @@ fn table(
     let collective = executor.collective;
     let text = format == Format::Human;
     let runner = Runner::new(executor, data.data(), room()?);
-    let tested = sizes.is_none().then(|| runner.tested(runs));
+    let tested = sizes.is_none().then(|| runner.test(runs));
     let sizes = tested.as_ref().map_or(sizes.unwrap_or_default(), |tested| &tested.sizes);
     let (mut rows, mut left_out, mut first): (Vec<ExecutorRow>, _, _) =
         (Vec::new(), Vec::new(), None);
     // The head stands above the first row: where no size runs, the error stands alone.
     let mut above = Vec::new();
     if measured {
-        above.push(built::line("executor bench"));
+        above.push(build_facts::line("executor bench"));
     }
     let place = if runs.in_place { "in place" } else { "out of place" };
     above.push(format!(
@@ -106,7 +106,7 @@ fn table(
     }
     let ok = rows.iter().all(|row| row.wrong == 0);
     if !text {
-        let build = measured.then_some(built::BUILD);
+        let build = measured.then_some(build_facts::BUILD);
         print_json(&ExecutorRunReport { ok, executor: name, build, rows, left_out, tested });
         return Ok(ok);
     }

@@ -9,10 +9,10 @@ use roundelay_runner::executor::{ExecutorRow, Runner, Runs};
 use roundelay_synthesis::executor::ScoredCall;
 use serde::Serialize;
 
-use super::flags::ScoreFlags;
+use super::executor_flags::ScoreFlags;
 use super::size;
-use crate::built;
-use crate::memory::room;
+use crate::build_facts;
+use crate::memory_bound::room;
 use crate::progress;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};
@@ -78,7 +78,7 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     let runner = Runner::new(executor.clone(), flags.data.data(), room()?);
     let measures = !flags.simulate_only;
     if measures {
-        built::warn("executor score");
+        build_facts::warn("executor score");
     }
     let text = flags.asked.format == Format::Human;
     let verdict =
@@ -103,7 +103,7 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
         executor: executor.name.clone(),
         collective: executor.collective.name(),
         topology: executor.topology.name().to_owned(),
-        build: measures.then_some(built::BUILD),
+        build: measures.then_some(build_facts::BUILD),
         bandwidth: flags.links.bandwidth,
         latency: flags.links.latency,
         verdict,
@@ -195,7 +195,7 @@ fn head(executor: &Executor, verdict: &ScoreVerdict, flags: &ScoreFlags) {
         short(flags.links.latency * 1e6)
     ));
     if !flags.simulate_only {
-        print(&format!("  measured on this machine; {}", built::line("executor score")));
+        print(&format!("  measured on this machine; {}", build_facts::line("executor score")));
     }
     let measured = format!("{:>13} {:>7} {:>7}", "measured us", "GB/s", "#wrong");
     print(&format!(

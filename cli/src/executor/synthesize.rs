@@ -15,7 +15,7 @@ use roundelay_synthesis::executor::{
 };
 use serde::Serialize;
 
-use super::flags::SynthesisFlags;
+use super::executor_flags::SynthesisFlags;
 use super::{misfits, size};
 use crate::report::{Failure, Format, quoted};
 use crate::streams::{print, print_json};
@@ -70,7 +70,7 @@ pub(super) fn main(flags: &SynthesisFlags) -> Result<bool, Failure> {
     let mut sizes = flags.sizes.clone();
     sizes.sort_unstable();
     sizes.dedup();
-    let exports = |executor: &Executor| match contest(&Export::of(executor, |_| None)) {
+    let exports = |executor: &Executor| match contest(&Export::new(executor, |_| None)) {
         Ok(_) => Ok(()),
         Err(all) => Err(misfits(executor, all)),
     };
@@ -84,7 +84,7 @@ pub(super) fn main(flags: &SynthesisFlags) -> Result<bool, Failure> {
         exports: &exports,
         context: CONTEXT,
     };
-    let FoundExecutor { page, classes, times, tried } = search.found()?;
+    let FoundExecutor { page, classes, times, tried } = search.find()?;
     let score = Score::of(times);
     let tried: Vec<Tried> = tried.into_iter().map(Tried::of).collect();
     let page = head(&search, &score, &tried) + &page;

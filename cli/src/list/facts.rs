@@ -6,7 +6,7 @@ use roundelay_core::dtype::DType;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
-use roundelay_core::units::counted;
+use roundelay_core::units::ranges;
 use roundelay_core::verify::{self, Sameness, Signals};
 use roundelay_simulate::{Machine, simulate};
 use serde::Serialize;
@@ -311,13 +311,13 @@ fn written(counts: &[u32]) -> String {
     if counts == powers {
         return "powers of two".to_owned();
     }
-    if counts.is_empty() { format!("none of 1..={TRIED}") } else { counted(counts) }
+    if counts.is_empty() { format!("none of 1..={TRIED}") } else { ranges(counts) }
 }
 
 /// Breaks a text into indented lines that fit the terminal.
 fn wrapped(text: &str) -> impl Iterator<Item = String> {
     let lines =
-        roundelay_core::units::wrapped(text, WIDTH - 4).into_iter().filter(|line| !line.is_empty());
+        roundelay_core::units::wrap(text, WIDTH - 4).into_iter().filter(|line| !line.is_empty());
     lines.map(|line| format!("    {line}"))
 }
 

@@ -1,7 +1,7 @@
 //! `roundelay list`: the algorithms, their costs, and (`--why`) which of them is the fastest.
 
 mod facts;
-mod flags;
+mod filters;
 mod why;
 
 use roundelay::{Collective, select};
@@ -14,7 +14,7 @@ use crate::report::{Failure, Format, refuse, wrong};
 use crate::streams::{print, print_json, remark};
 use crate::values::{collective_named, collectives};
 use facts::Listed;
-pub(crate) use flags::ListFlags;
+pub(crate) use filters::ListFlags;
 
 /// The rank count that is shown unless another is asked for.
 const SHOWN: u32 = 8;

@@ -7,7 +7,7 @@ use roundelay_simulate::cost::Work;
 use serde::Serialize;
 
 use super::SHOWN;
-use super::flags::ListFlags;
+use super::filters::ListFlags;
 use crate::constants::ConstantsJson;
 use crate::report::{Failure, Format};
 use crate::streams::{print, print_json};

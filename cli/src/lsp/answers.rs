@@ -154,7 +154,7 @@ impl Document {
 
     /// Returns the edit that brings the text into canonical form; nothing where the text has an error of syntax.
     fn formatted(&self) -> Option<Vec<TextEdit>> {
-        let text = self.text.formatted()?;
+        let text = self.text.format()?;
         let is_same = self.source.text() == Some(text.as_str());
         let edit = (!is_same).then(|| TextEdit::new(self.lines().all(), text));
         Some(edit.into_iter().collect())

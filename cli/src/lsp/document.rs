@@ -54,7 +54,7 @@ impl Document {
             return Vec::new();
         }
         let lines = self.lines();
-        self.found().map(|found| self.diagnostic(&lines, found, options)).collect()
+        self.problems().map(|found| self.diagnostic(&lines, found, options)).collect()
     }
 
     fn diagnostic(
@@ -99,7 +99,7 @@ pub(super) struct OpenFiles<'d> {
 impl<'d> OpenFiles<'d> {
     /// Returns the files that the text of that path may use.
     pub(super) fn of(documents: &'d Documents, path: &str) -> Self {
-        Self { documents, disk: FilesOnDisk::of(path) }
+        Self { documents, disk: FilesOnDisk::for_source(path) }
     }
 
     fn open(&self, path: &str) -> Option<&'d Document> {

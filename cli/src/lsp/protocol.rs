@@ -166,7 +166,7 @@ impl Document {
             before = start;
             token
         };
-        SemanticTokens { result_id: None, data: self.text.colored().map(token).collect() }
+        SemanticTokens { result_id: None, data: self.text.sorted_tokens().map(token).collect() }
     }
 
     /// Returns the form of the call whose arguments a place is among.

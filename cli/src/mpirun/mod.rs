@@ -1,24 +1,28 @@
 //! `roundelay mpirun`: an unchanged MPI program, whose ranks preload the library that takes over collectives.
 
-mod flags;
+mod mpirun_flags;
 
 use std::process::Command;
 
-use roundelay_runner::mpirun::{Flavour, RENDEZVOUS, Rendezvous, are_one, library, preloaded, run};
+use roundelay_runner::mpirun::{
+    Flavour, RENDEZVOUS, Rendezvous, are_one, library, preload_list, run,
+};
 
-use crate::called;
 use crate::report::Failure;
+use crate::self_call;
 use crate::streams::say;
-pub(crate) use flags::MpirunFlags;
+pub(crate) use mpirun_flags::MpirunFlags;
 
 /// Runs the launcher, and returns its exit code.
 pub(crate) fn main(flags: &MpirunFlags) -> Result<u8, Failure> {
-    called::alone()?;
+    self_call::alone()?;
     let library = library(flags.library.as_deref())?;
-    let (flavour, version) = Flavour::of(&flags.launcher)?;
+    let (flavour, version) = Flavour::ask(&flags.launcher)?;
     let rendezvous = Rendezvous::open(are_one(&flags.launcher, &flags.command))?;
-    let mut variables =
-        vec![("LD_PRELOAD", preloaded(&library)), ("ROUNDELAY_MPI", flags.mode.name().to_owned())];
+    let mut variables = vec![
+        ("LD_PRELOAD", preload_list(&library)),
+        ("ROUNDELAY_MPI", flags.mode.name().to_owned()),
+    ];
     if flags.all {
         variables.push(("ROUNDELAY_MPI_TAKE", "all".to_owned()));
     }

@@ -1,7 +1,7 @@
 //! `roundelay ps`: the worlds of this host's processes, as they are at this moment. It only reads, and no rank notices.
 
-mod flags;
-mod json;
+mod ps_flags;
+mod ranks_json;
 mod tables;
 
 use std::thread;
@@ -12,7 +12,7 @@ use roundelay_kernels::shared_memory::observe::{self, Observed, ObservedProcess,
 
 use crate::report::Failure;
 use crate::streams::{print, print_json};
-pub(crate) use flags::PsFlags;
+pub(crate) use ps_flags::PsFlags;
 
 /// The time between two looks of `--watch`.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ pub(crate) fn main(flags: &PsFlags) -> Result<bool, Failure> {
             return Err(nothing(flags.of.unwrap_or_default(), &seen));
         }
         if flags.json {
-            print_json(&json::document(&seen));
+            print_json(&ranks_json::document(&seen));
         } else {
             print(tables::text(&seen, flags.calls).trim_end());
         }

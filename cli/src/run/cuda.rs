@@ -19,7 +19,7 @@ pub(super) fn run(
     flags: &RunFlags,
 ) -> Result<Measured, Stopped> {
     let nranks = proved.schedule().nranks;
-    let world = CudaWorld::on(devices, nranks)?;
+    let world = CudaWorld::on_devices(devices, nranks)?;
     let options = flags.device.options(&flags.engine);
     let kind = (flags.dtype, flags.op);
     let plan = CudaPlan::new(&world, algorithm, proved, flags.count(), kind, options)?;

@@ -5,8 +5,8 @@ mod cuda;
 #[cfg(feature = "cuda")]
 mod faults;
 #[cfg(feature = "cuda")]
-mod interpreted;
-mod table;
+mod ptx;
+mod run_table;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use roundelay_core::units::microseconds;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::reference::Reference;
 use roundelay_runner::calls::{AskedAlgorithm, CalledBy, Calls};
-use roundelay_runner::checked::CheckedRun;
 use roundelay_runner::memory::{self, Room, TooMuch};
+use roundelay_runner::output_check::CheckedRun;
 use roundelay_runner::{RunError, ranks};
 
 use crate::device::{Device, DeviceFlags};
 use crate::flags::{CallerFlags, EngineFlags, SourceFlags};
-use crate::memory::room;
+use crate::memory_bound::room;
 use crate::msccl;
 use crate::output;
 use crate::program::{Loaded, load, load_with, one, read};
@@ -40,7 +40,7 @@ use crate::topology;
 use crate::trace::{TraceFlag, predict};
 use crate::values::{RankCounts, at_least, count, dtype, rank_counts, reduce_op};
 use crate::vector::{VectorForm, vector};
-use table::{RunReport, RunTable};
+use run_table::{RunReport, RunTable};
 
 #[derive(Args)]
 pub(crate) struct RunFlags {
@@ -284,7 +284,7 @@ impl Shaped {
             return Ok(Self { proved, count: flags.count(), counts: None });
         };
         let (collective, nranks) = (proved.schedule().collective, proved.schedule().nranks);
-        let counts = form.of(collective, nranks, flags.count()).map_err(Failure::from)?;
+        let counts = form.counts(collective, nranks, flags.count()).map_err(Failure::from)?;
         let place = |finding| algorithm.diagnostic(finding, nranks);
         let unproved = |found: Vec<_>| Stopped::Wrong(found.into_iter().map(place).collect());
         let proved = proved.for_counts(&counts).map_err(unproved)?;
@@ -424,7 +424,7 @@ fn on_device(
 ) -> Result<Measured, Stopped> {
     match &flags.device.device {
         Device::Cuda(devices) => cuda::run(devices, of.0, proved, inputs, flags),
-        Device::Ptx(arch) => interpreted::run(arch, of, proved, inputs, flags),
+        Device::Ptx(arch) => ptx::run(arch, of, proved, inputs, flags),
         Device::Host => unreachable!("the host runs no kernel"),
     }
 }

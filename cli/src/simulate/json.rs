@@ -135,7 +135,7 @@ impl<'r> SimulationJson<'r> {
 fn critical(run: &Run<'_>, step: &Step) -> Critical {
     let (task, transfer, from) = match step.task {
         Task::Transfer { .. } => {
-            let Spent { latency, pieces, flowing, sharing, reducing, .. } = Spent::of(&[*step]);
+            let Spent { latency, pieces, flowing, sharing, reducing, .. } = Spent::sum(&[*step]);
             ("transfer", Some(Transfer { latency, pieces, flowing, sharing, reducing }), None)
         }
         Task::Fold => ("fold", None, None),

@@ -12,17 +12,17 @@ use std::sync::Arc;
 use roundelay::select::size;
 use roundelay::{Algorithm as _, DType};
 use roundelay_core::diagnostics::{Code, Finding};
+use roundelay_core::explanation::explain;
 use roundelay_core::ids::SpanId;
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::join;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::symmetry::representative;
 use roundelay_core::syntax::Source;
-use roundelay_core::told::told;
 use roundelay_core::verify::{self, Proved};
 use roundelay_pictures::spacetime::Units;
 use roundelay_simulate::cost;
-use roundelay_simulate::{Machine, Simulated, Streams, closed, simulate, symmetric};
+use roundelay_simulate::{Machine, Simulated, Streams, closed_form, simulate, symmetric};
 use roundelay_topology::NodeId;
 use roundelay_topology::bounds::Usable;
 
@@ -91,7 +91,7 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
     };
     let wrong = |findings: Vec<Finding>| match (&subject, findings.first()) {
         (AlgorithmOrProgram::Algorithm(algorithm), _) => {
-            refused(&told(algorithm, findings, nranks))
+            refused(&explain(algorithm, findings, nranks))
         }
         // A proved schedule can only be too large to be simulated.
         (_, Some(finding)) => Failure::usage(finding.code, finding.title.clone()),
@@ -164,8 +164,8 @@ fn timed(
     let Schedule { collective, nranks, .. } = schedule;
     let count = count_of(&schedule, flags);
     if let Some(form) = &flags.counts {
-        let counts = form.of(collective, nranks, count);
-        let counts = counts.map_err(|problem| vec![problem.at(SpanId(0))])?;
+        let counts = form.counts(collective, nranks, count);
+        let counts = counts.map_err(|problem| vec![problem.into_finding(SpanId(0))])?;
         let uneven = Proved::new(schedule)?.for_counts(&counts)?;
         // A unit is an element.
         let simulated = simulate(uneven.schedule(), machine, 1, flags.dtype, record)?;
@@ -232,7 +232,7 @@ fn by_form(
     let of_library = roundelay::library::SOURCES.iter().any(|(name, _)| *name == algorithm.file());
     let form = cost::of_algorithm(algorithm.name(), nranks)?;
     (of_library && flags.source.settings.is_empty() && flags.counts.is_none())
-        .then(|| closed(form, nranks, bytes, machine))
+        .then(|| closed_form(form, nranks, bytes, machine))
         .flatten()
 }
 

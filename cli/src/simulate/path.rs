@@ -80,7 +80,7 @@ pub(super) fn words(schedule: &Schedule, step: &Step) -> String {
             if !to.is_empty() {
                 ways.push(format!("pushes to {to}"));
             }
-            format!("{}: {}", ways.join(" and "), parts(&Spent::of(&[*step])).join(", "))
+            format!("{}: {}", ways.join(" and "), parts(&Spent::sum(&[*step])).join(", "))
         }
         Task::Fold => "folds what has come".to_owned(),
         Task::Local if op.srcs > 1 => "reduces".to_owned(),
@@ -104,7 +104,7 @@ pub(super) fn words(schedule: &Schedule, step: &Step) -> String {
 
 /// Returns one line on the whole path.
 pub(super) fn summary(run: &Run<'_>) -> String {
-    let spent = Spent::of(&run.simulated.critical);
+    let spent = Spent::sum(&run.simulated.critical);
     let parts = parts(&spent);
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
     format!("{} in a row{parts}", count(spent.transfers, "message"))

@@ -9,7 +9,7 @@ use roundelay_core::trace::{Data, TraceText};
 use roundelay_pictures::spacetime::{self, Drawing, Units, View};
 use roundelay_pictures::topology_svg;
 use roundelay_simulate::Timeline;
-use roundelay_simulate::trace::simulated;
+use roundelay_simulate::trace::add_simulation;
 
 use super::Run;
 use crate::output;
@@ -192,7 +192,7 @@ impl PictureFlags {
     pub(super) fn write_links(&self, run: &Run<'_>) -> Result<(), Failure> {
         let Some(path) = &self.links else { return Ok(()) };
         let topology = &run.machine.topology;
-        let marks = topology_svg::loaded(topology, &run.simulated.links, run.title());
+        let marks = topology_svg::load(topology, &run.simulated.links, run.title());
         output::write(path, &topology_svg::svg(topology, &marks))
     }
 
@@ -202,7 +202,7 @@ impl PictureFlags {
         if let Some(path) = &self.trace {
             let data = Data { count: run.count, dtype: run.dtype };
             let mut text = TraceText::default();
-            simulated(&mut text, (schedule, timeline), data, Some(run.source), 0);
+            add_simulation(&mut text, (schedule, timeline), data, Some(run.source), 0);
             output::write(path, &text.file())?;
         }
         if !self.any() {

@@ -20,6 +20,6 @@ pub(super) fn write(run: &Synthesis<'_>, packing: &Packing) -> Result<(), Failur
     let Some(path) = &flags.draw else { return Ok(()) };
     let same = packing.up.is_empty();
     let collective = if same { flags.collective } else { Collective::AllGather };
-    let trees = TreeMarks::of(packing, collective, RankId(flags.root));
+    let trees = TreeMarks::from_packing(packing, collective, RankId(flags.root));
     output::write(path, &svg(topology, &Marks { cut: cut(topology), trees, ..Marks::default() }))
 }

@@ -2,8 +2,8 @@
 //! page.
 
 mod draw;
-mod flags;
 mod rounds;
+mod search_flags;
 
 use std::iter;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ use crate::report::{Failure, Format, print_all, quoted, within_a_page};
 use crate::streams::{print, print_json};
 use crate::topo::{count, short};
 use crate::values::count_of_size;
-use flags::Wanted;
-pub(crate) use flags::{MachineFlags, SynthesizeFlags};
+use search_flags::Wanted;
+pub(crate) use search_flags::{MachineFlags, SynthesizeFlags};
 
 /// The part of a time up to which two times are as good as equal.
 const EQUAL: f64 = 1e-3;
@@ -108,7 +108,7 @@ pub(crate) fn main(flags: &SynthesizeFlags) -> Result<bool, Failure> {
         Wanted::Range(first, last) => (first..=last).map(Some).chain([None]).collect(),
     };
     let found: Result<Vec<Vec<FoundTrees>>, Problem> =
-        wanted.into_iter().map(|trees| search.packed(trees)).collect();
+        wanted.into_iter().map(|trees| search.pack(trees)).collect();
     let found = found?;
     let asked = found.last().map_or(0, Vec::len);
     let found: Vec<FoundTrees> = found.into_iter().flatten().collect();
@@ -286,7 +286,7 @@ impl Synthesis<'_> {
         let whose = if all_reduce { "all roots" } else { "a root" };
         let ways = self.ways(found.packing.at_once);
         // Links of two equal directions leave no choice but the order of the two ways.
-        let equal = || self.topology.links() == self.topology.reversed().links();
+        let equal = || self.topology.links() == self.topology.reverse().links();
         let (best, of_which) = match found.asked {
             Some(_) => ("", ""),
             None if share >= 1.0 => (", the optimum", ""),

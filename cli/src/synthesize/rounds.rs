@@ -21,7 +21,7 @@ impl Synthesis<'_> {
     /// Returns the best schedule of some seeds, each with as many pieces of a block.
     pub(super) fn matched(&self, chunks: u32) -> Result<Found, Failure> {
         let seeds = self.flags.seeds;
-        let (list, seed, seconds) = self.search.matched(chunks, seeds)?;
+        let (list, seed, seconds) = self.search.match_rounds(chunks, seeds)?;
         let line = format!(
             "Pieces are matched with free links, {} of a block; of {}, seed {seed} is the fastest.",
             count(chunks as usize, "piece"),

@@ -10,7 +10,7 @@ use roundelay_topology::paths::{self, Path};
 use roundelay_topology::search::disjoint::{self, DisjointBy};
 use roundelay_topology::search::hamilton::How;
 use roundelay_topology::search::pairs::Pairs;
-use roundelay_topology::search::{self, channels, trees};
+use roundelay_topology::search::{self, channels, disjoint_trees};
 use roundelay_topology::{Fabric, LinkKind, NodeId, NodeKind, Problem, bounds};
 use serde::Serialize;
 
@@ -189,7 +189,7 @@ impl<'a> Description<'a> {
             nodes: topology.nodes().iter().map(node).collect(),
             links: topology.links().iter().map(link).collect(),
             paths: routes(topology),
-            ring: search::around(topology, topology.nranks()).map(numbers).into(),
+            ring: search::ring_around(topology, topology.nranks()).map(numbers).into(),
             disjoint_rings: disjoint_rings(topology),
             channels: channels(given).into(),
             tree: tree(topology, root).into(),
@@ -204,7 +204,7 @@ fn numbers(ranks: Vec<RankId>) -> Vec<u32> {
 
 fn disjoint_rings(topology: &Topology) -> Option<Disjoint> {
     let cables = topology.nodes().len() == topology.nranks() as usize;
-    let pairs = Pairs::linked(topology, topology.nranks());
+    let pairs = Pairs::direct(topology, topology.nranks());
     let found = cables.then(|| disjoint::disjoint(&pairs, RINGS, DisjointBy::Cables))?;
     Some(Disjoint { rings: found.rings.into_iter().map(numbers).collect(), proved: found.proved })
 }
@@ -226,7 +226,7 @@ fn channels(given: &Given) -> Result<Channels, Problem> {
 }
 
 fn tree(topology: &Topology, root: RankId) -> Result<DescribedTree, Problem> {
-    let found = trees::tree(&Pairs::linked(topology, topology.nranks()), root, CHILDREN)?;
+    let found = disjoint_trees::tree(&Pairs::direct(topology, topology.nranks()), root, CHILDREN)?;
     Ok(DescribedTree {
         root: root.0,
         parents: found.tree.parent.iter().map(|parent| parent.map(|rank| rank.0)).collect(),
@@ -273,7 +273,7 @@ fn routes(topology: &Topology) -> Vec<Route> {
         return Vec::new();
     }
     let from_rank = |from: RankId| {
-        let all = paths::from(topology, NodeId::from(from));
+        let all = paths::paths_from(topology, NodeId::from(from));
         let route = move |(to, path): (usize, Path)| Route {
             from: from.0,
             to: to as u32,

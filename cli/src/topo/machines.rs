@@ -7,8 +7,8 @@ use roundelay_topology::nccl::NamedMachine;
 use roundelay_topology::shape::ShapeKind;
 use serde::Serialize;
 
-use super::flags::{TopoFlags, TopoFormat};
 use super::tables::aligned;
+use super::topo_flags::{TopoFlags, TopoFormat};
 use crate::report::Failure;
 use crate::streams::{print, print_json};
 

@@ -1,9 +1,9 @@
 //! `roundelay topo`: a topology as tables, as JSON, as a picture, or as a file for NCCL.
 
 mod describe;
-mod flags;
 mod machines;
 mod tables;
+mod topo_flags;
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
@@ -16,10 +16,10 @@ use crate::report::{Failure, JsonDiagnostic};
 use crate::streams::{print, print_json};
 use crate::topology::{self, Given};
 use describe::Description;
-pub(crate) use flags::TopoFlags;
-use flags::TopoFormat;
 pub(crate) use roundelay_core::units::{count, short};
 pub(crate) use tables::aligned;
+pub(crate) use topo_flags::TopoFlags;
+use topo_flags::TopoFormat;
 
 pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
     let Some(text) = &flags.topology else { return machines::main(flags) };

@@ -167,7 +167,7 @@ impl Collective {
     }
 
     /// Returns the value that unit `unit` of `rank`'s output must hold at the end.
-    pub fn expected(self, rank: RankId, unit: u32, root: RankId) -> Expected {
+    pub fn expected_value(self, rank: RankId, unit: u32, root: RankId) -> Expected {
         match self {
             Self::AllReduce | Self::Reduce => Expected::Reduced { unit },
             Self::ReduceScatter => Expected::Reduced { unit: rank.0 },

@@ -97,7 +97,7 @@ impl Counts {
         let outputs = 0..collective.output_units(rank, nranks, root);
         let input = inputs.map(|unit| count(collective.input_block(rank, unit, nranks)));
         let output = outputs.map(|unit| count(collective.output_block(rank, unit, nranks)));
-        let (input, output) = (Block::packed(input), Block::packed(output));
+        let (input, output) = (Block::pack(input), Block::pack(output));
         RankBlocks { collective, rank, nranks, input, output }
     }
 
@@ -129,7 +129,7 @@ pub struct Block {
 
 impl Block {
     /// Returns blocks that lie one behind the other.
-    pub fn packed(counts: impl IntoIterator<Item = u64>) -> Vec<Self> {
+    pub fn pack(counts: impl IntoIterator<Item = u64>) -> Vec<Self> {
         let mut start = 0_u64;
         let next = |count| {
             let block = Self { start, count };
@@ -175,7 +175,7 @@ impl RankBlocks {
     /// use roundelay_base::counts::{Block, RankBlocks};
     ///
     /// // Rank 1 of 3 gives 2 elements, and gets 5, 2 and none of the three ranks.
-    /// let (input, output) = (Block::packed([2]), Block::packed([5, 2, 0]));
+    /// let (input, output) = (Block::pack([2]), Block::pack([5, 2, 0]));
     /// RankBlocks::new(Collective::AllGather, 0.into(), 1.into(), 3, input, output)?;
     /// # Ok::<(), roundelay_base::diagnostics::problem::Problem>(())
     /// ```
@@ -272,7 +272,7 @@ impl RankBlocks {
 
     /// Returns the counts that other ranks compare with theirs: all of them where every rank knows all, else those of
     /// this rank's input.
-    pub fn told(&self) -> impl Iterator<Item = u64> + '_ {
+    pub fn compared_counts(&self) -> impl Iterator<Item = u64> + '_ {
         let of = match self.collective {
             Collective::AllGather => &self.output,
             _ => &self.input,
@@ -281,7 +281,7 @@ impl RankBlocks {
     }
 
     /// Returns the number and count of each block that this rank knows, those of the input first.
-    pub fn known(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+    pub fn known_counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let Self { collective, rank, nranks, .. } = *self;
         let input = (0..)
             .zip(&self.input)
@@ -320,13 +320,13 @@ impl Counts {
     ///
     /// # Errors
     /// The first block with two counts.
-    pub fn agreed(ranks: &[RankBlocks]) -> Result<Self, CountsDiffer> {
+    pub fn agree(ranks: &[RankBlocks]) -> Result<Self, CountsDiffer> {
         let (collective, nranks) = (ranks[0].collective, ranks[0].nranks);
         let blocks = collective.blocks(nranks).unwrap_or(0) as usize;
         let mut known: Vec<Option<(u64, RankId)>> = vec![None; blocks];
         let mut differ: Option<CountsDiffer> = None;
         for of in ranks {
-            for (block, count) in of.known() {
+            for (block, count) in of.known_counts() {
                 let (told, by) = *known[block as usize].get_or_insert((count, of.rank));
                 if told != count && differ.is_none_or(|differ| block < differ.block) {
                     let (ranks, counts) = ([by, of.rank], [told, count]);

@@ -1,9 +1,9 @@
 //! One diagnostic type and one table of codes, for the macro, the command line and plan time alike.
 
-pub mod joined;
+pub mod common_cause;
+pub mod display;
 pub mod near;
 pub mod problem;
-pub mod shown;
 
 use std::fmt;
 
@@ -340,7 +340,7 @@ impl Diagnostic {
 
     /// Sets the correction to a word that was probably meant in place of the primary span.
     #[must_use]
-    pub fn meant(self, word: &str) -> Self {
+    pub fn suggest(self, word: &str) -> Self {
         let at = self.primary;
         self.help(format!("did you mean `{word}`?")).edit(at, word)
     }

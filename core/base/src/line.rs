@@ -129,14 +129,14 @@ pub fn number<T: FromStr>(text: &str) -> Result<T, String> {
 }
 
 /// Returns a name on one line, with all special characters escaped.
-pub fn quoted(name: &str) -> String {
+pub fn quote(name: &str) -> String {
     let escaped =
         name.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r").replace('"', "\\\"");
     format!("\"{escaped}\"")
 }
 
 /// Reads a name that [`quoted`] wrote.
-pub fn unquoted(text: &str) -> Result<String, String> {
+pub fn unquote(text: &str) -> Result<String, String> {
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     let mut chars = inner.ok_or("expected a name in quotes")?.chars();
     let mut name = String::new();

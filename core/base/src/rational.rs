@@ -85,7 +85,7 @@ impl Rat {
     }
 
     /// Returns the boundary `i/n` of the way from `self` to `hi`; `None` on overflow or `n == 0`.
-    pub fn between(self, hi: Self, i: u64, n: u64) -> Option<Self> {
+    pub fn boundary(self, hi: Self, i: u64, n: u64) -> Option<Self> {
         if i == 0 {
             return (n != 0).then_some(self);
         }

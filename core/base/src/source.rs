@@ -20,7 +20,7 @@ impl Span {
 
     /// Returns the smallest span that holds both spans.
     #[must_use]
-    pub fn to(self, other: Self) -> Self {
+    pub fn join(self, other: Self) -> Self {
         Self { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 }

@@ -68,7 +68,7 @@ fn watched<T>(
 }
 
 /// Reports that `parts` of the `of` parts of the running stage are done; called for every part.
-pub fn done(parts: usize, of: usize) {
+pub fn report(parts: usize, of: usize) {
     /// The number of parts between two reports.
     const TOLD: usize = 1 << 12;
     if parts.is_multiple_of(TOLD)
@@ -89,7 +89,7 @@ pub fn record<T>(work: impl FnOnce() -> T) -> (T, Vec<Spent>) {
 /// Runs `work` as one stage; a stage has no others within.
 pub fn stage<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
     GOES_ON.set(name);
-    done(0, 0);
+    report(0, 0);
     if RECORD.with_borrow(Option::is_none) {
         return work();
     }

@@ -20,17 +20,19 @@ pub struct Turns {
 impl Turns {
     /// Returns the rotations of `nranks` ranks.
     pub fn rotation(nranks: u32) -> Self {
-        Self::of(&[nranks])
+        Self::from_radices(&[nranks])
     }
 
     /// Returns the exclusive ors of `nranks` ranks; `None` where their number is no power of two.
     pub fn xor(nranks: u32) -> Option<Self> {
-        nranks.is_power_of_two().then(|| Self::of(&vec![2; nranks.trailing_zeros() as usize]))
+        nranks
+            .is_power_of_two()
+            .then(|| Self::from_radices(&vec![2; nranks.trailing_zeros() as usize]))
     }
 
     /// Returns the turns of ranks with digits of these radices, the most significant first. Digits of radix 1 are left
     /// out.
-    pub fn of(radices: &[u32]) -> Self {
+    pub fn from_radices(radices: &[u32]) -> Self {
         let radices: Vec<u32> = radices.iter().copied().filter(|radix| *radix != 1).collect();
         let mut weights = vec![1; radices.len()];
         for digit in (1..radices.len()).rev() {
@@ -65,7 +67,7 @@ impl Turns {
     }
 
     /// Returns the rank to which turn `by` takes `rank`; also the turn that is made of the two.
-    pub fn turned(&self, rank: u32, by: u32) -> u32 {
+    pub fn turn(&self, rank: u32, by: u32) -> u32 {
         match &self.radices[..] {
             [] => 0,
             // The sum of two ranks may need more than 32 bits.
@@ -76,7 +78,7 @@ impl Turns {
     }
 
     /// Returns the turn that takes rank `from` to `to`.
-    pub fn between(&self, from: u32, to: u32) -> u32 {
+    pub fn turn_between(&self, from: u32, to: u32) -> u32 {
         match &self.radices[..] {
             [] => 0,
             [n] => ((u64::from(to) + u64::from(*n) - u64::from(from)) % u64::from(*n)) as u32,
@@ -87,7 +89,7 @@ impl Turns {
 
     /// Returns the turn that undoes `turn`.
     pub fn back(&self, turn: u32) -> u32 {
-        self.between(turn, 0)
+        self.turn_between(turn, 0)
     }
 
     fn by_digits(&self, a: u32, b: u32, join: impl Fn(u32, u32, u32) -> u32) -> u32 {

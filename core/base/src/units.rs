@@ -65,7 +65,7 @@ pub fn size_text(bytes: u64) -> String {
 }
 
 /// Returns counts as ranges: `2..=5, 8` for 2 3 4 5 8.
-pub fn counted(counts: &[u32]) -> String {
+pub fn ranges(counts: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for &n in counts {
         match runs.last_mut() {
@@ -95,7 +95,7 @@ pub fn short(value: f64) -> String {
 }
 
 /// Wraps text between words, and within words that are longer than a line.
-pub fn wrapped(text: &str, letters: usize) -> Vec<String> {
+pub fn wrap(text: &str, letters: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let letters_of: Vec<_> = word.chars().collect();

@@ -139,7 +139,7 @@ impl TextReport {
             *place = start..end;
         }
         let places = locations(text, &self.places).into_iter().zip(self.places.iter().cloned());
-        let source = Source::pointed(name, text, places);
+        let source = Source::with_places(name, text, places);
         let mut warnings: Vec<_> = self
             .warnings
             .into_values()

@@ -19,4 +19,4 @@ pub mod loops;
 pub mod mpi;
 pub mod rust;
 pub mod steps;
-pub mod unrolled;
+pub mod unroll;

@@ -6,7 +6,7 @@ use roundelay_core::ids::{OpId, RankId};
 use roundelay_core::schedule::OpKind;
 use roundelay_core::schedule::text;
 use roundelay_core::verify::{Signals, verify_with};
-use roundelay_export::contest::{closed, open};
+use roundelay_export::contest::{close_scratch, open};
 
 /// Rank 1 reads rank 0's scratch; rank 0 learns of it only in the next run.
 const LATE: &str = "
@@ -29,7 +29,7 @@ fn a_late_reader_tells_the_owner() {
     let pair = (RankId(1), RankId(0));
     let late = [BTreeSet::new(), BTreeSet::from([pair])];
     assert_eq!(open(&schedule), Ok(late));
-    let closed = closed(&schedule).expect("it is in order");
+    let closed = close_scratch(&schedule).expect("it is in order");
     assert_eq!(open(&closed), Ok([BTreeSet::new(), BTreeSet::new()]));
     let [zero, one] = [0, 1].map(|at| closed.streams[at]);
     assert_eq!(closed.op(OpId(zero.first.0 + zero.len - 1)).kind, OpKind::Wait);
@@ -57,7 +57,7 @@ rank 1 stream 0
 fn a_writer_that_ends_last_needs_no_answer() {
     let schedule = text::parse(PUSHED).expect("a schedule");
     assert_eq!(open(&schedule), Ok([BTreeSet::new(), BTreeSet::new()]));
-    assert_eq!(closed(&schedule), Ok(schedule));
+    assert_eq!(close_scratch(&schedule), Ok(schedule));
 }
 
 #[test]
@@ -67,6 +67,6 @@ fn an_early_writer_waits_for_the_owner() {
     let schedule = text::parse(&later).expect("a schedule");
     let early = [BTreeSet::from([(RankId(0), RankId(1))]), BTreeSet::new()];
     assert_eq!(open(&schedule), Ok(early));
-    let closed = closed(&schedule).expect("it is in order");
+    let closed = close_scratch(&schedule).expect("it is in order");
     assert_eq!(open(&closed), Ok([BTreeSet::new(), BTreeSet::new()]));
 }

@@ -11,7 +11,7 @@ use crate::sources::{algorithms, library};
 fn form(text: &str, nranks: u32) -> Loops {
     let algorithm = &algorithms("test.coll", text)[0];
     let schedule = algorithm.schedule(nranks).expect("it is laid out");
-    let form = Loops::of(algorithm, &schedule).expect("it has a form");
+    let form = Loops::from_schedule(algorithm, &schedule).expect("it has a form");
     assert_eq!(parse(&print(&form)).as_ref(), Ok(&form));
     form
 }
@@ -24,7 +24,7 @@ fn forms_of_the_library_are_read_back() {
         for nranks in [2, 3, 4, 8] {
             let Ok(schedule) = algorithm.schedule(nranks) else { continue };
             let name = format!("{} {nranks}", algorithm.name());
-            let form = Loops::of(&algorithm, &schedule);
+            let form = Loops::from_schedule(&algorithm, &schedule);
             let form = form.unwrap_or_else(|why| panic!("{name}: {why:?}"));
             if form.of_program() {
                 of_program += 1;

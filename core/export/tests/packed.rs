@@ -13,7 +13,7 @@ use roundelay_core::optimize::join;
 use roundelay_core::prove;
 use roundelay_simulate::{Machine, simulate};
 use roundelay_synthesis::packing::{Packing, pack, pack_at_once};
-use roundelay_synthesis::trees::TreesPage;
+use roundelay_synthesis::tree_page::TreesPage;
 
 use crate::graphs::{even, topology};
 use crate::sources::algorithms;

@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 
 use roundelay_core::source::Location;
 
+use cpp_names::{TAKEN, identifier, mentions};
 use lanes::{lanes_in_order, lanes_within};
 use names::{FIELDS, calls, free, function, harmless};
 use repeats::{RepeatNode, found};
-use reserved::{TAKEN, identifier, mentions};
 use scale::{Scale, stretch_text, time_text};
 use shares::{LEVELS, level, shares};
 use statements::{SHOWN, place, written};
 
+#[path = "../src/loops/cpp_names.rs"]
+mod cpp_names;
 #[path = "../src/cuda/lanes.rs"]
 mod lanes;
 #[path = "../src/mpi/names.rs"]
@@ -20,8 +22,6 @@ mod names;
 #[allow(dead_code)]
 #[path = "../src/loops/repeats.rs"]
 mod repeats;
-#[path = "../src/loops/reserved.rs"]
-mod reserved;
 #[allow(dead_code)]
 #[path = "../../pictures/src/spacetime/scale.rs"]
 mod scale;

@@ -7,7 +7,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::syntax::Source;
 use roundelay_export::contest::SIGNALS;
 use roundelay_synthesis::executor::{Move, Waves};
-use roundelay_topology::search::trees::SpanningTree;
+use roundelay_topology::search::disjoint_trees::SpanningTree;
 
 /// Trees of different heights up and down: an odd number of waves, whose beats are even all the same.
 #[test]

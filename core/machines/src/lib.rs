@@ -2,10 +2,10 @@
 //!
 //! [`read`] tells them apart by their content. What comes out is a `Fabric`, with the machine where the file has one.
 
+mod file_words;
 pub mod links;
 pub mod nccl;
 mod ns3;
-mod words;
 
 use nccl::Assumption;
 use roundelay_base::diagnostics::Code;
@@ -43,7 +43,7 @@ pub fn read(
     }
     let text = plain(&String::from_utf8_lossy(bytes));
     let file = File { name, text: &text };
-    let mut lines = words::lines(&file).skip_while(|line| line.words[0].text == "$");
+    let mut lines = file_words::lines(&file).skip_while(|line| line.words[0].text == "$");
     let first = lines.next();
     if let Some(head) = first.as_ref().filter(|head| nccl::is_matrix(head)) {
         return Ok(of_system(nccl::read_matrix(file, head, lines, assume)?, true));

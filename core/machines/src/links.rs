@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use roundelay_base::diagnostics::Code;
 use roundelay_base::rational::Rat;
 use roundelay_topology::draft::{Draft, SWITCHES};
-use roundelay_topology::file::shown;
+use roundelay_topology::file::show;
 use roundelay_topology::{Fabric, Link, LinkKind, NodeId, NodeKind, Problem};
 
 /// The most words of a line that are kept: more than a line has.
@@ -68,7 +68,7 @@ pub fn read(name: &str, text: &str) -> Result<Fabric, Problem> {
             }
             let id = draft.switch(name, NodeKind::NvSwitch, None);
             if nodes.insert(name.to_owned(), id).is_some() {
-                return Err(wrong(line, &format!("there are two nodes `{}`", shown(name))));
+                return Err(wrong(line, &format!("there are two nodes `{}`", show(name))));
             }
             continue;
         }
@@ -76,7 +76,7 @@ pub fn read(name: &str, text: &str) -> Result<Fabric, Problem> {
             return Err(wrong(line, "this is no link"));
         };
         let node = |name: &str| {
-            let unknown = format!("there is no rank or switch `{}`", shown(name));
+            let unknown = format!("there is no rank or switch `{}`", show(name));
             nodes.get(name).copied().ok_or_else(|| {
                 Problem::new(Code::BadLink, format!("line {line}: {unknown}")).help(
                     "ranks are numbers below that of `ranks`; a switch is named before its links",
@@ -87,7 +87,7 @@ pub fn read(name: &str, text: &str) -> Result<Fabric, Problem> {
         let capacity = if relative { number(rate) } else { in_units(rate, &RATES) };
         let capacity = capacity.ok_or_else(|| {
             let other = if relative { "a multiple of B, as above" } else { "such as 12.5GB/s" };
-            wrong(line, &format!("`{}` is no bandwidth: {other}", shown(rate)))
+            wrong(line, &format!("`{}` is no bandwidth: {other}", show(rate)))
         })?;
         let latency = match latency {
             [] => Some(Rat::ZERO),

@@ -13,11 +13,11 @@
 use std::collections::HashSet;
 
 use super::links::number;
-use crate::words::{Line, Word, lines};
+use crate::file_words::{Line, Word, lines};
 use roundelay_base::diagnostics::Code;
 use roundelay_base::rational::Rat;
 use roundelay_topology::draft::{Draft, SLOWEST, SWITCHES};
-use roundelay_topology::file::{File, shown};
+use roundelay_topology::file::{File, show};
 use roundelay_topology::{Fabric, LinkKind, NodeId, NodeKind, Problem};
 
 /// The powers of two and ten with which the units of bandwidths begin.
@@ -95,7 +95,7 @@ pub(super) fn read(file: File) -> Result<(Fabric, Vec<String>), Problem> {
     let draft = Draft::new(file.name, counts.ranks, false);
     let mut reader = Reader {
         file,
-        draft: draft.map_err(|problem| file.placed(first.words[0].at, problem))?,
+        draft: draft.map_err(|problem| file.at_line(first.words[0].at, problem))?,
         nodes: counts.ranks + counts.switches,
         switches: Vec::new(),
         named: HashSet::new(),
@@ -136,7 +136,7 @@ pub(super) fn read(file: File) -> Result<(Fabric, Vec<String>), Problem> {
 }
 
 fn wrong(file: File, word: Word, why: &str) -> Problem {
-    file.problem(Code::BadTopology, word.at, format!("`{}` is {why}", shown(word.text)))
+    file.problem(Code::BadTopology, word.at, format!("`{}` is {why}", show(word.text)))
 }
 
 /// A file that is read, behind its first line.
@@ -158,7 +158,7 @@ impl Reader<'_> {
     fn number(&self, word: Word) -> Result<u64, Problem> {
         let number = word.text.parse().ok().filter(|number| *number < self.nodes);
         number.ok_or_else(|| {
-            let title = format!("there is no node `{}`", shown(word.text));
+            let title = format!("there is no node `{}`", show(word.text));
             let nodes = format!("the nodes are 0..{}", self.nodes);
             self.file.problem(Code::BadLink, word.at, title).note(nodes)
         })
@@ -222,7 +222,7 @@ impl Reader<'_> {
         let kind = if net_a || net_b { LinkKind::Net } else { LinkKind::NvLink };
         self.draft.cable(a, b, kind, capacity, latency).map_err(|problem| {
             let word = if problem.code == Code::BadLink { to } else { rate };
-            file.placed(word.at, problem)
+            file.at_line(word.at, problem)
         })
     }
 

@@ -1,7 +1,7 @@
 //! The common parts of all pictures, also of the command's: the look of the page and its text (`picture.css`), numbers,
 //! and escaped and wrapped text.
 
-use roundelay_core::units::wrapped;
+use roundelay_core::units::wrap;
 use std::fmt::Write as _;
 
 /// Pixels of a letter, somewhat more than the average.
@@ -18,7 +18,7 @@ pub fn page(
     (style, definitions): (&str, &str),
     body: &str,
 ) -> String {
-    let (title, wide, tall) = (escaped(title), px(wide), px(tall));
+    let (title, wide, tall) = (escape(title), px(wide), px(tall));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {tall}\" width=\"{wide}\" height=\"{tall}\" role=\"img\">\n\
          <title>{title}</title>\n<style>\n{style}</style>\n{definitions}\
@@ -28,7 +28,7 @@ pub fn page(
 
 /// Writes a line of text.
 pub fn text(body: &mut String, class: &str, (x, y): (f64, f64), words: &str) {
-    let (x, y, words) = (px(x), px(y), escaped(words));
+    let (x, y, words) = (px(x), px(y), escape(words));
     let _ = writeln!(body, r#"<text class="{class}" x="{x}" y="{y}">{words}</text>"#);
 }
 
@@ -40,7 +40,7 @@ pub(super) fn caption(
     lines: impl Iterator<Item = String>,
 ) -> f64 {
     let mut y = margin + 12.0;
-    for words in wrapped(title, letters * 3 / 4) {
+    for words in wrap(title, letters * 3 / 4) {
         text(body, "title", (margin, y), &words);
         y += LINE + 2.0;
     }
@@ -64,7 +64,7 @@ pub(super) fn legend(
         if x > margin && x + room > margin + wide {
             (x, y) = (margin, y + LINE);
         }
-        let (at, words) = (format!("{} {}", px(x), px(y)), escaped(&words));
+        let (at, words) = (format!("{} {}", px(x), px(y)), escape(&words));
         let _ = writeln!(
             body,
             r#"<g transform="translate({at})">{sample}<text class="small" x="{SAMPLE}" y="4">{words}</text></g>"#
@@ -82,7 +82,7 @@ pub fn px(value: f64) -> String {
 }
 
 /// Returns text for the inside of an element.
-pub fn escaped(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     // XML forbids control characters and these two noncharacters.
     let odd = |c: char| c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}');
     let plain = |c: char| if odd(c) { ' ' } else { c };

@@ -1,10 +1,10 @@
 //! Runs streams from event to event.
 
 mod critical;
+mod footprint;
 mod moves;
 mod packets;
 mod spans;
-mod touched;
 
 use std::collections::VecDeque;
 
@@ -17,11 +17,11 @@ use super::step::Step;
 use super::timeline::{Message, Span, Timeline, TimelineState};
 use super::usage;
 pub(super) use critical::path;
+use footprint::Touched;
 use moves::{Edge, MoveId, Moving, ReduceState};
 use packets::Packets;
 use roundelay_base::ids::{OpId, RankId, StreamId};
 use roundelay_core::schedule::{Channel, OpKind, Schedule};
-use touched::Touched;
 
 /// Marks the absence of a stream, a move or a message.
 const NONE: u32 = u32::MAX;

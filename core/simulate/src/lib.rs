@@ -9,7 +9,7 @@
 //! bytes takes its latency. Signals take no time, or are messages without bytes; signals between the streams of a
 //! rank never take time.
 
-mod closed;
+mod closed_form;
 pub mod cost;
 mod engine;
 mod machine;
@@ -24,7 +24,7 @@ mod timeline;
 pub mod trace;
 mod usage;
 
-pub use closed::closed;
+pub use closed_form::closed_form;
 pub use machine::{Machine, SignalCost, Streams};
 pub use step::{Spent, Step, Task};
 pub use symmetric::symmetric;
@@ -80,7 +80,9 @@ pub fn simulate(
     dtype: DType,
     record: bool,
 ) -> Result<Simulated, Vec<Finding>> {
-    machine.check(schedule.nranks).map_err(|problem| vec![problem.at(SpanId::default())])?;
+    machine
+        .check(schedule.nranks)
+        .map_err(|problem| vec![problem.into_finding(SpanId::default())])?;
     let bytes = bytes(schedule, count, dtype).map_err(|finding| vec![*finding])?;
     let Some(paths) = RankPaths::new(schedule, machine, None) else {
         return Err(verify::links(schedule, &machine.topology));

@@ -108,7 +108,7 @@ impl Machine {
 
     /// A machine with the constants of `costs`: on a topology, as [`Self::of_costs`] has it, or else on ports, as
     /// [`Self::of_ports`] does.
-    pub fn of(costs: &Costs, topology: Option<&Arc<Topology>>, nranks: u32) -> Option<Self> {
+    pub fn for_ranks(costs: &Costs, topology: Option<&Arc<Topology>>, nranks: u32) -> Option<Self> {
         match topology {
             Some(topology) => Some(Self::of_costs(costs, topology.clone())),
             None => Self::of_ports(costs, nranks),

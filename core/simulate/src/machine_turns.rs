@@ -81,7 +81,7 @@ impl MachineTurns {
         }
         let keeps = |by: u32| {
             let alike = |rank: RankId| {
-                let turned = turns.turned(rank.0, by);
+                let turned = turns.turn(rank.0, by);
                 numbers.iter().all(|number| turned % number == rank.0 % number)
             };
             images.links(by).is_some() && stays(by) && turns.ranks().all(alike)
@@ -109,7 +109,7 @@ impl MachineTurns {
     /// Returns a pair of ranks turned so that the second is a rank that stands for others.
     pub(super) fn to_standing(&self, from: u32, to: u32) -> (u32, u32) {
         let stand = self.stands_for(to);
-        (self.turns.turned(from, self.turns.between(to, stand)), stand)
+        (self.turns.turn(from, self.turns.turn_between(to, stand)), stand)
     }
 
     /// Returns the pair of ranks whose path stands for that of `from` and `to`: data goes from a rank that stands for

@@ -27,7 +27,7 @@ impl<'m> Images<'m> {
     /// with its bandwidth and latency, each rank to a rank with its speed. Ranks beyond those that are turned stay.
     pub(super) fn links(&self, by: u32) -> Option<Vec<u32>> {
         let alike = |(rank, slower): (usize, &f64)| {
-            self.slower[self.turns.turned(rank as u32, by) as usize].to_bits() == slower.to_bits()
+            self.slower[self.turns.turn(rank as u32, by) as usize].to_bits() == slower.to_bits()
         };
         if !self.slower.iter().enumerate().all(alike) {
             return None;
@@ -53,7 +53,7 @@ impl<'m> Images<'m> {
     pub(super) fn nodes(&self, by: u32) -> Option<Vec<NodeId>> {
         let topology = &self.machine.topology;
         let turned = |rank: u32| {
-            if rank < self.turns.nranks() { self.turns.turned(rank, by) } else { rank }
+            if rank < self.turns.nranks() { self.turns.turn(rank, by) } else { rank }
         };
         let mut images: Vec<Option<NodeId>> = vec![None; topology.nodes().len()];
         for rank in topology.ranks() {

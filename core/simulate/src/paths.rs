@@ -59,7 +59,7 @@ impl<'m> RankPaths<'m> {
                 found.meet(channel.from, channel.to, &mut ends);
             }
         }
-        if ends.iter().any(|(from, to)| !machine.topology.linked(*from, *to)) {
+        if ends.iter().any(|(from, to)| !machine.topology.are_linked(*from, *to)) {
             return None;
         }
         // The paths from one rank are found together.

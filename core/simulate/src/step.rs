@@ -70,7 +70,7 @@ pub struct Spent {
 
 impl Spent {
     /// Sums the steps of a critical path.
-    pub fn of(path: &[Step]) -> Self {
+    pub fn sum(path: &[Step]) -> Self {
         let mut all = Self::default();
         for step in path {
             all.add(step);

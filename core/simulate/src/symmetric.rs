@@ -108,7 +108,7 @@ fn standing(own: &Schedule, turns: &Turns, same: &MachineTurns, ranks: &[u32]) -
             for op in &own.ops[stream.first.index()..][..stream.len as usize] {
                 let arg = if op.kind == OpKind::Move {
                     let turned = |operand: &Operand| Operand {
-                        rank: RankId(turns.turned(operand.rank.0, rank)),
+                        rank: RankId(turns.turn(operand.rank.0, rank)),
                         ..*operand
                     };
                     let arg = operands.len() as u32;
@@ -116,7 +116,7 @@ fn standing(own: &Schedule, turns: &Turns, same: &MachineTurns, ranks: &[u32]) -
                     arg
                 } else {
                     let channel = own.channel(op);
-                    let [from, to] = [channel.from, channel.to].map(|r| turns.turned(r.0, rank));
+                    let [from, to] = [channel.from, channel.to].map(|r| turns.turn(r.0, rank));
                     let (from, to) = same.to_standing(from, to);
                     channels.intern(Channel { from: RankId(from), to: RankId(to), ..*channel })
                 };

@@ -8,7 +8,7 @@ use roundelay_core::syntax::Source;
 use roundelay_core::trace::{Data, OpText, Slice, TraceText, Track, TrackKind};
 
 /// Adds a simulated run, which begins at the nanosecond `start`: a row for each stream, and rows of messages.
-pub fn simulated(
+pub fn add_simulation(
     text: &mut TraceText,
     (schedule, timeline): (&Schedule, &Timeline),
     data: Data,

@@ -326,7 +326,7 @@ impl Checker<'_> {
         } else if let Some(instead) = suggestions::instead(&name.text) {
             error = error.help(instead);
         } else if let Some(near) = near {
-            error = error.meant(&near);
+            error = error.suggest(&near);
         }
         self.error(error);
     }

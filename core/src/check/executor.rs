@@ -88,7 +88,7 @@ impl<'a> Settings<'a, '_, '_> {
                 let title = format!("an executor has no setting `{}`", name.text);
                 let mut error = Diagnostic::new(Code::BadSetting, name.span, title);
                 error = match scope::nearest(&name.text, names()) {
-                    Some(near) => error.meant(near),
+                    Some(near) => error.suggest(near),
                     None => error
                         .note(format!("settings are {}", names().collect::<Vec<_>>().join(", "))),
                 };
@@ -145,7 +145,7 @@ impl<'a> Settings<'a, '_, '_> {
         let built = match built {
             Ok(built) => built,
             Err(problem) => {
-                self.errors.push(problem.on(value.span));
+                self.errors.push(problem.into_diagnostic(value.span));
                 return None;
             }
         };
@@ -154,7 +154,8 @@ impl<'a> Settings<'a, '_, '_> {
                 Some(Ok(nranks)) if nranks == built.nranks() => {}
                 Some(Ok(nranks)) if nranks > built.nranks() => {
                     if let Err(problem) = built.holds(nranks) {
-                        let error = problem.on(value.span).label("fewer ranks than needed");
+                        let error =
+                            problem.into_diagnostic(value.span).label("fewer ranks than needed");
                         self.errors.push(error.other(setting.span, "needs so many"));
                     }
                 }

@@ -96,7 +96,7 @@ named_enum! {
 
 impl Asset {
     /// Returns the words for `n` of the asset, such as `3 slave streams`.
-    pub fn counted(self, n: u64) -> String {
+    pub fn words(self, n: u64) -> String {
         match self {
             Self::Scratch => format!("{} of scratch", size_text(n)),
             Self::SlaveStreams => count(n, "slave stream"),

@@ -232,7 +232,7 @@ impl Checker<'_> {
         let error = match (help, near, suggestions::counterpart(name)) {
             (Some(help), _, Some(word)) => error.help(help).edit(span, word),
             (Some(help), _, None) => error.help(help),
-            (None, Some(near), _) => error.meant(near),
+            (None, Some(near), _) => error.suggest(near),
             (None, None, _) => error,
         };
         self.error(error);

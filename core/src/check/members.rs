@@ -126,7 +126,7 @@ impl Checker<'_> {
                 .to_owned(),
         );
         if let Some(near) = near {
-            *error = error.clone().meant(&near);
+            *error = error.clone().suggest(&near);
         }
     }
 
@@ -152,7 +152,7 @@ impl Checker<'_> {
                 error = error.caused_by(format!("{} as a peer", self.vars[var.0 as usize].name));
             }
         } else if let Some(near) = scope::nearest(&name.text, known.iter().copied()) {
-            error = error.meant(near);
+            error = error.suggest(near);
         } else if !known.is_empty() {
             error = error.note(format!("it has `{}`", known.join("`, `")));
         }
@@ -216,7 +216,7 @@ impl Checker<'_> {
                 .caused_by(&*name.text)
                 .label("not found");
                 if let Some(near) = near {
-                    error = error.meant(&near);
+                    error = error.suggest(&near);
                 }
                 self.error(error);
                 Ty::Error

@@ -17,7 +17,7 @@ mod scope;
 pub(crate) mod sizes;
 mod stmts;
 pub mod topology;
-mod unused;
+mod unused_names;
 
 pub use attributes::ATTRIBUTES;
 pub(crate) use canonical::canonical;
@@ -28,7 +28,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::collective::Collective;
-use crate::diagnostics::joined::joined;
+use crate::diagnostics::common_cause::join_causes;
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::{Home, Span};
 use crate::syntax::Source;
@@ -107,7 +107,7 @@ pub(crate) fn checked(
         CheckedSource { algorithms: Vec::new(), executors: Vec::new(), warnings: Vec::new() };
     for (algorithm, found) in checked.into_iter().flatten() {
         checked_source.algorithms.push(algorithm);
-        errors.extend(joined(found));
+        errors.extend(join_causes(found));
     }
     for item in &file.executors {
         let first = *firsts.entry(&item.name.text).or_insert(item.name.span);
@@ -118,7 +118,7 @@ pub(crate) fn checked(
     }
     if errors.is_empty() {
         let algorithms = checked_source.algorithms.iter();
-        checked_source.warnings = algorithms.flat_map(unused::warnings).collect();
+        checked_source.warnings = algorithms.flat_map(unused_names::warnings).collect();
     }
     (checked_source, errors)
 }
@@ -250,7 +250,7 @@ impl<'e> Checker<'e> {
             .label("not a collective")
             .note(format!("the collectives are {}", names.join(", ")));
             if let Some(near) = scope::nearest(&name.text, names.iter().copied()) {
-                error = error.meant(near);
+                error = error.suggest(near);
             }
             self.errors.push(error);
         }

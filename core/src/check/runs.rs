@@ -92,7 +92,7 @@ impl Checker<'_> {
                 error = error.label("not found");
                 let known: Vec<_> = known.map(|name| format!("`{name}`")).collect();
                 error = match (near, known.is_empty()) {
-                    (Some(near), _) => error.meant(near),
+                    (Some(near), _) => error.suggest(near),
                     (None, true) => error.note("it has none"),
                     (None, false) => error.note(format!("it has {}", known.join(", "))),
                 };
@@ -171,7 +171,7 @@ impl Checker<'_> {
         let mut error = Diagnostic::new(Code::UnknownName, name.span, title).label("not found");
         let known = self.known.names();
         error = match scope::nearest(&name.text, known.iter().map(String::as_str)) {
-            Some(near) => error.meant(near),
+            Some(near) => error.suggest(near),
             None => error.note(
                 "an algorithm is found in the same source, in one that it uses (`use \"file.coll\";`), or \
                  in the library",

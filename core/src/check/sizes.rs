@@ -136,7 +136,7 @@ pub(super) fn not_a_size(value: &SettingValue) -> Diagnostic {
             return error.note("sizes fit 63 bits");
         }
         error = match scope::nearest(&size.unit.text, units) {
-            Some(near) => error.meant(&format!("{} {near}", size.amount)),
+            Some(near) => error.suggest(&format!("{} {near}", size.amount)),
             None => error.note(format!("units are {}", units.join(", "))),
         };
         return error;

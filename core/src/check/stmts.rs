@@ -319,7 +319,7 @@ impl Checker<'_> {
         args: &[ast::Expr],
     ) -> StmtKind {
         if let Some(first) = args.first() {
-            let span = args.iter().fold(first.span, |span, arg| span.to(arg.span));
+            let span = args.iter().fold(first.span, |span, arg| span.join(arg.span));
             self.error(
                 Diagnostic::new(
                     Code::WrongArity,
@@ -360,7 +360,7 @@ impl Checker<'_> {
             self.error(
                 Diagnostic::new(
                     Code::SelfSignal,
-                    peer.span.to(last),
+                    peer.span.join(last),
                     format!("`{name}` to oneself"),
                 )
                 .label("`local` is this very rank")

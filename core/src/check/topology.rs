@@ -30,7 +30,7 @@ pub(super) fn names_gpus(path: &[ast::Name]) -> bool {
 /// Reads the topology that `source` describes, such as `full_mesh(8, 25GB/s) without (0, 1)`.
 pub fn read(source: &Source) -> Result<Topology, Vec<Diagnostic>> {
     let (shape, span) = read_shape(source)?;
-    shape.build().map(Topology::from).map_err(|problem| vec![problem.on(span)])
+    shape.build().map(Topology::from).map_err(|problem| vec![problem.into_diagnostic(span)])
 }
 
 /// Returns the machine that `source` describes, if it is one that has a name, as a topology file describes it.
@@ -57,9 +57,9 @@ fn read_shape(source: &Source) -> Result<(Shape, Span), Vec<Diagnostic>> {
         return Err(errors);
     }
     match shape(&checked) {
-        Some(shape) => {
-            shape.map(|shape| (shape, expr.span)).map_err(|problem| vec![problem.on(expr.span)])
-        }
+        Some(shape) => shape
+            .map(|shape| (shape, expr.span))
+            .map_err(|problem| vec![problem.into_diagnostic(expr.span)]),
         None => {
             let title = "a topology that stands alone has no rank count to refer to";
             Err(vec![
@@ -123,7 +123,7 @@ impl Checker<'_> {
         // An error that depends on no rank count is reported now.
         let built = shape(&checked).map(|shape| shape.and_then(|shape| shape.build()));
         if let Some(Err(problem)) = built {
-            self.error(problem.on(expr.span));
+            self.error(problem.into_diagnostic(expr.span));
             return error;
         }
         checked
@@ -232,13 +232,13 @@ impl Checker<'_> {
             );
             return None;
         }
-        let known = NamedMachine::named(name);
+        let known = NamedMachine::find(name);
         if known.is_none() {
             let title = format!("no machine is called \"{name}\"");
             let error = Diagnostic::new(Code::UnknownName, span, title).label("not found");
             let all = NamedMachine::ALL.iter().map(|machine| machine.name);
             self.error(match scope::nearest(name, all.clone()) {
-                Some(near) => error.meant(&format!("\"{near}\"")),
+                Some(near) => error.suggest(&format!("\"{near}\"")),
                 None => {
                     error.help(format!("the machines are {}", all.collect::<Vec<_>>().join(", ")))
                 }

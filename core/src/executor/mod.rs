@@ -235,7 +235,7 @@ fn named_here(
     // The advice is given only where a ring exists.
     let topology = algorithm.topology();
     let found =
-        topology.is_some_and(|topology| search::around(topology, topology.nranks()).is_ok());
+        topology.is_some_and(|topology| search::ring_around(topology, topology.nranks()).is_ok());
     if let (true, Some(ring), Some(Diagnostic { help: Some(help), .. })) = (found, ring, dead) {
         let param = &program.var(ring.var).name;
         *help = format!("{help}; write `{}({param} = around(topology))`", algorithm.name());
@@ -266,7 +266,7 @@ fn exceeded(
         _ => needed.to_string(),
     };
     let title =
-        format!("declared {}, the schedule uses {amount}", declared.what.counted(declared.most));
+        format!("declared {}, the schedule uses {amount}", declared.what.words(declared.most));
     Some(
         Diagnostic::new(Code::OverBudget, declared.span, title)
             .label("too few")

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span as RustSpan, TokenStream};
 use quote::quote;
 
-use super::calls::sources;
+use super::callees::sources;
 use super::origin::{Origin, ident, raw};
 use crate::check::Executor;
 use crate::program::Program;

@@ -3,7 +3,7 @@
 //! The macro proves small rank counts, or those that the author asks for, within a budget of steps. Steps are
 //! counted, not timed, so a program gets one answer on all machines.
 
-mod calls;
+mod callees;
 mod escape;
 mod executor;
 mod origin;
@@ -19,7 +19,7 @@ use crate::program::ir::Param;
 use crate::program::{CompiledSource, Program};
 use crate::source::Span;
 use crate::syntax::Source;
-pub use crate::units::counted;
+pub use crate::units::ranges;
 use crate::verdict::{Asked, Verdict, Within};
 pub use read::Read;
 
@@ -43,7 +43,7 @@ pub struct Outcome {
 }
 
 /// Returns the rank counts of the generated test, and whether the author named them; `None` without a test.
-pub fn tested(algorithm: &Program) -> Option<(Vec<u32>, bool)> {
+pub fn test_counts(algorithm: &Program) -> Option<(Vec<u32>, bool)> {
     if open(algorithm) {
         return None;
     }
@@ -101,7 +101,7 @@ struct Expansion<'o> {
 
 impl Expansion<'_> {
     fn verdict(&self, counts: &[u32], within: Within) -> Verdict<()> {
-        Verdict::with(&self.algorithm, &Asked::within(counts, within), |_| (), |_| ())
+        Verdict::with_facts(&self.algorithm, &Asked::with_limits(counts, within), |_| (), |_| ())
     }
 
     /// Proves counts that the author did not ask for; where all are refused, tries larger ones until one is not. A count
@@ -151,7 +151,7 @@ impl Expansion<'_> {
         }
         self.outcome.errors.extend(errors);
         if right && !beyond.is_empty() {
-            let held = self.algorithm.held(self.source, &proved, false);
+            let held = self.algorithm.held_values(self.source, &proved, false);
             let proved: Vec<u32> = proved.iter().map(RootsAt::nranks).collect();
             self.outcome.left.push(left(span, &held, &proved, &beyond, counts));
         } else if right && proved.iter().any(RootsAt::is_partial) {
@@ -161,9 +161,9 @@ impl Expansion<'_> {
 
     /// Warns that a root is proved alone.
     fn roots_left(&mut self, place: Span, proved: &[RootsAt]) {
-        let held = self.algorithm.held(self.source, proved, false).join(", ");
+        let held = self.algorithm.held_values(self.source, proved, false).join(", ");
         let counts: Vec<u32> = proved.iter().map(RootsAt::nranks).collect();
-        let counts = counted(&counts);
+        let counts = ranges(&counts);
         let title = format!(
             "proved at expansion for nranks {counts} with {held}: all roots take more steps than it may"
         );
@@ -184,7 +184,7 @@ fn left(span: Span, held: &[String], proved: &[u32], rest: &[u32], all: &[u32]) 
         ),
         _ => format!(
             "proved at expansion for nranks {}{with} only: {} ranks take more steps than it may",
-            counted(proved),
+            ranges(proved),
             rest[0]
         ),
     };
@@ -192,7 +192,7 @@ fn left(span: Span, held: &[String], proved: &[u32], rest: &[u32], all: &[u32]) 
     Diagnostic { severity: Severity::Warning, ..left }
         .note(format!(
             "the generated test proves {}; every plan is proved when it is made",
-            counted(all)
+            ranges(all)
         ))
         .help("ask for fewer ranks here, and for more by `roundelay check`")
 }

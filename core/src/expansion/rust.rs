@@ -4,7 +4,7 @@
 use proc_macro2::{Ident, Literal, Span as RustSpan, TokenStream};
 use quote::{format_ident, quote};
 
-use super::calls::{callees, places};
+use super::callees::{callees, places};
 pub use super::origin::Origin;
 use super::origin::{ident, raw};
 use super::{escape, executor};
@@ -153,7 +153,7 @@ fn given(fields: &[Field]) -> Option<TokenStream> {
 
 /// Returns the test that proves the algorithm for more rank counts than the expansion does.
 fn test(algorithm: &Program, name: &Ident, fields: &[Field]) -> Option<TokenStream> {
-    let (counts, named) = expansion::tested(algorithm)?;
+    let (counts, named) = expansion::test_counts(algorithm)?;
     // Only a root without a default is required here, and the test proves every root.
     let required = fields.iter().filter(|field| field.required).map(|_| quote!(0));
     let test = format_ident!("{}_is_proved", snake(&algorithm.name));

@@ -36,7 +36,7 @@ impl SourceTexts {
     /// Keeps the texts of a peer, and of its number.
     fn peer(&mut self, peer: &Expr, source: &Source) {
         for part in std::iter::once(peer).chain(&peer.args) {
-            self.texts.insert(part.span, source.written(part.span));
+            self.texts.insert(part.span, source.text_at(part.span));
         }
     }
 
@@ -49,7 +49,7 @@ impl SourceTexts {
             parts.extend(inner);
         }
         for part in parts {
-            self.texts.entry(part.span).or_insert_with(|| source.written(part.span));
+            self.texts.entry(part.span).or_insert_with(|| source.text_at(part.span));
         }
     }
 }
@@ -70,13 +70,13 @@ pub(super) fn written(program: &Program, source: &Source) -> SourceTexts {
             StmtKind::Let(_, value) => {
                 all.sum(value, source);
                 for number in value.args.iter().filter(|_| value.op == Op::Peer) {
-                    all.texts.insert(number.span, source.written(number.span));
+                    all.texts.insert(number.span, source.text_at(number.span));
                 }
                 continue;
             }
             StmtKind::Scratch(_, count, like, _) => {
                 for part in count.iter().chain([like]) {
-                    all.texts.insert(part.span, source.written(part.span));
+                    all.texts.insert(part.span, source.text_at(part.span));
                 }
                 continue;
             }
@@ -91,11 +91,11 @@ pub(super) fn written(program: &Program, source: &Source) -> SourceTexts {
             _ => continue,
         };
         for operand in &operands {
-            all.texts.insert(operand.span, source.written(operand.span));
+            all.texts.insert(operand.span, source.text_at(operand.span));
             operand.walk(&mut |part| match (part.op, &*part.args) {
                 (Op::Piece, [_, index]) => all.sum(index, source),
                 (Op::On, [peer, _]) => {
-                    all.texts.insert(peer.span, source.written(peer.span));
+                    all.texts.insert(peer.span, source.text_at(peer.span));
                 }
                 _ => {}
             });

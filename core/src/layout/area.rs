@@ -138,7 +138,7 @@ impl Pieces {
     }
 
     /// Piece `index`.
-    pub fn at(&self, index: i64) -> Result<Area, Fault> {
+    pub fn piece(&self, index: i64) -> Result<Area, Fault> {
         let len = self.len();
         if !(0..len).contains(&index) {
             return Err(Fault::Index { index, len });
@@ -180,16 +180,17 @@ impl Pieces {
                 (before, sums[sums.len() - 1])
             }
         };
-        lo.between(hi, i as u64, n as u64).ok_or(Fault::Fraction)
+        lo.boundary(hi, i as u64, n as u64).ok_or(Fault::Fraction)
     }
 
     /// Width of the widest piece, in units.
     pub fn widest(&self) -> Result<Rat, Fault> {
         match self.cut {
             Cut::Slots(_) => Ok(self.whole.width()),
-            Cut::Even(_) => self.at(0).map(|piece| piece.width()),
-            Cut::Weighted(_) => (0..self.len())
-                .try_fold(Rat::ZERO, |widest, i| self.at(i).map(|piece| widest.max(piece.width()))),
+            Cut::Even(_) => self.piece(0).map(|piece| piece.width()),
+            Cut::Weighted(_) => (0..self.len()).try_fold(Rat::ZERO, |widest, i| {
+                self.piece(i).map(|piece| widest.max(piece.width()))
+            }),
         }
     }
 }

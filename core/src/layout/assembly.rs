@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Algorithm;
 use super::builder::{Builder, Stop};
-use super::tables::{Limits, Tables};
+use super::interning::{Limits, Tables};
 use super::turning::{Axis, Leaves, Turning};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, OpId, RankId, RegionId, SpanId};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Algorithm;
 use super::builder::{Builder, Watch};
-use super::tables::{Limits, Tables};
+use super::interning::{Limits, Tables};
 use crate::diagnostics::{Finding, NamedOp};
 use crate::ids::RankId;
 use crate::topology::Topology;

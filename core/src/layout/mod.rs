@@ -5,13 +5,13 @@ mod advice;
 pub mod area;
 pub(crate) mod assembly;
 pub mod builder;
-mod calls;
-mod configured;
+mod call_identity;
+mod configuration;
+pub(crate) mod interning;
 mod loop_values;
 pub mod roots;
 mod runs;
 pub(crate) mod slots;
-pub(crate) mod tables;
 pub(crate) mod turning;
 pub(crate) mod walk;
 mod wrap;
@@ -31,9 +31,9 @@ pub use walk::trace;
 pub(crate) use assembly::is_together;
 pub use assembly::one_rank;
 pub use builder::fifo::{CREDITS, SLICES};
-pub use configured::Configured;
+pub use configuration::Configured;
+pub use interning::Limits;
 pub use loop_values::with_loop_values;
-pub use tables::Limits;
 pub use turning::Leaves;
 
 /// An algorithm that can be laid out for a number of ranks.

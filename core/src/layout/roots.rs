@@ -4,7 +4,7 @@
 //! cheap. Elsewhere the algorithm's own root is proved alone, and certificates and warnings name that root.
 
 use crate::ids::RankId;
-use crate::units::counted;
+use crate::units::ranges;
 
 /// The most ops of the schedules of all roots of one rank count up to which every root is proved.
 pub const MOST_OPS: u64 = 1 << 16;
@@ -135,7 +135,7 @@ pub fn text(proofs: &[RootsAt]) -> String {
         roots.sort_unstable();
         roots.dedup();
         let counts: Vec<u32> = some.iter().map(|at| at.nranks).collect();
-        (!roots.is_empty()).then(|| (format!("root {}", counted(&roots)), counted(&counts)))
+        (!roots.is_empty()).then(|| (format!("root {}", ranges(&roots)), ranges(&counts)))
     };
     match (of(false), of(true)) {
         (Some((every, at)), Some((own, beyond))) => {

@@ -76,7 +76,7 @@ impl Names<'_> {
         };
         match counted {
             Some(count) => self.bracketed(count),
-            None => format!("len({})", self.source.written(base.span)),
+            None => format!("len({})", self.source.text_at(base.span)),
         }
     }
 
@@ -96,7 +96,7 @@ impl Names<'_> {
 
     /// Returns the source text of an expression, in brackets where it is an operator's.
     fn bracketed(&self, expr: &Expr) -> String {
-        let text = self.source.written(expr.span);
+        let text = self.source.text_at(expr.span);
         match expr.op {
             Op::Binary(_) | Op::Neg | Op::Flip | Op::Not | Op::If => format!("({text})"),
             _ => text,

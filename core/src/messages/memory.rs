@@ -42,7 +42,7 @@ impl Followed<'_> {
     pub(super) fn pair(self, from: RankId, to: RankId) -> (RankId, RankId) {
         match self {
             Self::All => (from, to),
-            Self::One(turns) => (RankId(0), RankId(turns.between(from.0, to.0))),
+            Self::One(turns) => (RankId(0), RankId(turns.turn_between(from.0, to.0))),
         }
     }
 
@@ -55,7 +55,9 @@ impl Followed<'_> {
     pub(super) fn received(self, message: &Message) -> (RankId, RankId) {
         match self {
             Self::All => (message.from, message.to),
-            Self::One(turns) => (RankId(turns.between(message.to.0, message.from.0)), RankId(0)),
+            Self::One(turns) => {
+                (RankId(turns.turn_between(message.to.0, message.from.0)), RankId(0))
+            }
         }
     }
 }

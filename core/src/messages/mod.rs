@@ -5,15 +5,15 @@
 //! Signals that messages imply are dropped.
 
 mod acts;
-mod blocks;
 mod check;
 mod form;
 mod groups;
 mod levels;
 mod memory;
+mod message_text;
 mod part;
 mod slots;
-mod text;
+mod split_messages;
 mod windows;
 
 use std::sync::Arc;
@@ -30,8 +30,8 @@ use acts::Acts;
 use check::Wrong;
 pub use groups::{Group, GroupStep, Groups};
 use memory::{Followed, FollowedForm, FormCells};
+pub use message_text::print;
 pub use part::{FormPart, RankForm, Unformed};
-pub use text::print;
 use windows::Windows;
 
 /// The most messages and moves of a schedule in this form.
@@ -142,7 +142,7 @@ impl TwoSided {
     ///
     /// # Errors
     /// Those of [`Self::new`].
-    pub fn of(author: &Proved) -> Result<Arc<Self>, Vec<Finding>> {
+    pub fn for_author(author: &Proved) -> Result<Arc<Self>, Vec<Finding>> {
         if let Some(made) = author.keep(|kept: &mut Option<Arc<Self>>| kept.clone()) {
             return Ok(made);
         }
@@ -202,7 +202,7 @@ impl TwoSided {
     }
 
     /// [`Self::schedule`] with its proof, for ranks that each call by themselves.
-    pub fn proved(&self) -> &Proved {
+    pub fn schedule_with_proof(&self) -> &Proved {
         &self.proved
     }
 

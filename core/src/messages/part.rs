@@ -136,7 +136,7 @@ impl RankForm {
         for message in &messages {
             let mut ends = [0..0, 0..0];
             for (ids, home) in ends.iter_mut().zip([message.from, message.to]) {
-                let by = turns.between(home.0, rank.0);
+                let by = turns.turn_between(home.0, rank.0);
                 let parts = turned(message, &mut turner, &mut schedule, turns, by);
                 let first = all.len() as u32;
                 all.extend(parts.ok_or_else(|| unlike(cut))?);
@@ -208,7 +208,7 @@ fn turned(
     by: u32,
 ) -> Option<Vec<Message>> {
     let parts = turner.turn(form, &[message.source, message.target], by)?;
-    let of = |rank: RankId| RankId(turns.turned(rank.0, by));
+    let of = |rank: RankId| RankId(turns.turn(rank.0, by));
     let (from, to) = (of(message.from), of(message.to));
     let part = |regions: Vec<RegionId>| {
         let [source, target] = [regions[0], regions[1]];

@@ -23,7 +23,7 @@ impl Proved {
     ///
     /// # Errors
     /// [`Unproved`] (E0425) where the result of a pass is not proved: a fault of the compiler.
-    pub fn optimized(&self, goal: Goal) -> Result<Arc<Optimized>, Unproved> {
+    pub fn optimize(&self, goal: Goal) -> Result<Arc<Optimized>, Unproved> {
         let known = |made: &mut OptimizerCache| (made.by_goal.get(&goal).cloned(), made.breaks);
         let made = match self.keep(known) {
             (Some(known), _) => return Ok(known),
@@ -56,7 +56,7 @@ fn for_counts(even: &Proved, counts: &Counts, goal: Goal) -> Result<Optimized, U
         if level > goal.level {
             continue;
         }
-        let made = even.optimized(Goal { level, ..goal })?;
+        let made = even.optimize(Goal { level, ..goal })?;
         if made.level == Level::O2 && !uneven::keeps_partials(&made.schedule) {
             unfit = Some(Unfit("a partial would be of several blocks".to_owned()));
             continue;

@@ -6,7 +6,7 @@
 //! signals of their stream: a rank that depends on one of them waits for the signal behind them all. The result has
 //! the author's signals, and every element is reduced in the author's order.
 
-mod touched;
+mod footprint;
 
 use std::iter;
 
@@ -18,7 +18,7 @@ use crate::schedule::interner::Interner;
 use crate::schedule::origins::Origins;
 use crate::schedule::traffic::Messages;
 use crate::schedule::{Buffer, Op, OpKind, Operand, Region, Schedule, Stream};
-use touched::Touched;
+use footprint::Touched;
 
 /// Returns the schedule with moves joined whose regions lie side by side. Demands are about the author's schedule,
 /// and stay as they are.

@@ -193,7 +193,7 @@ impl Optimized {
         if promises(&made) != promises(schedule) {
             return Err(wrong("it promises something else".into()));
         }
-        let proved = stage("prove again", || Proved::called(made, goal.callers));
+        let proved = stage("prove again", || Proved::for_callers(made, goal.callers));
         let proved = proved.map_err(|findings| match findings.first() {
             Some(first) => wrong(format!("{} [{}]", first.title, first.code)),
             None => wrong("it is refused".into()),

@@ -65,7 +65,7 @@ pub(super) fn pieces<'f>(schedule: &Schedule, flow: &'f Flow, callers: Callers) 
                 hi
             } else {
                 let end = (owner as u64 + 1) * common - before * nranks as u64;
-                lo.between(hi, end, here * nranks as u64).unwrap_or(hi)
+                lo.boundary(hi, end, here * nranks as u64).unwrap_or(hi)
             };
             if from < to {
                 let items = component.items.clone();

@@ -22,13 +22,13 @@ pub struct Expr {
 
 impl Expr {
     /// Makes an operator on these operands, without a place.
-    pub fn of(op: Op, args: Vec<Self>) -> Self {
+    pub fn operator(op: Op, args: Vec<Self>) -> Self {
         Self { op, args: args.into(), span: Span::default() }
     }
 
     /// Makes an operator without operands.
     pub fn leaf(op: Op) -> Self {
-        Self::of(op, Vec::new())
+        Self::operator(op, Vec::new())
     }
 
     /// Makes a number.

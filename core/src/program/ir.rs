@@ -60,7 +60,7 @@ impl Program {
     }
 
     /// The programs that it calls, and those that these call, each once and before the programs that call it.
-    pub fn called(&self) -> Vec<Arc<Self>> {
+    pub fn all_callees(&self) -> Vec<Arc<Self>> {
         let mut called = Vec::new();
         self.list_called(&mut called);
         called
@@ -73,7 +73,7 @@ impl Program {
 
     /// Whether it or a program that it calls is as `own` says.
     fn is_any(&self, own: impl Fn(&Self) -> bool) -> bool {
-        own(self) || self.called().iter().any(|program| own(program))
+        own(self) || self.all_callees().iter().any(|program| own(program))
     }
 
     fn list_called(&self, called: &mut Vec<Arc<Self>>) {

@@ -111,7 +111,7 @@ impl Op {
     }
 
     /// Returns the operator with this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         let row = TABLE.iter().find(|row| row.1 == name).map(|row| row.0);
         let row = row.or_else(|| OTHERS.iter().find(|row| row.1 == name).map(|row| row.0));
         let function = || IntFn::from_name(name).map(Self::Function);
@@ -128,7 +128,7 @@ impl Op {
             let (kind, cuts) = name.strip_prefix("topology.")?.rsplit_once('.')?;
             Some(Self::Topology(ShapeKind::from_name(kind)?, cuts.parse().ok()?))
         };
-        let machine = || NamedMachine::named(name.strip_prefix("machine.")?).map(Self::Machine);
+        let machine = || NamedMachine::find(name.strip_prefix("machine.")?).map(Self::Machine);
         let gpus = || {
             let model = name.strip_prefix("gpus.")?;
             let cuda = || GpuModel::cuda(model.strip_prefix("sm=")?.parse().ok()?);

@@ -30,7 +30,7 @@ use super::{Buffer, Channel, Op, OpKind, Operand, Region, Schedule, Scratch, Sig
 use crate::collective::Collective;
 use crate::ids::{LaneId, OpId, RankId, RegionId, ScratchId, SpanId};
 pub use crate::line::TextError;
-use crate::line::{number, quoted, unquoted};
+use crate::line::{number, quote, unquote};
 use crate::rational::Rat;
 use crate::source::Location;
 
@@ -70,7 +70,7 @@ fn write(schedule: &Schedule, out: &mut String) -> fmt::Result {
         }
     }
     if !schedule.file.is_empty() {
-        writeln!(out, "file {}", quoted(&schedule.file))?;
+        writeln!(out, "file {}", quote(&schedule.file))?;
     }
     for (id, place) in schedule.locations.iter().enumerate() {
         writeln!(out, "at {id} = {}", location_text(*place))?;
@@ -244,7 +244,7 @@ impl ScheduleReader {
                 lengths.output.push(number(output)?);
                 lengths.in_place.push((number(from)?, number(to)?));
             }
-            "file" => schedule.file = unquoted(rest)?.into(),
+            "file" => schedule.file = unquote(rest)?.into(),
             "at" => {
                 let (id, place) = split(rest, "=")?;
                 let next = schedule.locations.len() + schedule.origins.len();

@@ -86,7 +86,7 @@ impl Schedule {
 
     /// Returns the operands that must be final before a move of rank `by` sends: all added operands where it pushes,
     /// else the operands that it pulls.
-    pub fn needed(&self, by: RankId, op: &Op) -> impl Iterator<Item = &Operand> {
+    pub fn needed_operands(&self, by: RankId, op: &Op) -> impl Iterator<Item = &Operand> {
         let pushes = self.dsts(op).iter().any(|dst| dst.rank != by);
         self.added(op).iter().filter(move |src| pushes || src.rank != by)
     }
@@ -123,7 +123,7 @@ impl Schedule {
     }
 
     /// Returns how many times its length a move reduces, and how many times it copies within its rank.
-    pub fn within(&self, op: &Op) -> (f64, f64) {
+    pub fn moved_lengths(&self, op: &Op) -> (f64, f64) {
         let copies = op.srcs == 1 && !self.crosses(op);
         (f64::from(op.srcs - 1), if copies { f64::from(op.dsts) } else { 0.0 })
     }

@@ -11,18 +11,18 @@
 //! from rank to rank ([`Way::Followed`]). Where values leave the class that the walk follows, and ranks have few ops,
 //! the ops of every rank are compared with those of rank 0 ([`Way::Compared`]).
 
-mod blocks;
-mod compared;
-mod followed;
+mod block_owners;
+mod comparison;
+mod findings;
 mod moves;
 mod one_rank;
+mod one_walk;
 mod order;
 mod parts;
 mod proof;
 mod reduction;
-mod report;
 pub(crate) mod space;
-mod turned;
+mod turned_ops;
 mod values;
 
 use crate::diagnostics::Finding;
@@ -34,7 +34,7 @@ use space::Space;
 pub(crate) use order::folded;
 pub(crate) use proof::proved;
 pub use proof::{NoProof, SymmetricProof, prove};
-pub(crate) use turned::MoveTurner;
+pub(crate) use turned_ops::MoveTurner;
 
 /// The way in which a schedule was shown to be symmetric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,12 +116,12 @@ pub fn representative<A: Algorithm + ?Sized>(
     if nranks < 2 {
         return Err(Asymmetric::Other("there is one rank".to_owned()));
     }
-    let left = match followed::follow(algorithm, nranks) {
+    let left = match one_walk::follow(algorithm, nranks) {
         Ok(found) => return Ok(found),
         Err(faulty @ Asymmetric::Faulty(_)) => return Err(faulty),
         Err(left) => left,
     };
-    match compared::compare(algorithm, nranks) {
+    match comparison::compare(algorithm, nranks) {
         Some(Ok(found)) => Ok(found),
         Some(Err(faulty @ Asymmetric::Faulty(_))) => Err(faulty),
         Some(Err(_)) | None => Err(left),

@@ -50,7 +50,8 @@ impl MoveSet {
             let operands = own.operands_of(op);
             let pieces: Vec<CellRange> =
                 operands.iter().map(|operand| space.piece(own, *operand)).collect();
-            let owners = operands.iter().map(|operand| space.turns.between(rank, operand.rank.0));
+            let owners =
+                operands.iter().map(|operand| space.turns.turn_between(rank, operand.rank.0));
             parts.push(Part {
                 operands: owners.zip(&pieces).map(|(owner, piece)| (owner, piece.buffer)).collect(),
                 fold: (op.srcs, op.chain),

@@ -115,7 +115,7 @@ fn turned(space: &Space, value: Value, by: u32) -> Value {
         return value;
     }
     let cell = space.cell(0, value.cell.into(), by) as u32;
-    Value { by: space.turns.turned(value.by, by), cell, ..value }
+    Value { by: space.turns.turn(value.by, by), cell, ..value }
 }
 
 impl FollowedRanks for OneRank<'_> {
@@ -254,7 +254,7 @@ impl FollowedRanks for OneRank<'_> {
 
     fn earlier(&self, earlier: u32, event: u32) -> (RankOp, bool) {
         let [first, second] = [earlier, event].map(|event| self.accesses[event as usize]);
-        let rank = RankId(self.space().turns.between(second.rank, first.rank));
+        let rank = RankId(self.space().turns.turn_between(second.rank, first.rank));
         (RankOp { op: first.op, rank }, first.run != second.run)
     }
 

@@ -24,7 +24,7 @@ pub(crate) fn folded(own: &Schedule, turns: &Turns) -> Schedule {
         .channels
         .iter()
         .map(|channel| {
-            let to = RankId(turns.between(channel.from.0, channel.to.0));
+            let to = RankId(turns.turn_between(channel.from.0, channel.to.0));
             // A free slot is signalled against the direction of its link: both signals of a link have its two ends.
             let (from, to) = match channel.kind {
                 SignalKind::Head => (RankId(turns.back(to.0)), RankId(0)),
@@ -141,7 +141,7 @@ impl<'a> Before<'a> {
             return answer;
         }
         let ((stream, at), (of, until)) = (self.position(first), self.position(second));
-        let rank = self.turns.between(second.rank, first.rank);
+        let rank = self.turns.turn_between(second.rank, first.rank);
         let answer = self.search((of, until), (stream, at, rank), Some(self.time(first)));
         self.last.set(Some(((first, second), answer)));
         answer
@@ -150,7 +150,7 @@ impl<'a> Before<'a> {
     /// Whether event `first` comes before event `second` in one stream, or by a signal between their two streams.
     pub(super) fn is_near(&self, first: Event, second: Event) -> bool {
         let ((stream, at), (of, until)) = (self.position(first), self.position(second));
-        let rank = self.turns.between(second.rank, first.rank);
+        let rank = self.turns.turn_between(second.rank, first.rank);
         if (stream, rank) == (of, 0) {
             return at <= until;
         }
@@ -161,7 +161,7 @@ impl<'a> Before<'a> {
     /// Whether the beginning of a stream of a rank comes before an event.
     pub(super) fn begun(&self, stream: StreamId, rank: u32, second: Event) -> bool {
         let (of, until) = self.position(second);
-        let rank = self.turns.between(second.rank, rank);
+        let rank = self.turns.turn_between(second.rank, rank);
         (of == stream && rank == 0) || self.search((of, until), (stream, 0, rank), None)
     }
 
@@ -242,7 +242,7 @@ impl<'a> Before<'a> {
         of: u32,
         rank: u32,
     ) -> Option<(StreamId, u32, u32)> {
-        let list = self.from[stream.index()].get(&self.turns.between(of, rank))?;
+        let list = self.from[stream.index()].get(&self.turns.turn_between(of, rank))?;
         let waits = &self.waits[stream.index()];
         let len = self.own.streams[stream.index()].len;
         let (run, at) = (until / len, until % len);
@@ -257,6 +257,6 @@ impl<'a> Before<'a> {
     /// Returns the stream, the rank and the position of the post that a wait of rank `of` meets.
     fn posted(&self, wait: &Heard, of: u32, run: u32) -> (StreamId, u32, u32) {
         let (stream, at) = self.position(Event { op: wait.post, rank: 0, run });
-        (stream, self.turns.turned(of, wait.from), at)
+        (stream, self.turns.turn(of, wait.from), at)
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::blocks::blocks;
+use super::block_owners::blocks;
+use super::findings::{of_all_ranks, signals};
 use super::one_rank::OneRank;
 use super::order::folded;
 use super::reduction::{TooMany, reduction};
-use super::report::{of_all_ranks, signals};
 use super::values::Shapes;
 use super::{Asymmetric, Representative, Way, representative};
 use crate::diagnostics::Finding;
@@ -153,7 +153,7 @@ pub(crate) fn proved(of: Representative) -> Result<SymmetricProof, NoProof> {
         };
         (layout.size as usize, place)
     });
-    let link = |of: RankId, peer: RankId| (RankId(0), RankId(turns.between(of.0, peer.0)));
+    let link = |of: RankId, peer: RankId| (RankId(0), RankId(turns.turn_between(of.0, peer.0)));
     let (steps, ports) = ports_in(own, &order, memories, 1, link);
     let completions = player.states.iter_mut().map(|state| std::mem::take(&mut state.completions));
     let at_end = reduces && Completions::uniform(completions).is_none();

@@ -43,7 +43,7 @@ impl Orders<'_> {
 
     /// Whether two values are the same up to swapped operands, by writing both out.
     fn same_written(&mut self, a: Value, b: Value) -> Result<bool, TooMany> {
-        let turn = self.turns.between(a.by, b.by);
+        let turn = self.turns.turn_between(a.by, b.by);
         if let Some(known) = self.swapped.get(&(a.node, b.node, turn)) {
             return Ok(*known);
         }
@@ -107,7 +107,7 @@ impl Outputs<'_> {
         let (space, turns) = (&self.of.space, &self.of.turns);
         let from = space.cell(1, cell, turns.back(rank));
         let value = self.held[from as usize];
-        let value = Value { by: turns.turned(value.by, rank), ..value };
+        let value = Value { by: turns.turn(value.by, rank), ..value };
         ResultAt { rank, cell, value }
     }
 
@@ -187,9 +187,10 @@ fn in_mode(
     broken: &mut Vec<Broken>,
 ) -> Result<ReductionOrder, TooMany> {
     let of = outputs.of;
-    let shared =
-        matches!(of.own.collective.expected(RankId(0), 0, of.own.root), Expected::Reduced { .. })
-            && of.own.collective.max_input_units(of.turns.nranks()) == 1;
+    let shared = matches!(
+        of.own.collective.expected_value(RankId(0), 0, of.own.root),
+        Expected::Reduced { .. }
+    ) && of.own.collective.max_input_units(of.turns.nranks()) == 1;
     let first = outputs.at(0, 0);
     let mut here: Vec<(u32, u64, Broken)> = Vec::new();
     let mut order = ReductionOrder::BEST;

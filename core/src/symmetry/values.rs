@@ -68,7 +68,7 @@ impl Expressions for Shapes {
         if left.cell != right.cell {
             return None;
         }
-        let turn = self.turns.between(left.by, right.by);
+        let turn = self.turns.turn_between(left.by, right.by);
         let fold = Fold { left: left.node, right: right.node, turn, rounds };
         let node = match self.recent {
             Some((known, node)) if known == fold => node,
@@ -164,7 +164,7 @@ impl Shapes {
             match self.get(node) {
                 Some(Node { fold, .. }) => {
                     open.push((fold.left, by));
-                    open.push((fold.right, self.turns.turned(by, fold.turn)));
+                    open.push((fold.right, self.turns.turn(by, fold.turn)));
                 }
                 None if std::mem::replace(&mut met[by as usize], true) => return false,
                 None => {}
@@ -192,7 +192,7 @@ impl Shapes {
                 open.pop();
                 continue;
             };
-            let parts = [(fold.left, by), (fold.right, self.turns.turned(by, fold.turn))];
+            let parts = [(fold.left, by), (fold.right, self.turns.turn(by, fold.turn))];
             match parts.map(|part| known.get(&part).copied()) {
                 [Some(left), Some(right)] => {
                     known.insert((node, by), all.fold(left, right, fold.rounds, *op));
@@ -220,7 +220,7 @@ impl Shapes {
         let mut open = vec![(value.node, value.by)];
         while let Some((node, by)) = open.pop() {
             if let Some(Node { fold, .. }) = self.get(node) {
-                open.push((fold.right, self.turns.turned(by, fold.turn)));
+                open.push((fold.right, self.turns.turn(by, fold.turn)));
                 open.push((fold.left, by));
             } else if last.replace(by).is_some_and(|last| last + 1 != by) {
                 return false;

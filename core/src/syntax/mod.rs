@@ -4,10 +4,10 @@
 //! tokens; `grammar.lalrpop` is the grammar, of which `grammar.rs` is generated and committed.
 
 pub mod ast;
-pub mod bounded;
 mod escape;
 pub mod expr_text;
 pub(crate) mod flatten;
+pub mod read_limit;
 #[rustfmt::skip]
 #[allow(warnings, clippy::all, clippy::pedantic, unreachable_pub)]
 mod grammar;
@@ -21,11 +21,11 @@ mod operators;
 pub use literal::token as literal_token;
 pub mod printer;
 mod read;
-mod report;
 mod sink;
 mod source;
+mod syntax_errors;
 pub mod token;
-pub mod used;
+pub mod used_files;
 
 pub use source::{Comment, Source};
 

@@ -8,7 +8,7 @@ use lalrpop_util::{ErrorRecovery, ParseError};
 
 use super::ast::{Expr, ExprKind};
 use super::token::Tok;
-use super::{MAX_DEPTH, MAX_DIAGNOSTICS, report};
+use super::{MAX_DEPTH, MAX_DIAGNOSTICS, syntax_errors};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
 use crate::syntax::Source;
@@ -93,7 +93,7 @@ impl<'s> Sink<'s> {
         };
         let known = self.source.tokens().get(at) == Some(&Tok::Unknown);
         if !known && at >= self.quiet_until.get() && !self.full() {
-            self.found.borrow_mut().push(report::syntax_error(self.source, at, &expected));
+            self.found.borrow_mut().push(syntax_errors::syntax_error(self.source, at, &expected));
             self.quiet_until.set(self.quiet_until.get().max(head_end(self.source.tokens(), at)));
         }
         at

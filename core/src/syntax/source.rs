@@ -47,7 +47,7 @@ impl Source {
 
     /// Returns a text of another language, in which messages point at `places`: ranges of its bytes, each of them a
     /// token without a meaning in this language.
-    pub fn pointed(
+    pub fn with_places(
         name: &str,
         text: &str,
         places: impl IntoIterator<Item = (Location, Range<u32>)>,
@@ -139,7 +139,7 @@ impl Source {
 
     /// Returns the author's text at `span`, on one line and without comments: a statement or operand for a message or a
     /// picture. Macro input has no text of its own, so its tokens are printed with their gaps.
-    pub fn written(&self, span: Span) -> String {
+    pub fn text_at(&self, span: Span) -> String {
         let end = (span.hi as usize).min(self.tokens.len());
         let mut line = String::new();
         for at in span.lo as usize..end {

@@ -196,8 +196,8 @@ pub(super) fn suggestion(source: &Source, at: usize) -> Option<Suggestion> {
         (Tok::Assign, _) if compares => {
             let rest = tokens.iter().skip(at + 1).position(ends);
             let head = rest.map(|rest| {
-                let left = source.written(Span::new(start, at));
-                format!("{left} == {}", source.written(Span::new(at + 1, at + 1 + rest)))
+                let left = source.text_at(Span::new(start, at));
+                format!("{left} == {}", source.text_at(Span::new(at + 1, at + 1 + rest)))
             });
             let help = match head.filter(|head| head.chars().count() <= SHORT) {
                 Some(head) => format!("write `{}`", head.trim_start_matches("else ")),
@@ -251,7 +251,7 @@ pub(super) fn suggestion(source: &Source, at: usize) -> Option<Suggestion> {
             let written = Span::new(at, at + 1 + usize::from(to));
             let help = format!(
                 "leave out `{}`: integers are of 64 bits everywhere",
-                source.written(written)
+                source.text_at(written)
             );
             return edited(suggestion(written, "there are no casts", help)?, "");
         }
@@ -303,7 +303,7 @@ fn parallel_for(source: &Source, at: usize) -> Option<Suggestion> {
         _ => return None,
     };
     let end = tokens.iter().skip(extra).position(ends).map_or(tokens.len(), |len| extra + len);
-    let rest = source.written(Span::new(extra + 1, end));
+    let rest = source.text_at(Span::new(extra + 1, end));
     let head = name.map_or_else(|| rest.clone(), |name| format!("{name} in {rest}"));
     let head = if head.chars().count() <= SHORT { &head } else { "i in 0..2" };
     Some(Suggestion {
@@ -370,9 +370,9 @@ fn assignment(
     sign: &str,
 ) -> Suggestion {
     let tokens = source.tokens();
-    let left = source.written(Span::new(start, at));
+    let left = source.text_at(Span::new(start, at));
     let end = tokens.iter().skip(right).position(ends).map_or(tokens.len(), |len| right + len);
-    let value = source.written(Span::new(right, end));
+    let value = source.text_at(Span::new(right, end));
     let region = tokens[start..at].contains(&Tok::Dot);
     let name = match &tokens[start] {
         Tok::Ident(name) => name.as_str(),

@@ -24,7 +24,7 @@ impl RankedTopology {
 
     /// Whether a link joins two ranks; a fault where one of them does not run.
     pub(crate) fn linked(&self, a: i64, b: i64) -> Result<bool, Fault> {
-        Ok(self.topology.linked(self.rank(a)?, self.rank(b)?))
+        Ok(self.topology.are_linked(self.rank(a)?, self.rank(b)?))
     }
 
     /// Returns the ranks that a link joins to `rank`; a fault where `rank` does not run.

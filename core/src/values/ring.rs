@@ -70,7 +70,7 @@ impl Ring {
     pub(crate) fn resolve(&self, nranks: u32) -> Result<RingOrder, Problem> {
         if let RingKind::Around(topology) = &self.0 {
             topology.holds(nranks)?;
-            return from_ranks(&search::around(topology, nranks)?).resolve(nranks);
+            return from_ranks(&search::ring_around(topology, nranks)?).resolve(nranks);
         }
         self.order_of(nranks).map_err(bad_ring)
     }

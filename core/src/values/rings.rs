@@ -56,28 +56,29 @@ impl Rings {
             }
             // Beyond that number of ranks, the search finds nothing better than one ring.
             RingsKind::Channels(topology) if !are_sought(topology, nranks) => {
-                vec![search::around(topology, nranks)?]
+                vec![search::ring_around(topology, nranks)?]
             }
             RingsKind::Channels(topology) => {
                 let orders = channels(topology, nranks, None)?.orders;
                 let linked = |order: &Vec<RankId>| {
                     let next = order.iter().cycle().skip(1);
-                    order.len() < 2 || order.iter().zip(next).all(|(a, b)| topology.linked(*a, *b))
+                    order.len() < 2
+                        || order.iter().zip(next).all(|(a, b)| topology.are_linked(*a, *b))
                 };
                 // NCCL lets a rank relay; in this language a relay is part of the algorithm.
                 if orders.iter().all(linked) {
                     orders
                 } else {
-                    vec![search::around(topology, nranks)?]
+                    vec![search::ring_around(topology, nranks)?]
                 }
             }
             RingsKind::Disjoint(topology, k) => {
                 topology.holds_pairs(nranks)?;
-                let pairs = Pairs::linked(topology, nranks);
+                let pairs = Pairs::direct(topology, nranks);
                 let found = disjoint(&pairs, *k as usize, DisjointBy::Cables).rings;
                 if found.is_empty() {
                     // Returns one ring, or the reason why there is none.
-                    vec![search::around(topology, nranks)?]
+                    vec![search::ring_around(topology, nranks)?]
                 } else {
                     found
                 }

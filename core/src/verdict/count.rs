@@ -2,11 +2,11 @@
 
 use super::{Asked, Within};
 use crate::diagnostics::{Code, Diagnostic, Finding};
+use crate::explanation::explain;
 use crate::layout::roots::{self, RootsAt, WithRoot};
 use crate::layout::{Algorithm as _, Configured, Limits};
 use crate::source::Span;
 use crate::stages;
-use crate::told::told;
 use crate::verify::Proved;
 use crate::{AnyProof, kept_with, prove_many};
 
@@ -135,7 +135,7 @@ impl<'a> Proofs<'a> {
                 let bare = |f: Finding| Diagnostic::new(f.code, Span::default(), f.title);
                 return found.into_iter().map(bare).collect();
             }
-            told(algorithm, found, nranks)
+            explain(algorithm, found, nranks)
         })?;
         let kept = kept_with(algorithm, proved, self.asked.signals)?;
         Ok(AnyProof::Direct(kept, None))

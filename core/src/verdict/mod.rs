@@ -18,7 +18,7 @@ use crate::diagnostics::{Code, Diagnostic};
 use crate::layout::roots::RootsAt;
 use crate::layout::{Algorithm as _, Configured, Limits};
 use crate::syntax::Source;
-use crate::units::counted;
+use crate::units::ranges;
 use crate::verify::Signals;
 use count::{LastRoot, Proofs, Tried};
 
@@ -57,7 +57,7 @@ pub struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// Asks for rank counts within limits.
-    pub fn within(counts: &'a [u32], within: Within) -> Self {
+    pub fn with_limits(counts: &'a [u32], within: Within) -> Self {
         let signals = Signals::default();
         Self { counts, named: false, signals, within, every_count: false, stop: None }
     }
@@ -127,7 +127,7 @@ pub struct Verdict<F = ProofFacts> {
 impl Verdict {
     /// Returns the verdict of `roundelay check`. `begins` hears of each rank count before its proof, with the proof for
     /// all rank counts.
-    pub fn of(
+    pub fn check(
         algorithm: &Configured,
         source: &Source,
         asked: &Asked<'_>,
@@ -143,9 +143,9 @@ impl Verdict {
             ProofFacts { certificate: Certificate::new(&proof, asked.signals), optimum }
         };
         let start = Instant::now();
-        let mut verdict = Self::with(algorithm, asked, |n| begins(n, &every), facts);
+        let mut verdict = Self::with_facts(algorithm, asked, |n| begins(n, &every), facts);
         verdict.values =
-            verdict.held(algorithm, source, every.holds_in_any_order(&verdict.counts()));
+            verdict.held_values(algorithm, source, every.holds_in_any_order(&verdict.counts()));
         if verdict.is_refused() {
             let reason = verdict.refused.first().map(|(_, errors)| reason(errors));
             let title = format!("{} admits none of the rank counts asked for", verdict.name);
@@ -161,7 +161,7 @@ impl Verdict {
 impl<F> Verdict<F> {
     /// Proves the algorithm at the rank counts, and keeps the `facts` of each proof. `begins` hears of each rank count
     /// before its proof.
-    pub fn with(
+    pub fn with_facts(
         algorithm: &Configured,
         asked: &Asked<'_>,
         begins: impl Fn(u32),
@@ -261,14 +261,19 @@ impl<F> Verdict<F> {
     }
 
     /// Returns the rank counts that are proved, in words.
-    pub fn counted(&self) -> String {
-        counted(&self.counts())
+    pub fn proved_counts(&self) -> String {
+        ranges(&self.counts())
     }
 
-    /// Returns the values of the parameters that the proofs hold for; see [`Configured::held`].
-    pub fn held(&self, algorithm: &Configured, source: &Source, any_order: bool) -> Vec<String> {
+    /// Returns the values of the parameters that the proofs hold for; see [`Configured::held_values`].
+    pub fn held_values(
+        &self,
+        algorithm: &Configured,
+        source: &Source,
+        any_order: bool,
+    ) -> Vec<String> {
         let roots: Vec<RootsAt> = self.proved.iter().map(|count| count.roots.clone()).collect();
-        algorithm.held(source, &roots, any_order)
+        algorithm.held_values(source, &roots, any_order)
     }
 }
 

@@ -78,7 +78,7 @@ impl Proved {
     /// # Errors
     /// All findings, the worst first: E03xx.
     pub fn new(schedule: Schedule) -> Result<Self, Vec<Finding>> {
-        Self::called(schedule, Callers::Each)
+        Self::for_callers(schedule, Callers::Each)
     }
 
     /// Proves `schedule` for ranks that the given `callers` bring in, or takes the proof from the cache of this
@@ -86,7 +86,7 @@ impl Proved {
     ///
     /// # Errors
     /// All findings, the worst first: E03xx.
-    pub fn called(schedule: Schedule, callers: Callers) -> Result<Self, Vec<Finding>> {
+    pub fn for_callers(schedule: Schedule, callers: Callers) -> Result<Self, Vec<Finding>> {
         let key = (stages::stage("hash", || hash::content(&schedule)), callers);
         let proofs = || PROOFS.lock().unwrap_or_else(PoisonError::into_inner);
         let known = proofs().of.get(&key).cloned();

@@ -18,10 +18,10 @@ const LISTED: usize = 8;
 /// has too few ranks.
 pub fn links(schedule: &Schedule, topology: &Topology) -> Vec<Finding> {
     if let Err(problem) = topology.holds(schedule.nranks) {
-        return vec![problem.at(SpanId(0))];
+        return vec![problem.into_finding(SpanId(0))];
     }
     let mut missing: BTreeMap<(SpanId, bool), Vec<Use>> = BTreeMap::new();
-    for used in schedule.traffic().filter(|used| !topology.linked(used.from, used.to)) {
+    for used in schedule.traffic().filter(|used| !topology.are_linked(used.from, used.to)) {
         let key = (schedule.op(used.op).at, used.units.is_none());
         missing.entry(key).or_default().push(used);
     }
@@ -38,7 +38,7 @@ pub fn links(schedule: &Schedule, topology: &Topology) -> Vec<Finding> {
             others.into_iter().filter(|other| other.at != first.at).map(place).take(LISTED),
         );
         // Only an algorithm with a ring could take another ring.
-        let ring = schedule.demands.rings.then(|| search::around(topology, schedule.nranks));
+        let ring = schedule.demands.rings.then(|| search::ring_around(topology, schedule.nranks));
         match ring {
             None => first.help = Some(beside(topology, &missing_pairs)),
             Some(Ok(ring)) => {

@@ -173,7 +173,7 @@ fn verify_in_order(
     signals: Signals,
     callers: Callers,
 ) -> Result<(Proof, Order), Vec<Finding>> {
-    let seen = signals.seen(schedule);
+    let seen = signals.apply(schedule);
     let schedule = seen.as_ref();
     let reporter = report::Reporter::new(schedule).with(signals);
     stage("legality", || legality::check(schedule))
@@ -251,7 +251,7 @@ pub type ReplayFacts = ([Vec<Finding>; 2], Option<Vec<OpId>>, u32);
 /// # Errors
 /// Those of [`in_order`]; cells that cannot be numbered.
 #[doc(hidden)]
-pub fn replayed(
+pub fn replay_with_clocks(
     schedule: &Schedule,
     clocks: Clocks<'_>,
 ) -> Result<Option<ReplayFacts>, Vec<Finding>> {

@@ -37,7 +37,7 @@ impl<R: FollowedRanks> Player<'_, R> {
         let Replayed { schedule, order, .. } = *self.of;
         let ops = order.sequence.len();
         for (done, &at) in order.sequence.iter().enumerate() {
-            stages::done(ops + done, self.runs() * ops);
+            stages::report(ops + done, self.runs() * ops);
             let stream = order.stream_of[at.index()];
             let op = schedule.op(at);
             match op.kind {

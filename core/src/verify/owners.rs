@@ -34,7 +34,7 @@ pub struct Owners {
 
 impl Owners {
     /// Returns the blocks that a move is about, in the order of its regions, each a part or a whole.
-    pub fn of(&self, op: OpId) -> &[Block] {
+    pub fn blocks(&self, op: OpId) -> &[Block] {
         let [first, after] = self.parts[op.index()];
         &self.blocks[first as usize..after as usize]
     }

@@ -169,7 +169,7 @@ fn steps_at<P: Iterator<Item = Range<usize>>>(
                 let last = |times: &[u32], of: &Operand| {
                     place(of).flat_map(|cells| &times[cells]).copied().max().unwrap_or(0)
                 };
-                let needs = schedule.needed(by, op).map(|operand| last(&written, operand));
+                let needs = schedule.needed_operands(by, op).map(|operand| last(&written, operand));
                 let start = needs.fold(behind.waited, u32::max);
                 let crosses = schedule.crossing(by, op).next().is_some();
                 let arrived = start + u32::from(crosses);

@@ -218,7 +218,7 @@ pub(super) fn reduction(modes: &[Results<'_>], values: &Values, commuted: &Commu
             let mut block: Option<Held> = None;
             for ((cell, value), apart) in (0..).zip(results.of(rank)).zip(apart) {
                 let (unit, cut) = (cell / per_unit, cell % per_unit);
-                let expected = schedule.collective.expected(rank, unit, schedule.root);
+                let expected = schedule.collective.expected_value(rank, unit, schedule.root);
                 let Expected::Reduced { unit } = expected else { continue };
                 let now = Held { rank, cell, value: *value };
                 let piece = held[(unit * per_unit + cut) as usize].get_or_insert(now);

@@ -106,7 +106,7 @@ impl<'s, R: FollowedRanks> Player<'s, R> {
         let Replayed { schedule, order, .. } = *self.of;
         let mut last: Vec<[Option<OpId>; 2]> = vec![[None; 2]; schedule.channels.len()];
         for (done, &at) in order.sequence.iter().enumerate() {
-            stages::done(done, self.runs() * order.sequence.len());
+            stages::report(done, self.runs() * order.sequence.len());
             let stream = order.stream_of[at.index()];
             let op = schedule.op(at);
             match op.kind {

@@ -25,7 +25,7 @@ impl<R: FollowedRanks> Player<'_, R> {
             let Self { states, values, reduce_depth, .. } = self;
             let held = &states[mode].values[cells.start as usize..cells.end as usize];
             for (unit, held) in (0..).zip(held.chunks(per_unit as usize)) {
-                let expected = schedule.collective.expected(rank, unit, schedule.root);
+                let expected = schedule.collective.expected_value(rank, unit, schedule.root);
                 for (cut, &value) in (0..).zip(held) {
                     if value == CellValue::POISON {
                         continue;
@@ -56,7 +56,7 @@ impl<R: FollowedRanks> Player<'_, R> {
             let at = layout.buffer(rank, Buffer::Output) + cell;
             let write = memory.written(at);
             let writer = (write < CALLER).then(|| ranks.touched(write, rank).0);
-            let expected = schedule.collective.expected(rank, cell / per_unit, schedule.root);
+            let expected = schedule.collective.expected_value(rank, cell / per_unit, schedule.root);
             // A few statements that are to blame get a history each.
             let blamed = writer.map(|op| schedule.op(op).at);
             let new = told.len() < HISTORIES && told.insert(blamed);

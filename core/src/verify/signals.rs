@@ -23,7 +23,7 @@ pub struct Signals {
 
 impl Signals {
     /// Returns the schedule as a runtime with these signals sees it.
-    pub fn seen(self, schedule: &Schedule) -> Cow<'_, Schedule> {
+    pub fn apply(self, schedule: &Schedule) -> Cow<'_, Schedule> {
         if !self.link_shared {
             return Cow::Borrowed(schedule);
         }

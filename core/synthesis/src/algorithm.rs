@@ -25,7 +25,7 @@ use roundelay_topology::bounds::Fraction;
 use crate::packing::{Packing, pack, pack_at_once};
 use crate::search::{SearchContext, SearchError, while_faster};
 use crate::steps::{Answer, SendList, Size, exact, greedy};
-use crate::trees::{TreesPage, streams};
+use crate::tree_page::{TreesPage, streams};
 
 /// The most slices that are tried; then every half, as long as it is not slower.
 const SLICES: u32 = 512;
@@ -92,7 +92,7 @@ impl AlgorithmSearch<'_> {
     ///
     /// # Errors
     /// E0603 and the other reasons why a topology has no such trees.
-    pub fn packed(&self, trees: Option<u32>) -> Result<Vec<FoundTrees>, Problem> {
+    pub fn pack(&self, trees: Option<u32>) -> Result<Vec<FoundTrees>, Problem> {
         let Self { topology, nranks, collective, root, .. } = *self;
         let subject = trees.map_or("the optimum".into(), |k| format!("{k} trees of a root"));
         (self.context.about)(subject);
@@ -152,7 +152,11 @@ impl AlgorithmSearch<'_> {
     ///
     /// # Errors
     /// The reasons why a topology has no such list, and a page that is wrong.
-    pub fn matched(&self, chunks: u32, seeds: u32) -> Result<(SendList, u64, f64), SearchError> {
+    pub fn match_rounds(
+        &self,
+        chunks: u32,
+        seeds: u32,
+    ) -> Result<(SendList, u64, f64), SearchError> {
         let Self { topology, nranks, collective, root, .. } = *self;
         let parts = u64::from(chunks) * if collective.is_rooted() { 1 } else { nranks.into() };
         let bytes = (self.bytes / parts).max(1);

@@ -12,4 +12,4 @@ pub mod packing;
 pub mod page;
 pub mod search;
 pub mod steps;
-pub mod trees;
+pub mod tree_page;

@@ -7,7 +7,7 @@ use std::fmt::{Display, Write as _};
 const WIDTH: usize = 100;
 
 /// Returns a text in which each of the words stands for its text.
-pub fn filled(text: &str, words: &[(&str, String)]) -> String {
+pub fn fill(text: &str, words: &[(&str, String)]) -> String {
     words.iter().fold(text.to_owned(), |text, (word, by)| text.replace(word, by))
 }
 

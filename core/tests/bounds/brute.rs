@@ -39,7 +39,7 @@ fn graph(random: &mut Rng) -> Option<Fabric> {
 }
 
 fn is_symmetric(t: &Fabric) -> bool {
-    t.reversed().links() == t.links()
+    t.reverse().links() == t.links()
 }
 
 /// Returns the bandwidth that leaves a set of nodes, in sixths of b.
@@ -86,10 +86,10 @@ fn worst(fractions: impl Iterator<Item = (u128, u128)>) -> Fraction {
 
 fn check(t: &Fabric, root: RankId) {
     let n = u128::from(t.nranks());
-    let back = t.reversed();
+    let back = t.reverse();
     let found = Bounds::new(t, t.nranks(), root).unwrap();
     let is = |collective, expected: Fraction| {
-        let got = found.of(collective);
+        let got = found.bound(collective);
         assert_eq!(got.per_byte, expected, "{collective} by {} on {t:#?}", got.binding);
     };
     let gather = |t: &Fabric| {
@@ -124,7 +124,7 @@ fn check(t: &Fabric, root: RankId) {
         [(2 * (k - 1), leave), (2 * (k - 1), enter)].into_iter().chain(alone)
     });
     is(Collective::AllReduce, worst(all_reduce));
-    let (bound, equal) = (found.of(Collective::AllReduce), found.equal_shards.per_byte);
+    let (bound, equal) = (found.bound(Collective::AllReduce), found.equal_shards.per_byte);
     let phases = gather(t).plus(gather(&back));
     assert_eq!(equal, phases.max(bound.per_byte), "{t:?}");
     // Without nodes that only forward, the two phases reach their bounds.
@@ -134,7 +134,7 @@ fn check(t: &Fabric, root: RankId) {
 
     let across = sides(t).filter(|(_, inside)| (1..n).contains(inside));
     let cut = worst(across.map(|(side, inside)| (inside * (n - inside), n * leaves(t, side))));
-    assert!(found.of(Collective::AllToAll).per_byte >= cut);
+    assert!(found.bound(Collective::AllToAll).per_byte >= cut);
 }
 
 #[test]
@@ -211,8 +211,8 @@ fn what_enters_binds_in_large_graphs_too() {
             }
         }
         let found = Bounds::new(&draft.build().unwrap(), 12, RankId(0)).unwrap();
-        assert_eq!(found.of(Collective::AllToAll).per_byte, Fraction::new(11, 12));
-        assert_eq!(found.of(Collective::AllReduce).per_byte, Fraction::new(1, 1));
+        assert_eq!(found.bound(Collective::AllToAll).per_byte, Fraction::new(11, 12));
+        assert_eq!(found.bound(Collective::AllReduce).per_byte, Fraction::new(1, 1));
     }
 }
 

@@ -21,7 +21,7 @@ fn meshes_with_cut_cables() {
     ];
     for (text, equal, least, binding) in rows {
         let found = bounds(text);
-        let all_reduce = found.of(Collective::AllReduce);
+        let all_reduce = found.bound(Collective::AllReduce);
         assert_eq!(found.equal_shards.per_byte.to_string(), equal, "{text}");
         assert_eq!(all_reduce.per_byte.to_string(), least, "{text}");
         assert_eq!(all_reduce.binding.to_string(), binding, "{text}");

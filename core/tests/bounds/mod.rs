@@ -17,5 +17,5 @@ fn bounds(text: &str) -> Bounds {
 }
 
 fn of(text: &str, collective: Collective) -> Bound {
-    bounds(text).of(collective).clone()
+    bounds(text).bound(collective).clone()
 }

@@ -28,7 +28,7 @@ fn flows_are_those_of_another_library() {
         let (expected, _) = ford_fulkerson(&theirs, index[0], index[nodes - 1]);
         assert_eq!(ours.max_flow(0, nodes - 1, UNLIMITED), u128::from(expected));
         // The cut that it names is as small as the flow is large.
-        let side = ours.reached(0);
+        let side = ours.reach(0);
         let crossing = theirs
             .raw_edges()
             .iter()

@@ -10,9 +10,9 @@ use crate::bounds::{bounds, of};
 fn sixty_four_hosts_under_spines() {
     let found = bounds("spine_leaf(8, 8, 4, 4)");
     // Eight hosts of a leaf share 2 B upwards; there are eight leaves.
-    let gather = found.of(Collective::AllGather);
+    let gather = found.bound(Collective::AllGather);
     assert_eq!((gather.per_byte.num(), gather.per_byte.den()), (63, 64));
-    let reduce = found.of(Collective::AllReduce);
+    let reduce = found.bound(Collective::AllReduce);
     assert_eq!((reduce.per_byte.num(), reduce.per_byte.den()), (63, 32));
     assert_eq!(found.rounds.one_port, 6);
 }
@@ -21,10 +21,10 @@ fn sixty_four_hosts_under_spines() {
 #[test]
 fn large_rings_and_meshes() {
     let (ring, mesh) = (bounds("ring(256)"), bounds("full_mesh(128)"));
-    assert_eq!(ring.of(Collective::AllGather).per_byte.to_string(), "255/512");
-    assert_eq!(ring.of(Collective::AllToAll).per_byte.to_string(), "32");
+    assert_eq!(ring.bound(Collective::AllGather).per_byte.to_string(), "255/512");
+    assert_eq!(ring.bound(Collective::AllToAll).per_byte.to_string(), "32");
     assert_eq!(ring.rounds.diameter, 128);
-    assert_eq!(mesh.of(Collective::AllReduce).per_byte.to_string(), "1/64");
+    assert_eq!(mesh.bound(Collective::AllReduce).per_byte.to_string(), "1/64");
 }
 
 /// A torus is narrowest across its longest dimension, in any order of the dimensions.

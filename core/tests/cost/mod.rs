@@ -12,7 +12,7 @@ mod fit;
 mod schedules;
 
 fn of(family: &str, collective: Collective) -> &'static CostForm {
-    cost::of(family, collective, 8).unwrap_or_else(|| panic!("{family} has no {collective}"))
+    cost::form_of(family, collective, 8).unwrap_or_else(|| panic!("{family} has no {collective}"))
 }
 
 fn at(term: Term, n: u32) -> Rat {
@@ -131,7 +131,7 @@ fn no_form_beats_the_lower_bound_of_the_full_mesh() {
         let bounds = Bounds::new(&topology, n, RankId(0)).expect("a run that fits");
         for form in FORMS.iter().filter(|form| form.admits.holds(n)) {
             let volume = at(form.volume, n);
-            let least = bounds.of(form.collective).per_byte;
+            let least = bounds.bound(form.collective).per_byte;
             let volume = Fraction::new(volume.num().into(), volume.den().into());
             assert!(volume >= least, "{form:?} at {n}: {volume} < {least}");
         }

@@ -56,7 +56,7 @@ fn forms_are_what_the_schedules_take() {
             let Some(form) = cost::of_algorithm(name, n) else { continue };
             assert_eq!(form.collective, algorithm.collective(), "{name}");
             let schedule = algorithm.schedule(n).unwrap_or_else(|e| panic!("{name} at {n}: {e:?}"));
-            let counts = Counts::of(&schedule).expect("no deadlock");
+            let counts = Counts::from_schedule(&schedule).expect("no deadlock");
             let by_form = form.counts(n).expect("the form holds");
             assert_eq!(counts.steps, by_form.steps, "steps of {name} at {n}");
             for (what, counted, by_form) in [

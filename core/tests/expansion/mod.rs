@@ -3,7 +3,7 @@
 use roundelay_core::check::Frontend;
 use roundelay_core::compile;
 use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::expansion::{Outcome, counted, prove, tested};
+use roundelay_core::expansion::{Outcome, prove, ranges, test_counts};
 use roundelay_core::syntax::Source;
 
 const RING: &str = "
@@ -117,7 +117,7 @@ fn what_the_generated_test_proves() {
         let source = Source::from_text("test.coll", &text);
         let program =
             compile(&source, Frontend::Macro).unwrap_or_else(|errors| panic!("{errors:#?}"));
-        tested(&program.algorithms[0]).map(|(counts, named)| (counted(&counts), named))
+        test_counts(&program.algorithms[0]).map(|(counts, named)| (ranges(&counts), named))
     };
     let some = |text: &str, named| Some((text.to_owned(), named));
     assert_eq!(of("", ""), some("2..=33", false));

@@ -167,7 +167,7 @@ fn a_binomial_tree_serves_larger_subtrees_first() {
         for (name, collective) in
             [("TreeReduce", Collective::Reduce), ("TreeBroadcast", Collective::Broadcast)]
         {
-            let form = cost::of("binomial tree", collective, n).expect("a form");
+            let form = cost::form_of("binomial tree", collective, n).expect("a form");
             let schedule = schedule(&algorithm(TREE, name, &[]), n);
             let tree = match collective {
                 Collective::Reduce => reduced(&schedule).remove(0),
@@ -188,7 +188,7 @@ fn a_binomial_tree_serves_larger_subtrees_first() {
 
 #[test]
 fn a_binomial_tree_up_and_down_takes_what_its_form_says() {
-    let form = cost::of("binomial tree", Collective::AllReduce, 8).expect("a form");
+    let form = cost::form_of("binomial tree", Collective::AllReduce, 8).expect("a form");
     let all = algorithm(TREE, "TreeAllReduce", &[("tree", "binomial(0)"), ("slices", "1")]);
     for n in 2..=128 {
         let schedule = schedule(&all, n);

@@ -162,7 +162,7 @@ fn random_programs_give_the_same_bits() {
     let (mut right, mut rounds) = (0, 0);
     let mut random = Rng::with_seed(5);
     for (source, schedule) in some(CASES, 1 << 41) {
-        let one = || Proved::called(schedule.clone(), Callers::One);
+        let one = || Proved::for_callers(schedule.clone(), Callers::One);
         let Ok(author) = Proved::new(schedule.clone()).or_else(|_| one()) else { continue };
         let form = TwoSided::new(&author).unwrap_or_else(|found| panic!("{found:#?} {source}"));
         let groups = groups_of(&form, &source);

@@ -18,7 +18,7 @@ fn of_random_programs() {
     let mut random = Rng::with_seed(2);
     for (source, schedule) in some(CASES, 1 << 40) {
         // One call of all ranks needs fewer signals; messages need none.
-        let one = || Proved::called(schedule.clone(), Callers::One);
+        let one = || Proved::for_callers(schedule.clone(), Callers::One);
         let Ok(author) = Proved::new(schedule.clone()).or_else(|_| one()) else { continue };
         let what = || format!("{source}\n{}", text::print(author.schedule()));
         let form = TwoSided::new(&author).unwrap_or_else(|found| panic!("{found:#?} {}", what()));

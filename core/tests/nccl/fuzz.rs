@@ -14,7 +14,7 @@ fn changed_files() {
     fuzz(files, 1500, &[&XML[..], &own].concat(), [1000, 1000], |changed| {
         match nccl::read("changed", changed, Some(assume.clone())) {
             Ok(system) => {
-                let paths = paths::from(&system.topology, NodeId(0));
+                let paths = paths::paths_from(&system.topology, NodeId(0));
                 assert_eq!(paths.len(), system.topology.nodes().len());
                 if let Ok(written) = nccl::write_system(&system) {
                     let again = nccl::read("changed", written.as_bytes(), None);

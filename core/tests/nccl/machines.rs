@@ -46,7 +46,7 @@ fn figures_are_those_of_the_documents() {
         NamedMachine::ALL.iter().map(|m| m.name).collect::<Vec<_>>()
     );
     for (name, ranks, published, counted, network) in FIGURES {
-        let machine = NamedMachine::named(name).unwrap();
+        let machine = NamedMachine::find(name).unwrap();
         assert!((machine.published as f64 / 1e9 - published).abs() < 1e-9, "{name}");
         let one = machines(name, 1);
         assert_eq!((one.nranks(), machine.ranks()), (ranks, ranks), "{name}");
@@ -99,14 +99,14 @@ fn rails_join_machines() {
         assert_eq!(two.gpus(), machines(name, 1).gpus());
         let islands = two.islands();
         assert_eq!(islands.iter().map(Vec::len).collect::<Vec<_>>(), [n, n], "{name}");
-        let across = paths::from(&two, NodeId(0))[n + 1].clone();
+        let across = paths::paths_from(&two, NodeId(0))[n + 1].clone();
         assert_eq!(across.kind, PathType::Net, "{name}");
         let kinds = across.links.iter().map(|link| two.links()[*link as usize].kind);
         assert!(kinds.clone().all(|kind| kind != LinkKind::Sys), "{name}");
         // The rank of each machine at one position: together they have the network to themselves.
         let mut load = vec![0_u64; two.links().len()];
         for rank in 0..n {
-            let path = &paths::from(&two, NodeId(rank as u32))[n + rank];
+            let path = &paths::paths_from(&two, NodeId(rank as u32))[n + rank];
             path.links.iter().for_each(|link| load[*link as usize] += 1);
         }
         let shares = two.links().iter().zip(load).filter(|(_, load)| *load > 0);

@@ -54,7 +54,7 @@ fn node(topology: &Fabric, name: &str) -> NodeId {
 
 fn path(topology: &Fabric, from: &str, to: &str) -> Path {
     let to = node(topology, to);
-    paths::from(topology, node(topology, from))[to.index()].clone()
+    paths::paths_from(topology, node(topology, from))[to.index()].clone()
 }
 
 /// Kind and bandwidth of a path.
@@ -100,7 +100,7 @@ fn describe(system: &System) -> String {
     let columns: Vec<_> =
         (0..ranks).chain((ranks..topology.nodes().len()).filter(wanted)).collect();
     for rank in topology.ranks() {
-        let paths = paths::from(topology, rank.into());
+        let paths = paths::paths_from(topology, rank.into());
         let cell =
             |i: &usize| format!("{} {}", paths[*i].kind, rate_text(paths[*i].bandwidth.floor()));
         let row: Vec<_> = columns.iter().map(cell).collect();

@@ -38,8 +38,8 @@ fn the_library_stays_what_it_was_with_no_more_moves() {
             let (before, after) = (carried(&schedule), carried(&joined));
             assert!((before - after).abs() <= 1e-9 * before, "{what}: {before} {after}");
             for callers in [Callers::Each, Callers::One] {
-                let Ok(author) = Proved::called(bare(&schedule), callers) else { continue };
-                let ours = Proved::called(bare(&joined), callers)
+                let Ok(author) = Proved::for_callers(bare(&schedule), callers) else { continue };
+                let ours = Proved::for_callers(bare(&joined), callers)
                     .unwrap_or_else(|found| panic!("{what}, {callers:?}: {found:#?}"));
                 let (author, ours) = (author.proof(), ours.proof());
                 assert_eq!(author.orders.differs(&ours.orders), None, "{what}, {callers:?}");

@@ -41,7 +41,7 @@ fn run(seed: u64, times: u32) {
                 let least = found.per_byte == found.bound;
                 // All partitions are tried for their bound, and links that are equal both ways reach it.
                 if trees.is_none() && n <= 10 {
-                    let equal = topology.links() == topology.reversed().links();
+                    let equal = topology.links() == topology.reverse().links();
                     assert!(least || !equal, "seed {seed}: {found:?} on {topology:?}");
                     at_once[usize::from(equal)] += 1;
                     reached += u32::from(least && !equal);

@@ -8,7 +8,7 @@ use fastrand::Rng;
 use roundelay_core::ids::{OpId, StreamId};
 use roundelay_core::schedule::{OpKind, Schedule, text};
 use roundelay_core::verify::clocks::{Clocks, ENTRIES, Full};
-use roundelay_core::verify::{Order, ReplayFacts, in_order, replayed, verify};
+use roundelay_core::verify::{Order, ReplayFacts, in_order, replay_with_clocks, verify};
 
 use super::schedule;
 
@@ -222,8 +222,8 @@ fn both(schedule: &Schedule) -> Option<(Option<ReplayFacts>, ReplayFacts)> {
     let near =
         Clocks::near(schedule, ENTRIES).expect("there are many streams, each with few entries");
     let dense = Clocks::dense(schedule, ENTRIES).expect("the clocks fit");
-    let dense = replayed(schedule, dense).ok()?.expect("dense clocks are sure");
-    Some((replayed(schedule, near).expect("few cells"), dense))
+    let dense = replay_with_clocks(schedule, dense).ok()?.expect("dense clocks are sure");
+    Some((replay_with_clocks(schedule, near).expect("few cells"), dense))
 }
 
 /// Returns the schedule without op `a` and op `b`.

@@ -41,21 +41,21 @@ proptest! {
     fn pieces_partition(units in 1_u32..5, n in 1_i64..40, m in 1_i64..20, which in 0_i64..40, weights in prop::collection::vec(0_i64..9, 1..6), count in counts()) {
         let whole = Area::whole(Buffer::Output, units);
         let split = whole.split(n).unwrap();
-        let all: Vec<_> = (0..n).map(|i| split.at(i).unwrap()).collect();
+        let all: Vec<_> = (0..n).map(|i| split.piece(i).unwrap()).collect();
         partition(&whole, &all, count);
         let piece = all[(which % n) as usize];
         let inner = piece.split(m).unwrap();
-        let all: Vec<_> = (0..m).map(|i| inner.at(i).unwrap()).collect();
+        let all: Vec<_> = (0..m).map(|i| inner.piece(i).unwrap()).collect();
         partition(&piece, &all, count);
         if weights.iter().any(|w| *w > 0) {
             let inner = piece.split_weighted(&weights).unwrap();
-            let all: Vec<_> = (0..inner.len()).map(|i| inner.at(i).unwrap()).collect();
+            let all: Vec<_> = (0..inner.len()).map(|i| inner.piece(i).unwrap()).collect();
             partition(&piece, &all, count);
         }
         // A range is the union of its pieces.
         let (lo, hi) = (which % n, n);
         let range = elements(&split.range(lo, hi).unwrap().region, count);
-        prop_assert_eq!(range.start, elements(&split.at(lo).unwrap().region, count).start);
+        prop_assert_eq!(range.start, elements(&split.piece(lo).unwrap().region, count).start);
         prop_assert_eq!(range.end, elements(&whole.region, count).end);
     }
 
@@ -80,7 +80,7 @@ proptest! {
                 prop_assert_eq!(differ, None);
                 // Any boundary within the interval lies at an equal element of both.
                 for i in 0..=6 {
-                    let inner = |(lo, hi): (Rat, Rat)| lo.between(hi, i, 6).unwrap();
+                    let inner = |(lo, hi): (Rat, Rat)| lo.boundary(hi, i, 6).unwrap();
                     for count in 0..60 {
                         let offset = |at: (Rat, Rat)| inner(at).element(count) - at.0.element(count);
                         prop_assert_eq!(offset(left), offset(right));

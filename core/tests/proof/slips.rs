@@ -52,8 +52,8 @@ fn told(text: &str) -> Vec<String> {
     let source = Source::from_text("test.coll", text);
     let program = compile(&source, Frontend::File).expect("what the checker refuses is no slip");
     let algorithm = Configured::new(program.algorithms[0].clone(), &source);
-    let asked = Asked::within(&[1, 2, 3, 4, 5, 6, 7, 8, 9], Within::Plans);
-    let verdict = Verdict::with(&algorithm, &asked, |_| (), |_| ());
+    let asked = Asked::with_limits(&[1, 2, 3, 4, 5, 6, 7, 8, 9], Within::Plans);
+    let verdict = Verdict::with_facts(&algorithm, &asked, |_| (), |_| ());
     let line = |error: &roundelay_core::diagnostics::Diagnostic| {
         let line = source.location(error.primary).line;
         format!("{} line {line} nranks {}", error.code, error.nranks.unwrap_or_default())

@@ -19,7 +19,7 @@ fn sound(topology: &Fabric, nranks: u32, sm: Option<u32>) -> Channels {
         sorted.sort_unstable();
         assert!(sorted.into_iter().eq((0..nranks).map(RankId)));
         for (a, b) in order.iter().zip(order.iter().cycle().skip(1)) {
-            let path = &paths::from(topology, NodeId::from(*a))[b.index()];
+            let path = &paths::paths_from(topology, NodeId::from(*a))[b.index()];
             assert!(path.kind <= found.kind);
             path.links.iter().for_each(|l| uses[*l as usize] += 1);
         }

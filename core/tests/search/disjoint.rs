@@ -73,7 +73,7 @@ fn sparse_graphs() {
     assert_eq!(found(&cables(8, &RCCL), 9, DisjointBy::Cables), (1, true));
     assert_eq!(found(&cables(8, &RCCL), 9, DisjointBy::Links), (2, true));
     assert_eq!(found(&cables(3, &[(0, 1), (1, 2)]), 9, DisjointBy::Cables), (0, true));
-    let torus = Pairs::linked(&topology(ShapeKind::Torus, &[3, 4], &[]), 12);
+    let torus = Pairs::direct(&topology(ShapeKind::Torus, &[3, 4], &[]), 12);
     assert_eq!(found(&torus, 9, DisjointBy::Cables), (2, true));
 }
 

@@ -28,7 +28,7 @@ fn graph(random: &mut Rng, n: u32, percent: u64, symmetric: bool) -> Pairs {
 
 /// Cables.
 fn cables(n: u32, list: &[(u32, u32)]) -> Pairs {
-    Pairs::of(n, list).cables()
+    Pairs::from_list(n, list).cables()
 }
 
 fn shape(kind: ShapeKind, sizes: &[i64], rates: &[u64]) -> Shape {

@@ -5,10 +5,10 @@ use fastrand::Rng;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::Topology;
-use roundelay_topology::search::around;
 use roundelay_topology::search::hamilton::{How, RingSearch, all_rings, is_ring, ring};
 use roundelay_topology::search::pairs::Pairs;
 use roundelay_topology::search::proof::NoRing;
+use roundelay_topology::search::ring_around;
 use roundelay_topology::shape::{Shape, ShapeKind};
 
 /// Every ring, by trying every order.
@@ -96,7 +96,7 @@ fn every_graph_of_five_cables_or_four_ranks() {
         let all = (0..4).flat_map(|a| (0..4).map(move |b| (a, b))).filter(|(a, b)| a != b);
         let list: Vec<_> =
             all.enumerate().filter(|(i, _)| bits >> i & 1 == 1).map(|(_, p)| p).collect();
-        agrees(&Pairs::of(4, &list));
+        agrees(&Pairs::from_list(4, &list));
     }
     for bits in 0..1_u32 << 10 {
         let all = (0..5).flat_map(|a| (a + 1..5).map(move |b| (a, b)));
@@ -119,7 +119,7 @@ fn random_graphs_of_up_to_seven_ranks() {
 #[test]
 fn few_ranks() {
     assert_eq!(ring(&Pairs::none(1)).order(), Some(vec![RankId(0)]));
-    assert!(matches!(ring(&Pairs::of(2, &[(0, 1)])), RingSearch::None { .. }));
+    assert!(matches!(ring(&Pairs::from_list(2, &[(0, 1)])), RingSearch::None { .. }));
     assert!(ring(&cables(2, &[(0, 1)])).order().is_some());
     assert!(matches!(
         ring(&cables(3, &[(0, 1), (1, 2)])),
@@ -142,16 +142,16 @@ fn the_partial_mesh_has_five_rings() {
 #[test]
 fn the_broken_mesh() {
     let broken = Shape::full_mesh(8).without(0, 1).build().unwrap();
-    let pairs = Pairs::linked(&broken, 8);
+    let pairs = Pairs::direct(&broken, 8);
     let twisted: Vec<_> = [1, 2, 3, 4, 5, 6, 0, 7].map(RankId).to_vec();
     assert!(is_ring(&pairs, &twisted));
     assert!(!is_ring(&pairs, &pairs.ranks().collect::<Vec<_>>()));
     assert!(!is_ring(&pairs, &twisted[..7]));
-    let found = around(&broken, 8).unwrap();
+    let found = ring_around(&broken, 8).unwrap();
     assert!(is_ring(&pairs, &found));
     assert_eq!(found, [0, 2, 1, 3, 4, 5, 6, 7].map(RankId));
-    assert_eq!(around(&broken, 9).unwrap_err().code, Code::TopologyTooSmall);
-    let none = around(&Shape::full_mesh(3).without(0, 1).build().unwrap(), 3).unwrap_err();
+    assert_eq!(ring_around(&broken, 9).unwrap_err().code, Code::TopologyTooSmall);
+    let none = ring_around(&Shape::full_mesh(3).without(0, 1).build().unwrap(), 3).unwrap_err();
     assert_eq!(none.code, Code::NoRing);
     assert_eq!(none.notes, ["rank 0 is joined to rank 2 only; a ring needs two neighbors"]);
     assert!(none.help.is_some());
@@ -160,10 +160,10 @@ fn the_broken_mesh() {
 #[test]
 fn rings_prefer_cables_to_the_network() {
     let pods = topology(ShapeKind::Groups, &[4, 4], &[20, 5]);
-    assert!(is_ring(&Pairs::linked(&pods, 8), &around(&pods, 8).unwrap()));
+    assert!(is_ring(&Pairs::direct(&pods, 8), &ring_around(&pods, 8).unwrap()));
     let mesh = shape(ShapeKind::Groups, &[4], &[20]).without(0, 1).build().unwrap();
-    assert_eq!(around(&mesh, 4).unwrap(), [0, 2, 1, 3].map(RankId));
-    assert_eq!(around(&pods, 4).unwrap(), [0, 1, 2, 3].map(RankId));
+    assert_eq!(ring_around(&mesh, 4).unwrap(), [0, 2, 1, 3].map(RankId));
+    assert_eq!(ring_around(&pods, 4).unwrap(), [0, 1, 2, 3].map(RankId));
 }
 
 fn petersen() -> Pairs {
@@ -246,11 +246,11 @@ fn cubic_graphs() {
 fn beyond_24_it_is_found_and_said() {
     let mut random = Rng::with_seed(5);
     let graphs = [
-        Pairs::linked(&topology(ShapeKind::Torus, &[8, 8], &[]), 64),
-        Pairs::linked(&topology(ShapeKind::Torus, &[5, 7], &[]), 35),
-        Pairs::linked(&topology(ShapeKind::Torus, &[32, 32], &[]), 1024),
-        Pairs::linked(&topology(ShapeKind::Torus, &[4, 4, 4], &[]), 64),
-        Pairs::linked(&topology(ShapeKind::Islands, &[8, 8], &[300, 25]), 64),
+        Pairs::direct(&topology(ShapeKind::Torus, &[8, 8], &[]), 64),
+        Pairs::direct(&topology(ShapeKind::Torus, &[5, 7], &[]), 35),
+        Pairs::direct(&topology(ShapeKind::Torus, &[32, 32], &[]), 1024),
+        Pairs::direct(&topology(ShapeKind::Torus, &[4, 4, 4], &[]), 64),
+        Pairs::direct(&topology(ShapeKind::Islands, &[8, 8], &[300, 25]), 64),
         graph(&mut random, 256, 90, true),
         graph(&mut random, 1024, 99, true),
         graph(&mut random, 256, 50, false),
@@ -302,8 +302,8 @@ fn a_ring_sees_all_of_an_island_before_it_leaves() {
     ] {
         let topology: Topology = text.parse().unwrap();
         let n = topology.nranks();
-        let order = around(&topology, n).unwrap();
-        assert!(is_ring(&Pairs::linked(&topology, n), &order), "{text}: {order:?}");
+        let order = ring_around(&topology, n).unwrap();
+        assert!(is_ring(&Pairs::direct(&topology, n), &order), "{text}: {order:?}");
         let group = |rank: &RankId| topology.nodes()[rank.index()].group;
         let next = order.iter().cycle().skip(1);
         let crossings = order.iter().zip(next).filter(|(a, b)| group(a) != group(b)).count();
@@ -312,7 +312,7 @@ fn a_ring_sees_all_of_an_island_before_it_leaves() {
     // An island that lacks a cable inside is no obstacle, nor are rails that do not reach all of a run.
     for (text, n) in [("groups([8, 4]) without (0, 1)", 12), ("islands(2, 8)", 12)] {
         let topology: Topology = text.parse().unwrap();
-        let order = around(&topology, n).unwrap();
-        assert!(is_ring(&Pairs::linked(&topology, n), &order), "{text}: {order:?}");
+        let order = ring_around(&topology, n).unwrap();
+        assert!(is_ring(&Pairs::direct(&topology, n), &order), "{text}: {order:?}");
     }
 }

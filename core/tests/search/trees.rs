@@ -6,9 +6,9 @@ use super::{RCCL, cables, graph, topology};
 use fastrand::Rng;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
+use roundelay_topology::search::disjoint_trees::{SpanningTree, packing, tree};
 use roundelay_topology::search::hamilton::How;
 use roundelay_topology::search::pairs::Pairs;
-use roundelay_topology::search::trees::{SpanningTree, packing, tree};
 use roundelay_topology::shape::ShapeKind;
 
 fn spans(pairs: &Pairs, tree: &SpanningTree, most: usize) {
@@ -34,7 +34,7 @@ fn shallow_trees() {
     assert_eq!(depth(&mesh, 3, 2), (3, How::Exact));
     assert_eq!(depth(&mesh, 3, 1), (7, How::Exact));
     assert_eq!(depth(&cables(8, &RCCL), 0, 3), (2, How::Exact));
-    let torus = Pairs::linked(&topology(ShapeKind::Torus, &[8, 8], &[]), 64);
+    let torus = Pairs::direct(&topology(ShapeKind::Torus, &[8, 8], &[]), 64);
     assert_eq!(depth(&torus, 9, 4), (8, How::Exact));
     let large = Pairs::all(1024, |a, b| a.0.abs_diff(b.0) != 5);
     assert_eq!(depth(&large, 0, 2), (10, How::Exact));
@@ -51,7 +51,7 @@ fn children_are_shared_evenly() {
 
 #[test]
 fn what_cannot_be() {
-    let cut = Pairs::of(3, &[(0, 1), (2, 0)]);
+    let cut = Pairs::from_list(3, &[(0, 1), (2, 0)]);
     assert_eq!(tree(&cut, RankId(0), 2).unwrap_err().code, Code::Disconnected);
     assert_eq!(tree(&cut, RankId(3), 2).unwrap_err().code, Code::TopologyTooSmall);
     let star = cables(4, &[(0, 1), (0, 2), (0, 3)]);
@@ -59,7 +59,7 @@ fn what_cannot_be() {
     assert_eq!(depth(&star, 1, 2), (2, How::Exact));
     assert_eq!(tree(&star, RankId(1), 0).unwrap_err().code, Code::Disconnected);
     // The search level by level ends too early here; the chain exists all the same.
-    let chain = Pairs::of(4, &[(0, 1), (0, 2), (2, 1), (1, 3)]);
+    let chain = Pairs::from_list(4, &[(0, 1), (0, 2), (2, 1), (1, 3)]);
     assert_eq!(depth(&chain, 0, 1), (3, How::Exact));
 }
 

@@ -8,7 +8,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::schedule::Schedule;
 use roundelay_simulate::cost::{self, FORMS, Term};
-use roundelay_simulate::{Machine, SignalCost, closed, simulate};
+use roundelay_simulate::{Machine, SignalCost, closed_form, simulate};
 use roundelay_topology::bounds::bound;
 use roundelay_topology::{NodeId, Routing};
 
@@ -43,7 +43,7 @@ fn uncontended_runs_take_what_the_forms_say() {
                 for count in [count, 64 * count] {
                     let done =
                         simulate(&schedule, &machine, count, DType::F32, false).expect("it ends");
-                    let Some(wanted) = closed(form, n, done.bytes, &machine) else {
+                    let Some(wanted) = closed_form(form, n, done.bytes, &machine) else {
                         let shared =
                             form.streams != Term::Int(1) && topology.starts_with("crossbar");
                         assert!(shared || !form.exact(n), "{name} at {n} on {topology}");
@@ -67,7 +67,7 @@ fn uncontended_runs_take_what_the_forms_say() {
 #[test]
 fn forms_hold_where_all_links_are_alike_and_nothing_else_costs() {
     let form = cost::of_algorithm("RingAllReduce", 8).expect("it has one");
-    let on = |topology: &str| closed(form, 8, 1 << 20, &machine(topology));
+    let on = |topology: &str| closed_form(form, 8, 1 << 20, &machine(topology));
     assert!(on("full_mesh(8, 25GB/s, 2us)").is_some() && on("crossbar(8, 25GB/s)").is_some());
     for other in
         ["ring(8, 25GB/s)", "spine_leaf(2, 4, 1, 25GB/s)", "full_mesh(8, 25GB/s) without (0, 1)"]
@@ -83,7 +83,7 @@ fn forms_hold_where_all_links_are_alike_and_nothing_else_costs() {
         Machine { degraded: vec![((NodeId(0), NodeId(8)), 0.5)], ..plain },
     ];
     for machine in costs {
-        assert_eq!(closed(form, 8, 1 << 20, &machine), None, "{machine:?}");
+        assert_eq!(closed_form(form, 8, 1 << 20, &machine), None, "{machine:?}");
     }
 }
 

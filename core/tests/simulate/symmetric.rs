@@ -13,7 +13,7 @@ use roundelay_core::schedule::{OpKind, Schedule};
 use roundelay_core::symmetry::{Representative, representative};
 use roundelay_core::turns::Turns;
 use roundelay_simulate::cost::of_algorithm;
-use roundelay_simulate::{Machine, SignalCost, Streams, closed, simulate, symmetric};
+use roundelay_simulate::{Machine, SignalCost, Streams, closed_form, simulate, symmetric};
 use roundelay_topology::{NodeId, Routing};
 
 /// Returns the machines of `n` ranks.
@@ -209,7 +209,7 @@ fn as_many_ranks_as_there_are() {
         let of = representative(&library(name), n).expect("it is symmetric");
         let one = symmetric(&of, &machine, bytes / 4, DType::F32).expect("it is told");
         let form = of_algorithm(name, n).expect("it has a form");
-        let form = closed(form, n, bytes, &machine).expect("it is exact");
+        let form = closed_form(form, n, bytes, &machine).expect("it is exact");
         assert!((one.seconds / form - 1.0).abs() < 1e-3, "{name}: {} s, not {form}", one.seconds);
     }
 }

@@ -25,7 +25,7 @@ fn proved(topology: &Fabric, list: &SendList, bytes: u64) -> Option<f64> {
     let proved = prove(&Configured::new(algorithm, &source), n);
     let proved = proved.unwrap_or_else(|found| panic!("{found:#?}\n{page}"));
     let pairs = || topology.ranks().flat_map(|a| topology.ranks().map(move |b| (a, b)));
-    if pairs().any(|(a, b)| topology.linked(a, b) && !topology.linked(b, a)) {
+    if pairs().any(|(a, b)| topology.are_linked(a, b) && !topology.are_linked(b, a)) {
         return None;
     }
     let machine = Machine::new(Arc::new(topology.clone().into()));

@@ -97,7 +97,7 @@ fn both_frontends_give_a_statement_as_its_author_wrote_it() {
             source.tokens().iter().position(|tok| *tok == Tok::Ident("copy".into())).unwrap();
         let end = source.tokens().iter().position(|tok| *tok == Tok::Semi).unwrap();
         assert_eq!(
-            source.written(Span::new(copy, end)),
+            source.text_at(Span::new(copy, end)),
             "copy(left.block[rank-1], local.block [ 0 ],)"
         );
     }

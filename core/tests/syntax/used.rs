@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use roundelay_core::syntax::used::{UsedFiles, plain};
+use roundelay_core::syntax::used_files::{UsedFiles, plain};
 
 #[test]
 fn the_words_of_a_path_lead_below_a_folder_or_not() {
-    let below =
-        |source: &str, path: &str| UsedFiles::of(Path::new(source)).is_below(Path::new(path));
+    let below = |source: &str, path: &str| {
+        UsedFiles::for_source(Path::new(source)).is_below(Path::new(path))
+    };
     for path in ["b.coll", "./b.coll", "c/../b.coll", "c/d/b.coll"] {
         assert!(below("a.coll", path) && below("/p/a.coll", &format!("/p/{path}")), "{path}");
     }
@@ -30,7 +31,7 @@ fn a_path_loses_its_detours() {
 
 #[test]
 fn only_programs_are_read() {
-    let files = UsedFiles::of(Path::new("a.coll"));
+    let files = UsedFiles::for_source(Path::new("a.coll"));
     for path in ["/etc/passwd", "/dev/zero", "a.COLL", ".coll", "a.coll.txt", "/"] {
         let why = files.identity(Path::new(path)).unwrap_err();
         assert!(why.contains("`.coll`"), "{path}: {why}");

@@ -49,15 +49,15 @@ fn sizes_are_those_of_the_textbook() {
 #[test]
 fn who_is_linked() {
     let mesh = read("full_mesh(8) without (0, 1)");
-    assert!(!mesh.linked(RankId(0), RankId(1)) && !mesh.linked(RankId(1), RankId(0)));
-    assert!(mesh.linked(RankId(0), RankId(2)) && !mesh.linked(RankId(2), RankId(2)));
+    assert!(!mesh.are_linked(RankId(0), RankId(1)) && !mesh.are_linked(RankId(1), RankId(0)));
+    assert!(mesh.are_linked(RankId(0), RankId(2)) && !mesh.are_linked(RankId(2), RankId(2)));
     assert_eq!(mesh.neighbors(RankId(0)), ranks(&[2, 3, 4, 5, 6, 7]));
     assert_eq!(mesh.relays(RankId(0), RankId(1)), ranks(&[2, 3, 4, 5, 6, 7]));
     assert_eq!(mesh.relays(RankId(2), RankId(3)), ranks(&[0, 1, 4, 5, 6, 7]));
 
     // Switches pass data on, ranks do not.
-    assert!(read("crossbar(8)").linked(RankId(0), RankId(7)));
-    assert!(read("spine_leaf(2, 2, 1)").linked(RankId(0), RankId(3)));
+    assert!(read("crossbar(8)").are_linked(RankId(0), RankId(7)));
+    assert!(read("spine_leaf(2, 2, 1)").are_linked(RankId(0), RankId(3)));
     let islands = read("islands(2, 4)");
     assert_eq!(islands.neighbors(RankId(1)), ranks(&[0, 2, 3, 5]));
     assert_eq!(islands.relays(RankId(0), RankId(5)), ranks(&[1, 4]));
@@ -133,7 +133,7 @@ fn who_is_linked_over_random_switches() {
                 }
             }
             for to in t.ranks().filter(|to| *to != from) {
-                assert_eq!(t.linked(from, to), seen[to.index()], "{from} -> {to} of {t:#?}");
+                assert_eq!(t.are_linked(from, to), seen[to.index()], "{from} -> {to} of {t:#?}");
             }
         }
         tried += 1;
@@ -173,7 +173,7 @@ fn capacities_follow_the_tiers() {
 fn turning_round_twice_changes_nothing() {
     for text in ["full_mesh(5) without (1, 3)", "spine_leaf(2, 3, 2)", "torus([2, 3])"] {
         let there = read(text);
-        let back = there.reversed().reversed();
+        let back = there.reverse().reverse();
         assert_eq!(*there, back, "{text}");
     }
 }

@@ -28,11 +28,11 @@ impl<'a> File<'a> {
 
     /// Returns the problem at a byte of the file.
     pub fn problem(&self, code: Code, at: usize, title: impl Into<String>) -> Problem {
-        self.placed(at, Problem::new(code, title))
+        self.at_line(at, Problem::new(code, title))
     }
 
     /// Adds a place in the file to a problem.
-    pub fn placed(&self, at: usize, problem: Problem) -> Problem {
+    pub fn at_line(&self, at: usize, problem: Problem) -> Problem {
         let before = &self.text.as_bytes()[..at.min(self.text.len())];
         let line = before.split(|byte| *byte == b'\n').count();
         let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
@@ -42,7 +42,7 @@ impl<'a> File<'a> {
 }
 
 /// Returns a text for a message: no longer than a line, without control characters.
-pub fn shown(text: &str) -> String {
+pub fn show(text: &str) -> String {
     let clean = |c: char| if c.is_control() { '?' } else { c };
     text.chars().take(40).map(clean).collect()
 }

@@ -130,7 +130,7 @@ impl Network {
     }
 
     /// Returns the nodes that arcs with room reach from `source`: one side of a least cut, after a flow.
-    pub fn reached(&mut self, source: usize) -> Vec<bool> {
+    pub fn reach(&mut self, source: usize) -> Vec<bool> {
         self.levels(source, source);
         self.level.iter().map(|level| *level != u32::MAX).collect()
     }

@@ -202,7 +202,7 @@ impl Fabric {
 
     /// Whether data goes from `a` to `b` without passing through another rank: over a link, or through switches
     /// alone. No rank is linked to itself.
-    pub fn linked(&self, a: RankId, b: RankId) -> bool {
+    pub fn are_linked(&self, a: RankId, b: RankId) -> bool {
         let (out, b) = (self.out(a.into()), NodeId::from(b));
         // Links to ranks are before links to switches.
         let (ranks, switches) = out.split_at(out.partition_point(|link| self.is_rank(link.to)));
@@ -229,7 +229,7 @@ impl Fabric {
 
     /// The ranks that could carry data from `a` to `b`: `a` is linked to each, and each to `b`.
     pub fn relays(&self, a: RankId, b: RankId) -> Vec<RankId> {
-        self.ranks().filter(|via| self.linked(a, *via) && self.linked(*via, b)).collect()
+        self.ranks().filter(|via| self.are_linked(a, *via) && self.are_linked(*via, b)).collect()
     }
 
     /// Checks that the topology has at least `nranks` ranks.
@@ -274,7 +274,7 @@ impl Fabric {
 
     /// A copy with the direction of every link reversed.
     #[must_use]
-    pub fn reversed(&self) -> Self {
+    pub fn reverse(&self) -> Self {
         let turn = |l: &Link| Link { from: l.to, to: l.from, ..*l };
         let mut links: Vec<_> = self.links.iter().map(turn).collect();
         links.sort_by_key(|l| (l.from, l.to, l.kind));

@@ -117,7 +117,7 @@ fn bandwidth(topology: &Fabric, links: &[u32]) -> Rat {
     let through = |index: &u32| {
         let Link { kind, capacity, .. } = *link(topology, *index);
         match kind {
-            LinkKind::Pci if toll => Rat::ZERO.between(capacity, 5, 6).unwrap_or(capacity),
+            LinkKind::Pci if toll => Rat::ZERO.boundary(capacity, 5, 6).unwrap_or(capacity),
             _ => capacity,
         }
     };
@@ -220,7 +220,7 @@ pub fn carrying(topology: &Fabric, nranks: u32) -> Option<Fabric> {
 }
 
 /// Returns a path from `source` to every node. PXN and P2C exist only between ranks and network cards.
-pub fn from(topology: &Fabric, source: NodeId) -> Vec<Path> {
+pub fn paths_from(topology: &Fabric, source: NodeId) -> Vec<Path> {
     let mut paths = breadth_first(topology, source);
     if !topology.is_rank(source) {
         return paths;

@@ -59,7 +59,7 @@ impl Fabric {
     /// Returns those of the first `nranks` ranks that are linked to all the others, both ways, in order.
     pub fn hubs(&self, nranks: u32) -> Vec<RankId> {
         let ranks = || (0..nranks.min(self.nranks())).map(RankId);
-        let both = |a, b| self.linked(a, b) && self.linked(b, a);
+        let both = |a, b| self.are_linked(a, b) && self.are_linked(b, a);
         ranks().filter(|hub| ranks().all(|other| other == *hub || both(*hub, other))).collect()
     }
 }

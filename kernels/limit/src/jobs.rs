@@ -38,7 +38,7 @@ pub(super) fn jobs(
     let mut jobs: BTreeMap<(u32, u32), SumJob> = BTreeMap::new();
     for rank in (0..nranks).map(RankId) {
         for k in 0..collective.output_units(rank, nranks, root) {
-            let (key, ranks, from) = match collective.expected(rank, k, root) {
+            let (key, ranks, from) = match collective.expected_value(rank, k, root) {
                 Expected::Reduced { unit } => ((0, unit), 0..nranks, unit),
                 Expected::Copied { rank, unit } => ((rank.0, unit), rank.0..rank.0 + 1, unit),
             };

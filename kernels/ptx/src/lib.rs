@@ -5,14 +5,14 @@
 //! [`machine`] executes them for all ranks at once, by the memory model of PTX.
 
 mod arithmetic;
+mod bad_text;
 mod choices;
 mod decode;
-mod error;
 mod lint;
 pub mod machine;
 mod memory;
 pub mod program;
 mod text;
 
-pub use error::BadText;
+pub use bad_text::BadText;
 pub use lint::{Finding, OPCODES, Rule, lint};

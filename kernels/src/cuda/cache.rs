@@ -32,7 +32,7 @@ impl Cache {
     }
 
     /// A cache in `folder`, which need not exist yet.
-    pub fn at(folder: impl Into<PathBuf>) -> Self {
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         Self { folder: Some(folder.into()) }
     }
 
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn what_is_stored_is_loaded() {
         let folder = folder();
-        let cache = Cache::at(folder.path().join("not/there/yet"));
+        let cache = Cache::in_folder(folder.path().join("not/there/yet"));
         let (one, other) = (key(["a", "b"]), key(["ab", ""]));
         assert_ne!(one, other);
         assert_eq!(cache.load(&one), None);
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn what_is_damaged_is_not_loaded() {
         let folder = folder();
-        let cache = Cache::at(folder.path());
+        let cache = Cache::in_folder(folder.path());
         let key = key(["k"]);
         cache.store(&key, &built()).unwrap();
         let path = cache.path(&key).unwrap();
@@ -144,7 +144,7 @@ mod tests {
     fn a_folder_that_cannot_be_is_said() {
         let folder = folder();
         fs::write(folder.path().join("file"), "").unwrap();
-        let why = Cache::at(folder.path().join("file/below")).store(&key(["k"]), &built());
+        let why = Cache::in_folder(folder.path().join("file/below")).store(&key(["k"]), &built());
         assert!(why.clone().is_err_and(|why| why.contains("cannot be written")), "{why:?}");
     }
 }

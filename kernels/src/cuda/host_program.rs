@@ -14,8 +14,8 @@ use super::arch::Arch;
 use super::compile::{HEADERS, THREADS, Target, WALKERS};
 use super::error::Error;
 use crate::grid::{self, GridLayout};
-use crate::lowered::planned::check_multiple;
-use crate::reference::known::mantissa_bits;
+use crate::lowering::plan_call::check_multiple;
+use crate::reference::check_data::mantissa_bits;
 
 /// The host's header: devices, plans and launches on the driver.
 const HOST_HEADER: (&str, &str) =
@@ -50,10 +50,11 @@ fn program(kernel: &Kernel, count: u64) -> Result<String, Error> {
     let (nranks, collective) = (schedule.nranks, schedule.collective);
     let wanted = (0..nranks).map(RankId).map(|rank| {
         let units = collective.output_units(rank, nranks, schedule.root);
-        let sources = (0..units).map(|unit| match collective.expected(rank, unit, schedule.root) {
-            Expected::Reduced { unit } => format!("{{-1, {unit}}}"),
-            Expected::Copied { rank, unit } => format!("{{{}, {unit}}}", rank.0),
-        });
+        let sources =
+            (0..units).map(|unit| match collective.expected_value(rank, unit, schedule.root) {
+                Expected::Reduced { unit } => format!("{{-1, {unit}}}"),
+                Expected::Copied { rank, unit } => format!("{{{}, {unit}}}", rank.0),
+            });
         format!("{{{}}}", listed(sources))
     });
     let (exponent, fraction) = bits(element);

@@ -49,7 +49,7 @@ impl CudaOptions {
         Self::default()
     }
 
-    /// Chooses how data and signals travel; by default the program's own statements say so ([`Protocol::of`]).
+    /// Chooses how data and signals travel; by default the program's own statements say so ([`Protocol::for_algorithm`]).
     #[must_use]
     pub fn protocol(mut self, protocol: Protocol) -> Self {
         self.protocol = Some(protocol);
@@ -106,8 +106,8 @@ impl CudaOptions {
     /// Has the plan checked when it is made, by one launch on known data, whatever the environment variable
     /// `ROUNDELAY_CHECK` names. Wrong data is an error (E0433), and there is no plan then.
     #[must_use]
-    pub fn checked(mut self, check: Check) -> Self {
-        self.common = self.common.checked(check);
+    pub fn check_calls(mut self, check: Check) -> Self {
+        self.common = self.common.check_calls(check);
         self
     }
 
@@ -124,12 +124,12 @@ impl CudaOptions {
         (element, op): (DType, ReduceOp),
         callers: Callers,
     ) -> Result<Kernel, Error> {
-        let protocol = self.protocol.unwrap_or_else(|| Protocol::of(algorithm));
+        let protocol = self.protocol.unwrap_or_else(|| Protocol::for_algorithm(algorithm));
         let spec = Spec { element, op, protocol, vector: VECTOR, callers };
         match self.form {
             Form::Loops => Kernel::of_loops(algorithm, proved, spec).map_err(Error::NoKernel),
             Form::Table => {
-                let made = proved.optimized(self.common.goal(callers));
+                let made = proved.optimize(self.common.goal(callers));
                 let made = made.map_err(crate::Error::Unproved)?;
                 Kernel::of_table(&made, spec).map_err(|refused| Error::NoKernel(vec![*refused]))
             }

@@ -35,7 +35,7 @@ impl Outlook {
     /// # Errors
     /// E0415 without NVRTC; E0417 where NVRTC refuses the kernel; E0418 where the GPU would not hold all CTAs at once;
     /// E0423 for a number of threads that no CTA can have.
-    pub fn of(
+    pub fn for_kernel(
         kernel: &Kernel,
         count: u64,
         gpu: &Gpu,
@@ -49,7 +49,7 @@ impl Outlook {
             (fitted.target.ctas, shape(kernel, count, gpu, options, &fitted.target)?);
         let shape = LaunchShape { graph, ..shape };
         let registers = fitted.compiled.resources(&kernel.name).map_or(0, |used| used.registers);
-        let estimate = Estimate::of(kernel, count, gpu, shape);
+        let estimate = Estimate::for_launch(kernel, count, gpu, shape);
         Ok(Self { shape, ctas, registers, estimate })
     }
 
@@ -107,6 +107,6 @@ impl CudaPlan {
     /// The estimated time of a launch on `gpu`. `graph`: whether a CUDA graph launches it.
     pub fn estimate(&self, gpu: &Gpu, graph: bool) -> Estimate {
         let shape = LaunchShape { parts: self.parts, in_flight: self.in_flight, graph };
-        Estimate::of(&self.kernel, self.call.count, gpu, shape)
+        Estimate::for_launch(&self.kernel, self.call.count, gpu, shape)
     }
 }

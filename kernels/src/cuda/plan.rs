@@ -19,7 +19,7 @@ use super::options::CudaOptions;
 use super::state::{LastLaunch, StreamOrder};
 use super::world::CudaWorld;
 use crate::grid::{self, Crowded, GridLayout};
-use crate::lowered::planned::{PlannedCall, check_multiple};
+use crate::lowering::plan_call::{PlannedCall, check_multiple};
 use crate::options::Check;
 
 const MOST_THREADS: u32 = 1024;

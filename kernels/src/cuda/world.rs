@@ -26,7 +26,7 @@ impl CudaWorld {
     /// # Errors
     /// E0409 for no ranks; E0415 without a driver, without a GPU of that number, or for no numbers; E0422 where one of
     /// several devices cannot reach another's memory.
-    pub fn on(ordinals: &[usize], nranks: u32) -> Result<Self, Error> {
+    pub fn on_devices(ordinals: &[usize], nranks: u32) -> Result<Self, Error> {
         if nranks == 0 {
             return Err(crate::Error::NoRanks { nranks: 0 }.into());
         }

@@ -8,7 +8,7 @@ use roundelay_core::dtype::ReduceOp;
 use roundelay_core::executor::holds_no_element;
 use roundelay_core::ids::RankId;
 
-use super::memory::{CallBuffers, ExecMem, Granted};
+use super::executor_memory::{CallBuffers, ExecMem, Granted};
 use super::{Executor, OpParam};
 use crate::element::Element;
 use crate::error::Error;

@@ -5,9 +5,9 @@
 //! framework compares the use of a run with the resources that were asked for: an executor that asked for too little is
 //! refused, not helped out.
 
-mod compiled;
+mod compiled_executor;
+mod executor_memory;
 mod framework;
-mod memory;
 
 use std::collections::BTreeSet;
 
@@ -19,9 +19,9 @@ use roundelay_core::ids::RankId;
 use crate::error::Error;
 use crate::threads::Stats;
 
-pub use compiled::{Compiled, CompiledExecutor};
+pub use compiled_executor::{Compiled, CompiledExecutor};
+pub use executor_memory::ExecMem;
 pub use framework::{Framework, Ran};
-pub use memory::ExecMem;
 
 /// One collective on one machine, with an algorithm for each size of the data. An `executor` block of the language
 /// becomes one, and a [`Framework`] runs it.

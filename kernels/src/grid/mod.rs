@@ -5,10 +5,10 @@ mod arena;
 pub(crate) mod bound;
 #[cfg(any(feature = "cuda", feature = "ptx"))]
 pub(crate) mod fold;
+mod issue_order;
 mod launch;
 mod layout;
 mod model;
-mod order;
 mod parts;
 mod placement;
 #[cfg(any(feature = "cuda", feature = "ptx"))]
@@ -17,10 +17,10 @@ mod watch;
 
 pub use crate::buffers::Buffers;
 pub use arena::Arena;
+pub use issue_order::order;
 pub use launch::{Launch, RankMemory};
 pub use layout::{GridLayout, TooLarge};
 pub use model::{Estimate, Gpu, LaunchShape, WalkCost};
-pub use order::order;
 pub use parts::{Crowded, parts, worth};
 pub use placement::Placement;
 pub use watch::stuck;

@@ -7,7 +7,7 @@ use roundelay_core::ids::{OpId, RankId, StreamId};
 use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule};
 use roundelay_export::cuda::Kernel;
 
-use super::order::order;
+use super::issue_order::order;
 
 /// One op as the host issues it; the addresses of inputs and outputs are found at the launch.
 pub(crate) enum DrivenStep {

@@ -29,7 +29,7 @@ impl MpiArithmetic {
     pub const WORDS: usize = 2 * BITS;
 
     /// Tries all pairs. MPI has begun, and `own` is a communicator of this process alone whose calls return errors.
-    pub fn of(mpi: &Mpi, own: Handle) -> Self {
+    pub fn probe(mpi: &Mpi, own: Handle) -> Self {
         let mut all = Self([0; Self::WORDS]);
         for pair in mpi.types.combined() {
             if is_made(mpi, own, &pair) {
@@ -67,7 +67,7 @@ impl MpiArithmetic {
         let reduce = mpi.functions().allreduce;
         // SAFETY: both arrays have as many words.
         let code = unsafe { reduce(from, to, Self::WORDS as c_int, of, op, mpi.comm_world()) };
-        if code == 0 { Ok(Self(all)) } else { Err(mpi.failed("MPI_Allreduce", code)) }
+        if code == 0 { Ok(Self(all)) } else { Err(mpi.error("MPI_Allreduce", code)) }
     }
 
     /// Whether MPI combines this type by this op to the same bits as this crate; `None` where it does not combine it. A

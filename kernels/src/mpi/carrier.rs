@@ -50,7 +50,7 @@ impl MpiCarrier {
         // SAFETY: there is room for the handle, and MPI knows whether `comm` is one.
         let code = unsafe { (mpi.functions().comm_dup)(comm, &raw mut copy) };
         if code != 0 {
-            return Err(mpi.failed("MPI_Comm_dup", code));
+            return Err(mpi.error("MPI_Comm_dup", code));
         }
         Ok(Self { mpi, comm: copy, turns: Turns::Any })
     }
@@ -68,7 +68,7 @@ impl MpiCarrier {
 
     /// Returns a length as MPI counts it.
     fn int(&self, bytes: usize, what: &str) -> Result<c_int, Error> {
-        c_int::try_from(bytes).map_err(|_| self.mpi.failed(what, Abi::ERR_COUNT))
+        c_int::try_from(bytes).map_err(|_| self.mpi.error(what, Abi::ERR_COUNT))
     }
 
     /// Calls MPI when it is this thread's turn.
@@ -128,7 +128,7 @@ impl Carrier for MpiCarrier {
         let code = self.with(|functions| unsafe {
             (functions.isend)(from, bytes, byte, to, tag, comm, &raw mut request)
         })?;
-        if code == 0 { Ok(request) } else { Err(self.mpi.failed("MPI_Isend", code)) }
+        if code == 0 { Ok(request) } else { Err(self.mpi.error("MPI_Isend", code)) }
     }
 
     unsafe fn receive(
@@ -146,7 +146,7 @@ impl Carrier for MpiCarrier {
         let code = self.with(|functions| unsafe {
             (functions.irecv)(to, bytes, byte, from, tag, comm, &raw mut request)
         })?;
-        if code == 0 { Ok(request) } else { Err(self.mpi.failed("MPI_Irecv", code)) }
+        if code == 0 { Ok(request) } else { Err(self.mpi.error("MPI_Irecv", code)) }
     }
 
     fn ended(&self, request: &mut usize) -> Result<bool, Error> {
@@ -155,7 +155,7 @@ impl Carrier for MpiCarrier {
         // SAFETY: the request is one of this carrier's that has not ended, and there is room for the answer.
         let code =
             self.with(|functions| unsafe { (functions.test)(request, &raw mut flag, status) })?;
-        if code == 0 { Ok(flag != 0) } else { Err(self.mpi.failed("MPI_Test", code)) }
+        if code == 0 { Ok(flag != 0) } else { Err(self.mpi.error("MPI_Test", code)) }
     }
 
     fn cancel(&self, request: usize) {
@@ -180,7 +180,7 @@ impl Carrier for MpiCarrier {
 
 impl Mpi {
     /// E0427 with MPI's text for one of its codes.
-    pub fn failed(&self, what: &str, code: c_int) -> Error {
+    pub fn error(&self, what: &str, code: c_int) -> Error {
         // `MPI_MAX_ERROR_STRING` is 1024 at most.
         let (mut text, mut len) = (vec![0_u8; 1 << 12], 0);
         let to = text.as_mut_ptr().cast::<c_char>();

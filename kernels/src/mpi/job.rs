@@ -55,7 +55,7 @@ impl MpiJob {
             let code =
                 unsafe { (functions.init_thread)(null_mut(), null_mut(), wanted, &raw mut level) };
             if code != 0 {
-                return Err(mpi.failed("MPI_Init_thread", code));
+                return Err(mpi.error("MPI_Init_thread", code));
             }
             // SAFETY: the function stays, and unwinds nowhere.
             unsafe { libc::atexit(end) };
@@ -71,7 +71,7 @@ impl MpiJob {
         };
         match codes.into_iter().find(|code| *code != 0) {
             None => Ok(Self { mpi, nranks: nranks as u32, rank: rank as u32 }),
-            Some(code) => Err(mpi.failed("MPI_Comm_size", code)),
+            Some(code) => Err(mpi.error("MPI_Comm_size", code)),
         }
     }
 
@@ -92,7 +92,7 @@ impl MpiJob {
         // SAFETY: there is room for the answer.
         let code = unsafe { (self.mpi.functions().query_thread)(&raw mut level) };
         if code != 0 {
-            return Err(self.mpi.failed("MPI_Query_thread", code));
+            return Err(self.mpi.error("MPI_Query_thread", code));
         }
         let carrier = MpiCarrier::of_copy(self.mpi, self.mpi.comm_world())?;
         let abi = self.mpi.abi();
@@ -125,11 +125,11 @@ impl Mpi {
     pub fn allgather(&self, comm: Handle, size: u32, mine: &[u8]) -> Result<Vec<u8>, Error> {
         let mut all = vec![0_u8; mine.len() * size as usize];
         let (from, to) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
-        let len = c_int::try_from(mine.len())
-            .map_err(|_| self.failed("MPI_Allgather", Abi::ERR_COUNT))?;
+        let len =
+            c_int::try_from(mine.len()).map_err(|_| self.error("MPI_Allgather", Abi::ERR_COUNT))?;
         let gather = self.functions().allgather;
         // SAFETY: there is room for `mine.len()` bytes of each rank of the communicator.
         let code = unsafe { gather(from, len, self.byte(), to, len, self.byte(), comm) };
-        if code == 0 { Ok(all) } else { Err(self.failed("MPI_Allgather", code)) }
+        if code == 0 { Ok(all) } else { Err(self.error("MPI_Allgather", code)) }
     }
 }

@@ -57,7 +57,7 @@ pub enum Found {
 
 impl Mpi {
     /// The MPI libraries that are in this process, whether the program loaded them or was linked to them.
-    pub fn loaded() -> Found {
+    pub fn find_loaded() -> Found {
         let libraries = find::loaded(&find::NAMES);
         let Some(first) = libraries.first() else { return Found::None };
         let (functions, lacks) = Functions::of(&|name| first.symbol(name));
@@ -87,13 +87,13 @@ impl Mpi {
     /// E0427 where there is none, or the library cannot be used.
     pub fn load() -> Result<Self, Error> {
         let not = |what: String| Err(Error::NotJoined { what });
-        match Self::loaded() {
+        match Self::find_loaded() {
             Found::One(mpi) => return Ok(*mpi),
             Found::Other { what, .. } => return not(format!("this process has {what}")),
             Found::None => {}
         }
         find::load().map_err(|what| Error::NotJoined { what })?;
-        match Self::loaded() {
+        match Self::find_loaded() {
             Found::One(mpi) => Ok(*mpi),
             Found::Other { what, .. } => not(format!("what was loaded is {what}")),
             Found::None => not("the library that was loaded is no MPI".to_owned()),
@@ -163,7 +163,7 @@ impl Mpi {
     }
 
     /// The type of packed data.
-    pub fn packed(&self) -> Handle {
+    pub fn packed_type(&self) -> Handle {
         self.types.packed
     }
 

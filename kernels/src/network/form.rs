@@ -13,8 +13,8 @@ use roundelay_core::verify::{Proof, Proved};
 
 use super::place::Hosts;
 use crate::Error;
-use crate::lowered::first_call::{WORD, WORDS, exchange};
-use crate::lowered::{
+use crate::lowering::first_call::{WORD, WORDS, exchange};
+use crate::lowering::{
     AnyRankPlan, Code, CodeMemory, PlannedCall, RankPart, Runs, Segments, bad, lower,
 };
 use crate::shared_memory::check;
@@ -98,16 +98,16 @@ impl HostsPlan {
             return Err(Error::WrongBufferCount { what: "ranks of the schedule", given, nranks });
         }
         let form = match proved.even() {
-            None => TwoSided::of(proved),
+            None => TwoSided::for_author(proved),
             Some((even, counts)) => {
-                TwoSided::of(even).and_then(|form| form.for_counts(counts)).map(Arc::new)
+                TwoSided::for_author(even).and_then(|form| form.for_counts(counts)).map(Arc::new)
             }
         };
         let form = form.map_err(|found| not_two_sided(&found))?;
         let rank = RankId(hosts.rank());
         let own = own(&form, rank)?;
         let code = lower(&own, count, dtype, op)?;
-        let call = PlannedCall::new(form.proved(), count, dtype, op);
+        let call = PlannedCall::new(form.schedule_with_proof(), count, dtype, op);
         let size = dtype.size();
         let lowering =
             RankLowering { hosts, form: &form, code: &code, rank, count, size, routes: Vec::new() };

@@ -19,7 +19,7 @@ use super::form::HostsPlan;
 use super::place::Hosts;
 use super::run::{CallInFlight, Progress};
 use crate::Error;
-use crate::lowered::{
+use crate::lowering::{
     AnyRankPlan, Memory, PlannedCall, RankCall, RankPart, Runs, UserBuffers, bad,
 };
 use crate::shared_memory::WorldPlan;

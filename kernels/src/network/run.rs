@@ -3,7 +3,7 @@
 use super::form::{HostsRank, HostsStep, PeerLocation, Transfer};
 use super::transfers::OpenTransfers;
 use crate::Error;
-use crate::lowered::{AnyRankPlan, RankCall, RankPart, UserBuffers};
+use crate::lowering::{AnyRankPlan, RankCall, RankPart, UserBuffers};
 use crate::shared_memory::ActiveCall;
 
 impl RankCall for HostsRank {

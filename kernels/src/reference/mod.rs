@@ -1,9 +1,9 @@
 //! A plain, slow reference of every collective, straight from its definition and independent of any schedule: the right
 //! results, the number of wrong elements of an output, and test data.
 
+pub(crate) mod check_data;
 mod exact;
 pub(crate) mod fill;
-pub(crate) mod known;
 
 use std::ops::Range;
 
@@ -12,10 +12,10 @@ use roundelay_core::counts::Counts;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 
+pub use check_data::WrongData;
+pub(crate) use check_data::{KnownRank, WrongElements};
 use exact::{Exact, Tolerance};
 pub use fill::{SplitMix64, fill};
-pub use known::WrongData;
-pub(crate) use known::{KnownRank, WrongElements};
 
 /// One collective, on data of one count.
 #[derive(Clone, Copy, Debug)]
@@ -151,7 +151,7 @@ impl ReferenceData<'_> {
         for rank in self.ranks() {
             for unit in 0..self.output_units(rank) {
                 let to = self.output(rank, unit);
-                match collective.expected(rank, unit, root) {
+                match collective.expected_value(rank, unit, root) {
                     Expected::Reduced { unit: input } => wanted.push((input, rank, unit)),
                     Expected::Copied { rank: from, unit: input } => {
                         let from_block = self.input(from, input).start;

@@ -27,7 +27,7 @@ use super::world::World;
 use super::world::memory::arena::{Arena, ArenaLayout};
 use super::world::memory::shared_state::SharedState;
 use crate::Options;
-use crate::modelled::{share, share_nothing};
+use crate::model_memory::{share, share_nothing};
 
 /// Bytes of a rank's heap in a model.
 const HEAP: usize = 4 << 10;

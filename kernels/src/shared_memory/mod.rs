@@ -12,22 +12,22 @@
 mod calls;
 #[cfg(all(test, loom))]
 mod loom;
-#[cfg_attr(not(target_os = "linux"), path = "meet/unsupported.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "meet/other_systems.rs")]
 mod meet;
-#[cfg_attr(not(target_os = "linux"), path = "observe/unsupported.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "observe/other_systems.rs")]
 #[doc(hidden)]
 pub mod observe;
-mod stage;
-#[cfg(all(test, target_os = "linux"))]
-mod tests;
 #[cfg(all(test, target_os = "linux"))]
 #[allow(
     dead_code,
     clippy::duplicate_mod,
     reason = "what other systems have in its place is only tried here"
 )]
-#[path = "meet/unsupported.rs"]
-mod unsupported;
+#[path = "meet/other_systems.rs"]
+mod other_systems;
+mod stage;
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
 mod world;
 
 pub use crate::chosen_way::ChosenWay;

@@ -42,7 +42,7 @@ fn one_shot(nranks: u32) -> Proved {
 
 fn worlds(nranks: u32, deadline: Duration) -> Vec<Arc<World>> {
     let worlds =
-        World::together(nranks, Options::new().deadline(deadline).measured(false)).expect("worlds");
+        World::together(nranks, Options::new().deadline(deadline).measure(false)).expect("worlds");
     worlds.into_iter().map(Arc::new).collect()
 }
 
@@ -133,8 +133,8 @@ fn a_schedule_is_made_once() {
             if fails { Err(()) } else { Ok(one_shot(3)) }
         };
         let prepared = world.prepare(&[key], make)?;
-        let plan =
-            WorldPlan::of(world, &prepared, 1000, DType::U32, ReduceOp::Sum).expect("a plan");
+        let plan = WorldPlan::from_prepared(world, &prepared, 1000, DType::U32, ReduceOp::Sum)
+            .expect("a plan");
         let mut buffer = vec![world.rank(); 1000];
         plan.run_in_place(&mut buffer).expect("a run");
         assert_eq!(buffer, [3; 1000]);

@@ -4,9 +4,9 @@
 //! For tests and for machines without a GPU: blocks and threads are OS threads, so only the results matter, not the
 //! speed.
 
-mod error;
 mod job;
 mod outcome;
+mod shim_error;
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use error::Error;
 pub use job::ShimJob;
 pub use outcome::Outcome;
+pub use shim_error::Error;
 
 /// Flags of the compiler besides the paths. Without optimization it takes half of the time and less.
 const FLAGS: &[&str] = &["-std=c++17", "-O0", "-pthread", "-DROUNDELAY_SHIM"];

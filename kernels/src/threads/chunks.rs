@@ -9,7 +9,7 @@ use super::pool::{self, Job};
 use super::streams::{Failure, message};
 use super::worker_group::WorkerGroup;
 use crate::error::Error;
-use crate::lowered::{Bases, Code, InstrKind, Scratch, Segment};
+use crate::lowering::{Bases, Code, InstrKind, Scratch, Segment};
 use crate::recorder::{Recorded, Recorder, now};
 use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, Padded, lock};
 

@@ -14,7 +14,7 @@ use roundelay_core::schedule::{Buffer, Schedule};
 use super::chunks::ChunkEngine;
 use super::streams::{Failure, StreamEngine};
 use crate::error::Error;
-use crate::lowered::{Bases, Code, Instr, PlannedCall, Scratch, lower};
+use crate::lowering::{Bases, Code, Instr, PlannedCall, Scratch, lower};
 use crate::options::Options;
 use crate::recorder::{RecordRows, Recorded, Recorder};
 use crate::stuck::{Stuck, signal_name, to_blame};

@@ -3,7 +3,7 @@
 //! loom's clocks stand still: a sleeper that no thread wakes is a deadlock, which loom reports. It takes `SeqCst`
 //! accesses for weaker accesses than they are, so the protocols that it checks have fences, or one word in place of two.
 
-mod calls;
+mod call_model;
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::ready::Ready;
 use super::signal::{Signal, Wait};
 use super::wakeup::{Awaited, Wakeup};
 use super::worker_group::WorkerGroup;
-use crate::modelled::{ModelledMemory, check};
+use crate::model_memory::{ModelledMemory, check};
 
 /// A small run: stream 0 writes and posts, stream 1 waits, reads and ends the run.
 struct Run {

@@ -11,7 +11,7 @@ mod idle;
 #[cfg(all(test, loom))]
 mod loom;
 mod needs;
-#[cfg_attr(not(target_os = "linux"), path = "pin/unsupported.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "pin/other_systems.rs")]
 mod pin;
 mod plan;
 mod pool;

@@ -18,9 +18,9 @@ use roundelay_core::verify::{Proof, Proved};
 use super::engine::{Engine, Stats};
 use crate::element::Element;
 use crate::error::Error;
-use crate::lowered::first_call::KnownBuffers;
-use crate::lowered::planned::{PlannedCall, extent};
-use crate::lowered::{Instr, InstrKind, Memory, UserBuffers};
+use crate::lowering::first_call::KnownBuffers;
+use crate::lowering::plan_call::{PlannedCall, extent};
+use crate::lowering::{Instr, InstrKind, Memory, UserBuffers};
 use crate::options::{Check, Options};
 
 /// A fault to inject in a test.
@@ -89,14 +89,14 @@ impl Plan {
     /// E0407 for buffers larger than this machine can hold; E0425 for a fault of the optimizer; E0431 where the dtype
     /// does not have the op.
     pub fn new(proved: &Proved, count: u64, dtype: DType, op: ReduceOp) -> Result<Self, Error> {
-        Self::with(proved, count, dtype, op, Options::default())
+        Self::for_options(proved, count, dtype, op, Options::default())
     }
 
     /// Makes a plan for a schedule that was proved, and for `count` elements a unit, that runs as `options` say.
     ///
     /// # Errors
     /// E0406 for options that no run can have; else the errors of [`Self::new`].
-    pub fn with(
+    pub fn for_options(
         proved: &Proved,
         count: u64,
         dtype: DType,
@@ -144,7 +144,7 @@ impl Plan {
 
     fn optimized(&self) -> Result<Arc<Optimized>, Unproved> {
         match &self.proved {
-            Some(proved) => proved.optimized(self.options.goal(Callers::One)),
+            Some(proved) => proved.optimize(self.options.goal(Callers::One)),
             None => Ok(Arc::new(Optimized {
                 schedule: self.call.schedule.clone(),
                 proof: self.call.proof.clone(),

@@ -21,8 +21,8 @@ use roundelay_core::verify::Proved;
 use super::calls::{ActiveCall, Calls};
 use super::needs::{Needs, needs};
 use crate::error::Error;
-use crate::lowered::first_call::{WORD, WORDS, exchange};
-use crate::lowered::{
+use crate::lowering::first_call::{WORD, WORDS, exchange};
+use crate::lowering::{
     AnyRankPlan, Code, CodeMemory, Effects, Instr, InstrKind, PlannedCall, RankCall, RankPart,
     RecordedEffects, Runs, UserBuffers, Waiting, Waits, check_name, lower, run_streams,
 };
@@ -157,7 +157,7 @@ impl SpmdPlan {
             return Err(Error::WrongBufferCount { what: "ranks of the schedule", given, nranks });
         }
         // `Calls` announces each call.
-        let optimized = proved.optimized(options.goal(Callers::Announced))?;
+        let optimized = proved.optimize(options.goal(Callers::Announced))?;
         let code = lower(&optimized, count, dtype, op)?;
         let running = optimized.schedule.clone();
         let streams = &running.streams;
@@ -238,10 +238,10 @@ impl SpmdPlan {
 
     /// Whether another rank has made a call of this plan that a slower rank may still come to, and so needs this plan
     /// and no other of its kind. For a cache of plans, while no rank can make a call of this plan.
-    pub fn awaited(&self) -> bool {
+    pub fn is_awaited(&self) -> bool {
         let check = self.check.get().and_then(|check| check.as_ref().ok());
         let exchanges =
-            |check: &SpmdCheck| check.exchange.as_ref().is_some_and(|all| all.awaited());
+            |check: &SpmdCheck| check.exchange.as_ref().is_some_and(|all| all.is_awaited());
         let checks = |check: &SpmdCheck| self.calls.awaits(check.number) || exchanges(check);
         self.calls.awaits(self.number) || check.is_some_and(checks)
     }
@@ -250,7 +250,7 @@ impl SpmdPlan {
     fn check(&self, exchanges: bool) -> Result<&SpmdCheck, Error> {
         let new = || {
             let exchange = exchanges.then(|| {
-                let options = self.options.checked(Check::Never);
+                let options = self.options.check_calls(Check::Never);
                 let exchange = exchange(self.nranks())?;
                 Self::among(&self.calls, &exchange, WORDS, WORD, ReduceOp::Sum, options)
             });

@@ -15,7 +15,7 @@ use super::pool::{self, Job};
 use super::ready::Ready;
 use super::signal::{Signal, Wait};
 use crate::error::Error;
-use crate::lowered::{Bases, Code, Effects, Instr, RecordedEffects, Scratch, Waiting, advance};
+use crate::lowering::{Bases, Code, Effects, Instr, RecordedEffects, Scratch, Waiting, advance};
 use crate::options::Options;
 use crate::recorder::Recorder;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Padded, lock};

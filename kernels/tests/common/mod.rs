@@ -107,8 +107,8 @@ impl Builder {
     /// Piece `i` of `n` of the whole `units` of a buffer.
     pub fn piece(&mut self, buffer: Buffer, units: u32, i: u32, n: u32) -> RegionId {
         let end = Rat::whole(units.into());
-        let lo = Rat::ZERO.between(end, i.into(), n.into()).expect("a small fraction");
-        let hi = Rat::ZERO.between(end, u64::from(i) + 1, n.into()).expect("a small fraction");
+        let lo = Rat::ZERO.boundary(end, i.into(), n.into()).expect("a small fraction");
+        let hi = Rat::ZERO.boundary(end, u64::from(i) + 1, n.into()).expect("a small fraction");
         self.region(Region { buffer, slot: 0, base: Rat::ZERO, lo, hi })
     }
 

@@ -224,7 +224,7 @@ pub(super) fn over_an_arena(
     seed: u64,
 ) {
     let options = Options::new().level(level);
-    let plan = Plan::with(proved, count, kind.dtype, kind.op, options).expect("a plan");
+    let plan = Plan::for_options(proved, count, kind.dtype, kind.op, options).expect("a plan");
     let calls = calls(&plan, proved, seed);
     let rank = |world: &Arc<World>| -> Arc<AnyRankPlan> {
         let mine = WorldPlan::new(world, proved, count, kind.dtype, kind.op).expect("a plan");

@@ -65,7 +65,8 @@ fn each(times: [u64; 3], mut call: impl FnMut(&Proved, Level, u64, Kind)) {
 #[test]
 fn one_caller() {
     each([0, 1, 37], |proved, level, count, kind| {
-        let plan = Plan::with(proved, count, kind.dtype, kind.op, Options::new().level(level));
+        let plan =
+            Plan::for_options(proved, count, kind.dtype, kind.op, Options::new().level(level));
         assert_right(&plan.expect("a plan of what is proved"), kind, count);
     });
 }
@@ -93,7 +94,7 @@ fn other_counts_are_refused_by_whoever_runs_them() {
     let kind = Kind::all()[0];
     for level in [Level::O0, Level::O1, Level::O2] {
         let options = Options::new().level(level);
-        let plan = Plan::with(&proved, 9, kind.dtype, kind.op, options);
+        let plan = Plan::for_options(&proved, 9, kind.dtype, kind.op, options);
         refused("a plan", plan.err());
         let worlds = World::together(2, options).expect("worlds");
         let world = Arc::new(worlds.into_iter().next().expect("two worlds"));

@@ -111,7 +111,8 @@ fn every_collective() {
         for how in [SLOW, EAGER] {
             let (_, open) = each(&places, how, patient(), |world| {
                 // One rank uses the library's algorithms, chosen by the links between the hosts.
-                let world = if how.synchronous { world } else { world.measured().expect("times") };
+                let world =
+                    if how.synchronous { world } else { world.measure_link().expect("times") };
                 for len in [0, 1, 7, 30_001] {
                     all(&world, len);
                 }

@@ -3,10 +3,10 @@
 //! speed beside torch and NCCL. A step that fails does not stop the next ones, and after each of them the figures become
 //! a page.
 
-mod page;
 mod places;
-mod plan;
-mod steps;
+mod results_page;
+mod test_plan;
+mod timed_steps;
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use crate::command::{at, folder, program, root, run as show, write};
 use crate::nvrtc;
-use crate::options::JobOptions;
-use page::GpuTimes;
+use crate::switches::JobOptions;
 use places::{Programs, pack};
-use plan::Setup;
+use results_page::GpuTimes;
+use test_plan::Setup;
 
 const USAGE: &str = "\
 usage: cargo xtask gpu-test [--quick] [--device N] [--out DIR] [--built DIR]
@@ -75,9 +75,9 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     pages.extend((!rehearsal && book.exists()).then_some(book));
     let total = Duration::from_secs(setup.total());
     let commands = |step: &str, seconds, records: &_| setup.commands(step, seconds, records);
-    let records = steps::all(&setup.steps(), total, &out, commands, |records| {
+    let records = timed_steps::all(&setup.steps(), total, &out, commands, |records| {
         let times = GpuTimes::of(setup.nranks, records);
-        let page = page::render(&times, records, rehearsal);
+        let page = results_page::render(&times, records, rehearsal);
         // Without a figure the book's page is left as it is.
         let many = if times.device.is_some() { pages.len() } else { 1 };
         pages[..many].iter().try_for_each(|path| write(path, &page))?;
@@ -85,5 +85,5 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
     });
     let shown: Vec<String> = pages.iter().map(|page| page.display().to_string()).collect();
     println!("== {}", shown.join(" and "));
-    steps::verdict(&records)
+    timed_steps::verdict(&records)
 }

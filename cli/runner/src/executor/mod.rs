@@ -1,6 +1,6 @@
 //! Executors, run on real data through the framework's loop, and compared with a plain reference.
 
-mod tested;
+mod test_sizes;
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use serde::Serialize;
 
 use crate::error::RunError;
 use crate::memory::{Room, TooMuch};
-pub use tested::Tested;
-use tested::tested;
+pub use test_sizes::Tested;
+use test_sizes::tested;
 
 /// A size that was run.
 #[derive(Serialize)]
@@ -91,7 +91,7 @@ impl Runner {
     }
 
     /// Returns some sizes of each class.
-    pub fn tested(&self, runs: Runs) -> Tested {
+    pub fn test(&self, runs: Runs) -> Tested {
         let admits = |bytes| self.admits(bytes, runs).is_ok();
         tested(&self.spec, self.ccl_buffer(), self.data.dtype, admits)
     }
@@ -116,7 +116,7 @@ impl Runner {
     pub fn run(&self, bytes: u64, runs: Runs) -> Result<ExecutorRow, RunError> {
         let spec = &self.spec;
         // The executor's plans have scratch, which is freed with them.
-        let executor = CompiledExecutor::with(spec.clone(), self.data.options);
+        let executor = CompiledExecutor::with_options(spec.clone(), self.data.options);
         let (count, dtype) = (self.count(bytes), self.data.dtype);
         let reference = Reference {
             collective: spec.collective,

@@ -11,8 +11,8 @@ use signal_hook::low_level::emulate_default_handler;
 
 use super::endings::{Ending, Endings};
 use super::environment::{Environment, not_started, refused};
+use super::job_end::{Cause, told, told_of_one};
 use super::processes::{RankProcess, is_left, reap, signal, start, wait_for};
-use super::told::{Cause, told, told_of_one};
 use super::{Event, LaunchedProgram};
 use crate::error::RunError;
 

@@ -8,12 +8,12 @@ mod children;
 mod endings;
 mod environment;
 mod job;
+mod job_end;
+mod job_program;
 mod lines;
 mod processes;
-mod program;
 mod rank;
 mod signals;
-mod told;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -55,7 +55,7 @@ impl fmt::Debug for LaunchedProgram {
 /// # Errors
 /// A program that no rank can become, and what the system refuses.
 pub fn run(asked: &LaunchedProgram) -> Result<u8, RunError> {
-    program::find(&asked.command[0])?;
+    job_program::find(&asked.command[0])?;
     let (sender, events) = std::sync::mpsc::channel();
     // Before ranks are started, so that no signal is missed.
     signals::listen(&sender)?;

@@ -19,7 +19,7 @@ pub enum Flavour {
 
 impl Flavour {
     /// Returns the flavour that a launcher reports, and the line of the report.
-    pub fn of(launcher: &Path) -> Result<(Self, String), RunError> {
+    pub fn ask(launcher: &Path) -> Result<(Self, String), RunError> {
         let name = launcher.display();
         let said = Command::new(launcher).arg("--version").output().map_err(|error| {
             RunError::usage(Code::BadCall, format!("{name} cannot be started: {error}"))

@@ -62,7 +62,7 @@ pub fn run(mut command: Command) -> Result<u8, RunError> {
 }
 
 /// Returns the library and the libraries that are preloaded already, as a list.
-pub fn preloaded(library: &Path) -> String {
+pub fn preload_list(library: &Path) -> String {
     let library = library.display().to_string();
     match std::env::var("LD_PRELOAD") {
         Ok(others) if !others.is_empty() => format!("{library}:{others}"),

@@ -11,8 +11,8 @@ use roundelay_core::counts::Counts;
 use roundelay_core::verify::Proved;
 
 use super::PlanShape;
-use super::held::{Held, HeldPlace};
-use super::lines::{Answer, Ask, Reply, Told};
+use super::protocol::{Answer, Ask, Reply, Told};
+use super::rank_state::{Held, HeldPlace};
 use crate::again;
 use crate::error::RunError;
 use crate::launch::tie_to;

@@ -4,16 +4,16 @@
 //! input, and answers go to its standard output.
 
 mod answers;
-mod held;
-mod lines;
-mod started;
+mod protocol;
+mod rank_processes;
+mod rank_state;
 
 use roundelay::library::TreeAllReduce;
 use roundelay_core::prove;
 use roundelay_core::verify::Proved;
 
 pub use answers::{Find, answer, become_rank};
-pub use started::Ranks;
+pub use rank_processes::Ranks;
 
 /// Returns the proof of the plan by which `nranks` ranks meet: an `AllReduce` on a tree, which is proved quickly.
 pub fn meeting(nranks: u32) -> Proved {

@@ -465,7 +465,7 @@ fn random_edits_leave_the_answer_of_a_fresh_check() {
         client.change(&text);
     }
     let found = codes(&client.diagnostics()).join(" ");
-    let files = roundelay::tools::FilesOnDisk::of("");
+    let files = roundelay::tools::FilesOnDisk::for_source("");
     let fresh = super::document::Document::new(ADDRESS.parse().unwrap(), 0, &text, &files);
     let fresh: Vec<_> = fresh.errors.iter().map(|error| error.code.as_str()).collect();
     assert_eq!(found, fresh.join(" "));

@@ -1,9 +1,9 @@
 //! Several algorithms or rank counts on one topology: the time of each run, and the load of the links.
 
-mod json;
+mod curve_tables;
+mod curves_json;
 mod points;
 mod subjects;
-mod tables;
 
 use std::collections::BTreeMap;
 
@@ -60,10 +60,10 @@ pub(super) fn main(flags: &SimulateFlags, given: &Given) -> Result<bool, Failure
     match flags.format {
         Format::Json => {
             let constants = constants.map(|constants| constants.json(Some(topology)));
-            print_json(&json::CurvesJson::new(&all, flags.dtype, constants));
+            print_json(&curves_json::CurvesJson::new(&all, flags.dtype, constants));
         }
         Format::Human => {
-            print(tables::print(&all).trim_end());
+            print(curve_tables::print(&all).trim_end());
             constants.into_iter().for_each(Constants::tell);
         }
     }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
+use roundelay_core::explanation::explain;
 use roundelay_core::ids::{RankId, SpanId};
 use roundelay_core::layout::{Configured, one_rank};
 use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
-use roundelay_core::told::told;
 use roundelay_simulate::{Machine, Simulated};
 
 use roundelay_pictures::curves::{AlgorithmCurve, Levels, Missing, RunPoint};
@@ -92,7 +92,7 @@ fn run(
     nranks: u32,
 ) -> Outcome {
     let algorithm = &subject.algorithm;
-    let wrong = |findings: Vec<Finding>| told(algorithm, findings, nranks);
+    let wrong = |findings: Vec<Finding>| explain(algorithm, findings, nranks);
     let (schedule, done) =
         simulated_by_one_or_all(algorithm, flags, machine, nranks).map_err(wrong)?;
     Ok(RunPoint {

@@ -41,14 +41,14 @@ impl Problem {
     }
 
     /// Makes a diagnostic of the problem, at a place in a source.
-    pub fn on(self, span: Span) -> Diagnostic {
+    pub fn into_diagnostic(self, span: Span) -> Diagnostic {
         let mut diagnostic = Diagnostic::new(self.code, span, self.title);
         (diagnostic.notes, diagnostic.help) = (self.notes, self.help);
         diagnostic
     }
 
     /// Makes a finding of the problem, at a statement of an algorithm.
-    pub fn at(self, at: SpanId) -> Finding {
+    pub fn into_finding(self, at: SpanId) -> Finding {
         let mut finding = Finding::new(self.code, at, self.title);
         (finding.notes, finding.help) = (self.notes, self.help);
         finding

@@ -34,7 +34,7 @@ pub(super) fn closed(schedule: &Schedule) -> Result<Closed, Vec<Finding>> {
         channel.kind = kind_on_link(channel.kind);
     }
     // A rank's knowledge follows from the flags, and all lanes of a link share its flags.
-    let Open { early, late } = open(&SIGNALS.seen(&closed))?;
+    let Open { early, late } = open(&SIGNALS.apply(&closed))?;
     let begun: Vec<Pair> = early.into_iter().map(|(who, owner)| (owner, who)).collect();
     let ended: Vec<Pair> = late.into_iter().collect();
     if !(begun.is_empty() && ended.is_empty()) {

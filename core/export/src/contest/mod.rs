@@ -47,7 +47,7 @@ pub struct Export<'a> {
 
 impl<'a> Export<'a> {
     /// Returns a compiled executor for export; `source` finds the text of an algorithm by the name of its file.
-    pub fn of(executor: &'a Executor, source: impl Fn(&str) -> Option<&'a Source>) -> Self {
+    pub fn new(executor: &'a Executor, source: impl Fn(&str) -> Option<&'a Source>) -> Self {
         let classes = executor.classes.iter().map(|class| SizeClass {
             below: class.below,
             algorithm: &class.algorithm,
@@ -313,6 +313,6 @@ pub fn open(schedule: &Schedule) -> Result<[Accesses; 2], Vec<Finding>> {
 /// # Errors
 /// Those of [`open`].
 #[doc(hidden)]
-pub fn closed(schedule: &Schedule) -> Result<Schedule, Vec<Finding>> {
+pub fn close_scratch(schedule: &Schedule) -> Result<Schedule, Vec<Finding>> {
     handshakes::closed(schedule).map(|closed| closed.schedule)
 }

@@ -1,7 +1,7 @@
 //! The dialect of the contest: statements of C++ below the source line that they come from.
 
 use crate::loops::ir::{At, LoopNode, LoopPlace, LoopTable, Number};
-use crate::loops::print::{Dialect, Printer};
+use crate::loops::printer::{Dialect, Printer};
 use roundelay_core::schedule::SignalKind;
 use roundelay_core::syntax::ast::BinOp;
 use roundelay_core::syntax::expr_text::{Target, Text};

@@ -60,7 +60,7 @@ impl Protocol {
 
     /// Returns the protocol that a program needs: [`Self::Simple`] if it sends and receives through a fifo, else
     /// [`Self::Direct`].
-    pub fn of(algorithm: &Configured) -> Self {
+    pub fn for_algorithm(algorithm: &Configured) -> Self {
         if algorithm.program().passes() { Self::Simple } else { Self::Direct }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::loops::ir::{At, LoopNode, LoopPlace, NodeId, Number, Op, executing, times};
-use crate::loops::print::{Dialect, Printer};
+use crate::loops::printer::{Dialect, Printer};
 use roundelay_core::ids::ScratchId;
 use roundelay_core::schedule::SignalKind;
 use roundelay_core::syntax::ast::BinOp;

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use super::print::{Cuda, WIDTH, name_of};
 use super::words::{HEADER_WORDS, SCRATCH_WORDS};
 use super::{Protocol, Spec};
+use crate::loops::cpp_names::mentions;
 use crate::loops::ir::NodeId;
 use crate::loops::machine::RunFacts;
-use crate::loops::print::Printer;
-use crate::loops::reserved::mentions;
+use crate::loops::printer::Printer;
 use crate::loops::{LoopFunction, Loops};
 use roundelay_core::schedule::{Op, OpKind, Schedule};
 

@@ -159,11 +159,11 @@ pub(crate) fn executing() -> Number {
 
 /// Makes an entry of a table.
 pub(crate) fn entry((table, indices): (usize, Vec<Number>)) -> Number {
-    Number::of(Op::Entry(table as u32), indices)
+    Number::operator(Op::Entry(table as u32), indices)
 }
 
 pub(crate) fn binary(op: BinOp, left: Number, right: Number) -> Number {
-    Number::of(Op::Binary(op), vec![left, right])
+    Number::operator(Op::Binary(op), vec![left, right])
 }
 
 pub(crate) fn times(index: Number, width: i64) -> Number {
@@ -211,7 +211,7 @@ pub(crate) fn opposite(number: &Number) -> Number {
         Op::Binary(BinOp::Ge) => BinOp::Lt,
         Op::Binary(BinOp::Gt) => BinOp::Le,
         Op::Binary(BinOp::Le) => BinOp::Gt,
-        _ => return Number::of(Op::Not, vec![number.clone()]),
+        _ => return Number::operator(Op::Not, vec![number.clone()]),
     };
     Number { op: Op::Binary(op), ..number.clone() }
 }

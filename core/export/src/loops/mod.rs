@@ -19,6 +19,7 @@
 
 pub(crate) mod columns;
 pub(crate) mod cpp;
+pub(crate) mod cpp_names;
 pub(crate) mod events;
 mod flat;
 mod form;
@@ -27,11 +28,10 @@ mod grids;
 pub(crate) mod ir;
 mod lift;
 pub(crate) mod machine;
-pub(crate) mod print;
+pub(crate) mod printer;
 mod prune;
 mod recognise;
 pub(crate) mod repeats;
-pub(crate) mod reserved;
 pub(crate) mod scopes;
 pub(crate) mod tables;
 pub mod text;
@@ -177,7 +177,10 @@ impl Loops {
     ///
     /// # Errors
     /// E0704 where boundaries need too many equal pieces.
-    pub fn of(algorithm: &Configured, schedule: &Schedule) -> Result<Self, Vec<Finding>> {
+    pub fn from_schedule(
+        algorithm: &Configured,
+        schedule: &Schedule,
+    ) -> Result<Self, Vec<Finding>> {
         Ok(Self::with_lanes(algorithm, schedule, pieces(schedule)?)?.0)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::loops::reserved::identifier;
+use crate::loops::cpp_names::identifier;
 
 /// The scopes of a text that is being printed, and the names in them.
 #[derive(Default)]

@@ -9,7 +9,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::messages::FormPart;
 use roundelay_core::schedule::Schedule;
 use roundelay_core::units::count;
-use roundelay_core::units::wrapped;
+use roundelay_core::units::wrap;
 use roundelay_core::verify::Proof;
 
 const WIDTH: usize = 97;
@@ -31,7 +31,7 @@ pub(super) fn comment(export: &Export<'_>, name: &str) -> String {
     paragraphs.push(call(schedule, proof, name));
     let mut text = String::from("/*");
     for (at, paragraph) in paragraphs.iter().enumerate() {
-        for (nth, line) in wrapped(&harmless(paragraph), WIDTH).iter().enumerate() {
+        for (nth, line) in wrap(&harmless(paragraph), WIDTH).iter().enumerate() {
             text += if at == 0 && nth == 0 { " " } else { " * " };
             text += line;
             text.push('\n');

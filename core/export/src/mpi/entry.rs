@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::Parts;
 use super::check::MpiFacts;
 use super::names::calls;
-use crate::loops::reserved::mentions;
+use crate::loops::cpp_names::mentions;
 use roundelay_core::collective::{Alias, Collective};
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;

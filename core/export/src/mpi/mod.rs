@@ -9,14 +9,14 @@
 mod about;
 mod check;
 mod entry;
+mod mpi_program;
 mod names;
 mod print;
 mod statements;
-mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::loops::print::Printer;
+use crate::loops::printer::Printer;
 use crate::loops::{Loops, differs, too_fine, whole_pieces};
 use names::{FIELDS, calls, free, function};
 use roundelay_core::diagnostics::Finding;

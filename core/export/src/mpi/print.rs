@@ -6,7 +6,7 @@ use super::Parts;
 use super::names::harmless;
 use crate::loops::cpp::said;
 use crate::loops::ir::{At, LoopPlace, MessageStep, Number, Op, Piece};
-use crate::loops::print::{Dialect, Printer};
+use crate::loops::printer::{Dialect, Printer};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::expr_text::Text;
 

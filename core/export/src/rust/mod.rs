@@ -10,9 +10,9 @@ mod print;
 
 use std::fmt::Write as _;
 
+use crate::loops::cpp_names::mentions;
 use crate::loops::ir::{At, LoopNode, Number, binary};
-use crate::loops::print::Printer;
-use crate::loops::reserved::mentions;
+use crate::loops::printer::Printer;
 use crate::loops::{LoopFunction, Loops, pieces};
 use print::Rust;
 use roundelay_core::diagnostics::Finding;

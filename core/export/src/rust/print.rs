@@ -1,7 +1,7 @@
 //! The dialect of Rust: calls of the trait [`Lane`](super::lane::Lane), and functions with the names of the author's steps.
 
 use crate::loops::ir::{At, LoopNode, LoopPlace, Number};
-use crate::loops::print::{Dialect, Printer};
+use crate::loops::printer::{Dialect, Printer};
 use roundelay_core::ids::ScratchId;
 use roundelay_core::schedule::SignalKind;
 use roundelay_core::syntax::expr_text::{OPERATOR, Target, Text};

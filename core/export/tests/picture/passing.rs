@@ -4,7 +4,7 @@ use roundelay_core::ids::RankId;
 use roundelay_machines::nccl::{self, Assumption};
 use roundelay_pictures::topology_svg::{Marks, svg};
 use roundelay_topology::Fabric;
-use roundelay_topology::search::around;
+use roundelay_topology::search::ring_around;
 
 use super::elements::{Element, elements};
 use super::topologies::{numbers, read};
@@ -175,7 +175,7 @@ pub(crate) fn marks(topology: &Fabric) -> Marks {
     let alone = topology.nodes().len() == n as usize;
     let dense = alone && topology.links().len() * 4 >= (n * (n - 1)) as usize * 3;
     Marks {
-        rings: around(topology, n).into_iter().collect(),
+        rings: ring_around(topology, n).into_iter().collect(),
         cut: pairs.filter(|(a, b)| dense && !joined(*a, *b)).collect(),
         ..Marks::default()
     }

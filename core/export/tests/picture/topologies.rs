@@ -79,7 +79,7 @@ fn trees(topology: &Fabric) -> TreeMarks {
         return TreeMarks::default();
     }
     let packing = pack(topology, n, collective, RankId(0), None).expect("trees");
-    TreeMarks::of(&packing, collective, RankId(n - 1))
+    TreeMarks::from_packing(&packing, collective, RankId(n - 1))
 }
 
 /// Marks of every sort.

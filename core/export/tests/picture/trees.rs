@@ -39,7 +39,7 @@ fn steps(tree: &WeightedTree, up: bool) -> Steps {
 /// Packs trees, and draws those of a root.
 fn drawn(topology: &Fabric, collective: Collective, root: u32) -> (Packing, Vec<Element>) {
     let packed = pack(topology, topology.nranks(), collective, RankId(root), None).expect("trees");
-    let trees = TreeMarks::of(&packed, collective, RankId(root));
+    let trees = TreeMarks::from_packing(&packed, collective, RankId(root));
     let picture = svg(topology, &Marks { trees, ..Marks::default() });
     assert!(!picture.contains("NaN"));
     (packed, elements(&picture))
@@ -188,7 +188,7 @@ fn many_trees() {
         tree
     };
     packing.trees = (1..=20).map(heavy).collect();
-    let trees = TreeMarks::of(&packing, AllGather, RankId(0));
+    let trees = TreeMarks::from_packing(&packing, AllGather, RankId(0));
     let all = elements(&svg(&ring, &Marks { trees, ..Marks::default() }));
     check(&ring, &by_weight(packing.trees.iter())[..16], false, &all);
     let texts = texts(&all);
@@ -203,7 +203,7 @@ fn trees_of_several_roots() {
     let mut packing = pack(&ring, 4, AllGather, RankId(0), None).unwrap();
     packing.trees.retain(|tree| tree.tree.root.0 < 2);
     let picture = |collective| {
-        let trees = TreeMarks::of(&packing, collective, RankId(1));
+        let trees = TreeMarks::from_packing(&packing, collective, RankId(1));
         elements(&svg(&ring, &Marks { trees, ..Marks::default() }))
     };
     check(&ring, &by_weight(packing.trees.iter()), false, &picture(AllReduce));

@@ -4,8 +4,8 @@
 use roundelay_base::diagnostics::Code;
 use roundelay_topology::file::File;
 use roundelay_topology::nccl::element::{Element, integer};
+use roundelay_topology::nccl::gpu_links::{Links, devices, each, lowest};
 use roundelay_topology::nccl::graph::Completed;
-use roundelay_topology::nccl::joined::{Links, devices, each, lowest};
 use roundelay_topology::nccl::places;
 use roundelay_topology::{CAPABILITIES, Fabric, GpuModel, Problem};
 
@@ -184,7 +184,7 @@ pub(super) fn complete(
         let model = (model.0, &*model.1);
         let mut gpu =
             Element::new("gpu", &[("dev", &*rank), model, ("rank", &*rank), ("gdr", "1")]);
-        gpu.children = links.of(place, &devices, sm);
+        gpu.children = links.links(place, &devices, sm);
         device.children.push(gpu);
     });
     each(root, &is_card, &mut |card| card.children.push(Element::new("nic", &[])));

@@ -1,12 +1,12 @@
 //! The tree of a machine of which only the joints of its GPUs are known: CPUs, PCI switches and GPUs that stand to each
 //! other as the joints say.
 
-use crate::words::Word;
+use crate::file_words::Word;
 use roundelay_base::diagnostics::Code;
 use roundelay_topology::Problem;
-use roundelay_topology::file::{File, shown};
+use roundelay_topology::file::{File, show};
 use roundelay_topology::nccl::element::Element;
-use roundelay_topology::nccl::joined::{Device, link, switch};
+use roundelay_topology::nccl::gpu_links::{Device, link, switch};
 
 /// The class of a PCI switch, and of a GPU.
 const CLASSES: [&str; 2] = ["0x060400", "0x030200"];
@@ -96,7 +96,7 @@ impl Places {
                     _ => false,
                 };
                 if closer {
-                    let [one, other] = [a, b].map(|gpu| shown(gpus[gpu].text));
+                    let [one, other] = [a, b].map(|gpu| show(gpus[gpu].text));
                     let title =
                         format!("{one} and {other} are farther apart than the GPUs that join them");
                     return Err(file.problem(Code::BadTopology, *at, title));

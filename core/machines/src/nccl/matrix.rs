@@ -6,11 +6,11 @@
 
 use super::assume::Assumption;
 use super::devices::{self, Joint, Places, Row};
-use crate::words::{Line, Word};
+use crate::file_words::{Line, Word};
 use roundelay_base::diagnostics::Code;
 use roundelay_base::units::rate_text;
 use roundelay_topology::Problem;
-use roundelay_topology::file::{File, shown};
+use roundelay_topology::file::{File, show};
 use roundelay_topology::nccl::graph::{self, Completed};
 use roundelay_topology::nccl::{System, speeds};
 
@@ -125,16 +125,16 @@ fn rows<'a>(
         };
         let Some(rank) = gpus.iter().position(|gpu| *gpu == column) else { continue };
         if rows[rank].is_some() {
-            return Err(wrong(file, name.at, format!("a second row of {}", shown(name.text))));
+            return Err(wrong(file, name.at, format!("a second row of {}", show(name.text))));
         }
         let joint = |column: &usize| {
             let cell = cells.get(*column).ok_or_else(|| {
-                let title = format!("the row of {} has {} cells", shown(name.text), cells.len());
+                let title = format!("the row of {} has {} cells", show(name.text), cells.len());
                 let columns = format!("there are {} columns", columns.len());
                 wrong(file, line.end, title).note(columns).help("is it cut off?")
             })?;
             let joint = self::joint(cell.text).ok_or_else(|| {
-                let title = format!("`{}` does not say how two GPUs are joined", shown(cell.text));
+                let title = format!("`{}` does not say how two GPUs are joined", show(cell.text));
                 let help = "the words are X, NV# with a number, PIX, PXB, PHB, NODE and SYS";
                 wrong(file, cell.at, title).help(help)
             })?;
@@ -148,7 +148,7 @@ fn rows<'a>(
     }
     let lacking = rows.iter().position(Option::is_none);
     if let Some(rank) = lacking {
-        let title = format!("the table has no row of {}", shown(columns[gpus[rank]].text));
+        let title = format!("the table has no row of {}", show(columns[gpus[rank]].text));
         return Err(wrong(file, file.text.len(), title).help("is it cut off?"));
     }
     Ok(rows.into_iter().flatten().collect())

@@ -9,7 +9,7 @@ use roundelay_base::diagnostics::Code;
 use roundelay_base::units::rate_text;
 use roundelay_topology::nccl::cables::NVLINKS;
 use roundelay_topology::nccl::element::Element;
-use roundelay_topology::nccl::joined::switch;
+use roundelay_topology::nccl::gpu_links::switch;
 use roundelay_topology::nccl::{System, speeds};
 use roundelay_topology::{Fabric, GpuModel, Link, NodeId, NodeKind, Problem};
 

@@ -10,7 +10,7 @@ use quick_xml::{Reader, XmlVersion};
 use roundelay_base::diagnostics::Code;
 use roundelay_base::foreign;
 use roundelay_topology::Problem;
-use roundelay_topology::file::{File, shown};
+use roundelay_topology::file::{File, show};
 use roundelay_topology::nccl::element::Element;
 
 /// The most nested elements.
@@ -103,7 +103,7 @@ pub(super) fn parse(file: File) -> Result<Element, Problem> {
                 if matches!(event, Event::Empty(_)) {
                     close(element, &mut open, &mut root);
                 } else {
-                    open.push((shown(start.name().as_ref()), element));
+                    open.push((show(start.name().as_ref()), element));
                 }
             }
             Event::End(_) => {
@@ -145,7 +145,7 @@ fn check_root(file: File, start: &BytesStart, second: bool, at: usize) -> Result
             }
         }
         None => {
-            let title = format!("the file begins with <{}>, not with <system>", shown(name));
+            let title = format!("the file begins with <{}>, not with <system>", show(name));
             file.problem(Code::NotATopology, at, title)
         }
     };

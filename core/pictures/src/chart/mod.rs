@@ -6,7 +6,7 @@ mod letters;
 
 use std::fmt::Write as _;
 
-use crate::picture::{LETTER, escaped, page, px, text};
+use crate::picture::{LETTER, escape, page, px, text};
 
 pub use axis::Axis;
 
@@ -180,7 +180,7 @@ impl Chart {
                 body,
                 r#"<polyline class="{class}" points="{}"><title>{}</title></polyline>"#,
                 path.join(" "),
-                escaped(name)
+                escape(name)
             );
         }
         for point in points.iter().filter(|point| point.mark != Mark::Hidden) {
@@ -191,7 +191,7 @@ impl Chart {
                 px(x),
                 px(y),
                 px(point.mark.radius()),
-                escaped(&format!("{name}: {}", point.words))
+                escape(&format!("{name}: {}", point.words))
             );
         }
     }

@@ -1,7 +1,7 @@
 //! The picture of a comparison: time over ranks, a curve an algorithm. Rank counts are in logarithms, with the powers of two
 //! named and their points large; so are times, unless the longest is near the shortest.
 
-use roundelay_core::units::{counted, decimals, time};
+use roundelay_core::units::{decimals, ranges, time};
 
 use super::{AlgorithmCurve, Comparison, RunPoint};
 use crate::chart::{self, Axis, Chart, LIMIT, Mark};
@@ -46,7 +46,7 @@ fn chart(all: &Comparison<'_>) -> Chart {
         columns = ranks().step_by(all.nranks.len() / COUNTS + 1).collect();
     }
     let named = |value: f64| (value, decimals(value, 9));
-    let counts = counted(&all.nranks);
+    let counts = ranges(&all.nranks);
     let powers_of_two = all.nranks.iter().any(|n| n.is_power_of_two());
     let large = if powers_of_two { "; powers of two have large points" } else { "" };
     let constants = all.costs.last_key_value();

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::topology::Topology;
-use roundelay_core::units::{counted, plural};
+use roundelay_core::units::{plural, ranges};
 use roundelay_simulate::cost::Costs;
 
 pub use levels::{Levels, Load};
@@ -91,7 +91,7 @@ impl Comparison<'_> {
     /// Returns `2..=128 ranks`.
     pub fn ranks(&self) -> String {
         let one = if self.nranks.len() == 1 { self.nranks[0] } else { 0 };
-        format!("{} rank{}", counted(&self.nranks), plural(one))
+        format!("{} rank{}", ranges(&self.nranks), plural(one))
     }
 
     /// Returns the sources of the constants, each with the rank counts at which it is that of the runs.

@@ -1,7 +1,7 @@
 //! The text above and below the bands: the title, the meaning of colors, and notes on omitted parts. It also completes
 //! the file.
 
-use roundelay_core::units::wrapped;
+use roundelay_core::units::wrap;
 use std::fmt::Write as _;
 
 use super::bands::Work;
@@ -33,14 +33,14 @@ pub(super) fn finish(diagram: &Diagram<'_>, body: &str) -> String {
     let ring =
         diagram.shown.reordered().then(|| "The ranks are in the order of the ring.".to_owned());
     let said = std::iter::once(counted(diagram)).chain(instead(diagram)).chain(ring);
-    let said = said.flat_map(|said| wrapped(&said, letters));
+    let said = said.flat_map(|said| wrap(&said, letters));
     let y = caption(&mut text, MARGIN, (title, letters), said);
     let heading = if diagram.matrix.is_some() { HEADING } else { 0.0 };
     let top = y + 8.0 + AXIS + heading;
     let bottom = top + diagram.height() + AXIS;
     let mut entries = String::new();
     let mut y = legend(&mut entries, (MARGIN, bottom + 28.0), wide, entries_of(diagram));
-    for words in missing(diagram).iter().flat_map(|words| wrapped(words, letters)) {
+    for words in missing(diagram).iter().flat_map(|words| wrap(words, letters)) {
         y += LINE;
         picture::text(&mut text, "small", (MARGIN, y + 4.0), &words);
     }

@@ -17,7 +17,7 @@ mod statements;
 
 use std::fmt::Write as _;
 
-use super::picture::{escaped, px};
+use super::picture::{escape, px};
 use arrows::{Arrow, Arrows, Ends};
 use bands::{Bands, Bar, NAME, Work, bars, gaps, named};
 use drawing::Shown;
@@ -252,7 +252,7 @@ impl<'a> Diagram<'a> {
                 px(y),
                 px((end - x).max(0.6)),
                 px(height),
-                escaped(&self.bar_text(bar))
+                escape(&self.bar_text(bar))
             );
         }
         body.push_str("</g>\n");
@@ -398,6 +398,6 @@ fn line(body: &mut String, class: &str, head: &str, ends: Ends, words: &str) {
         body,
         r#"<path class="{class}" marker-end="url(#{head})" d="{}"><title>{}</title></path>"#,
         ends.line(),
-        escaped(words)
+        escape(words)
     );
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::legend::counted;
 use super::scale::{stretch_text, time_text};
 use super::{Diagram, Drawing};
-use crate::picture::escaped;
+use crate::picture::escape;
 use roundelay_core::ids::{OpId, SpanId};
 use roundelay_core::schedule::{Schedule, text};
 use roundelay_core::units::count;
@@ -25,7 +25,7 @@ const SCRIPT: &str = include_str!("page.js");
 /// The round of a message is the number of messages that must precede it, one after another.
 pub fn html(schedule: &Schedule, timeline: &Timeline, drawing: &Drawing<'_>) -> String {
     let diagram = Diagram::new(schedule, timeline, drawing);
-    let name = escaped(drawing.title);
+    let name = escape(drawing.title);
     let rounds = diagram.shown.rounds.len();
     let mut sections = String::new();
     for (number, rows) in (0..).zip(rows(&diagram)) {
@@ -53,7 +53,7 @@ pub fn html(schedule: &Schedule, timeline: &Timeline, drawing: &Drawing<'_>) -> 
          <div id=\"rounds\" role=\"region\" aria-label=\"Messages and work\" tabindex=\"0\">\n{sections}</div>\n</main>\n\
          <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         svg = diagram.svg(true),
-        status = escaped(&counted(&diagram)),
+        status = escape(&counted(&diagram)),
     )
 }
 
@@ -151,7 +151,7 @@ fn section(out: &mut String, diagram: &Diagram<'_>, number: usize, rows: &[PageR
             row.who,
             row.bytes.map(|bytes| units.text(bytes)).unwrap_or_default(),
             statement(diagram, op.at),
-            escaped(&text::op(diagram.schedule, op))
+            escape(&text::op(diagram.schedule, op))
         );
     }
     out.push_str("</tbody>\n</table>\n");
@@ -184,9 +184,9 @@ fn statements(out: &mut String, diagram: &Diagram<'_>, rows: &[PageRow]) {
 /// Returns a statement with its place: `reduce(left.block[b], local.block[b]); ring.coll:27`
 fn statement(diagram: &Diagram<'_>, at: SpanId) -> String {
     let Some(statement) = diagram.statements.get(at) else { return String::new() };
-    let place = format!("<span class=\"place\">{}</span>", escaped(&statement.place));
+    let place = format!("<span class=\"place\">{}</span>", escape(&statement.place));
     match &*statement.text {
         "" => place,
-        text => format!("<code>{}</code> {place}", escaped(text)),
+        text => format!("<code>{}</code> {place}", escape(text)),
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::layout::DrawnLayout;
 use super::meshes::{self, Mesh};
+use super::node_places::DrawnLayout;
 use super::pairs::{Pair, Pairs, quality};
 use super::router::Router;
 use super::ways::{Bend, CableWay};

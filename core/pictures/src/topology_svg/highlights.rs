@@ -7,7 +7,7 @@ use roundelay_simulate::Usage;
 use roundelay_topology::NodeId;
 use roundelay_topology::bounds::{Binding, Usable};
 use roundelay_topology::search::disjoint::{DisjointBy, disjoint};
-use roundelay_topology::search::{around, pairs::Pairs};
+use roundelay_topology::search::{pairs::Pairs, ring_around};
 
 use super::Marks;
 
@@ -26,9 +26,9 @@ pub fn marks(topology: &Topology) -> Marks {
     }
     if topology.nodes().len() == n as usize {
         let rings = if n > CROWD { 1 } else { RINGS };
-        marks.rings = disjoint(&Pairs::linked(topology, n), rings, DisjointBy::Cables).rings;
+        marks.rings = disjoint(&Pairs::direct(topology, n), rings, DisjointBy::Cables).rings;
     } else if n > 1 {
-        marks.rings = around(topology, n).into_iter().collect();
+        marks.rings = ring_around(topology, n).into_iter().collect();
     }
     let Ok(Usable { bound, all }) = Usable::new(topology, n, Collective::AllReduce, RankId(0))
     else {
@@ -63,7 +63,7 @@ pub fn cut(topology: &Topology) -> Vec<(RankId, RankId)> {
 }
 
 /// Returns the marks of a simulated run, of this title: the load of each link, and the busiest one.
-pub fn loaded(topology: &Topology, links: &[Usage], title: String) -> Marks {
+pub fn load(topology: &Topology, links: &[Usage], title: String) -> Marks {
     let used: Vec<f64> = links.iter().map(|link| link.used).collect();
     let mut caption = vec![title];
     let busiest = links.iter().max_by(|a, b| a.used.total_cmp(&b.used));

@@ -1,6 +1,6 @@
 //! The text above and below the picture: its name and the meaning of its lines. It also completes the file.
 
-use roundelay_core::units::wrapped;
+use roundelay_core::units::wrap;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -62,7 +62,7 @@ pub(super) fn finish(topology: &Fabric, marks: &Marks, cables: &Cables, body: &B
     let unit = unit.then(|| "B: bandwidth of one link in one direction".to_owned());
     let said = std::iter::once(&counted).chain(&unit).chain(&cables.remark);
     let said = said.chain(marks.trees.caption()).chain(&marks.caption);
-    let said = said.flat_map(|words| wrapped(words, letters)).take(LINES);
+    let said = said.flat_map(|words| wrap(words, letters)).take(LINES);
     let top = caption(&mut text, MARGIN, (topology.name(), letters), said) + 8.0;
     let x = MARGIN + (wide - drawn.x) / 2.0 - body.area.low.x;
     let _ = write!(

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::layout::DrawnLayout;
+use super::node_places::DrawnLayout;
 use super::pairs::{Pair, Pairs, quality};
 use roundelay_core::ids::RankId;
 use roundelay_core::rational::Rat;

@@ -5,9 +5,9 @@
 mod cables;
 mod grid;
 mod highlights;
-mod layout;
 mod legend;
 mod meshes;
+mod node_places;
 mod pairs;
 mod plane;
 mod router;
@@ -18,10 +18,10 @@ mod ways;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::picture::{escaped, px};
+use super::picture::{escape, px};
 use cables::{Cable, Cables};
-pub use highlights::{cut, loaded, marks};
-use layout::DrawnLayout;
+pub use highlights::{cut, load, marks};
+use node_places::DrawnLayout;
 use pairs::value;
 use plane::{Area, NAME, PlanePoint, RADIUS, half};
 use roundelay_core::ids::RankId;
@@ -142,7 +142,7 @@ impl Body {
         self.area.include(Area::around(at, PlanePoint::new(size, size)));
     }
 
-    fn frame(&mut self, block: &layout::DrawnBlock) {
+    fn frame(&mut self, block: &node_places::DrawnBlock) {
         let Some(title) = &block.frame else { return };
         let (low, size) = (block.area.low, block.area.size());
         self.area.include(block.area);
@@ -160,7 +160,7 @@ impl Body {
     }
 
     /// Writes the text of a disc in its middle.
-    fn said(&mut self, block: &layout::DrawnBlock, words: &[String]) {
+    fn said(&mut self, block: &node_places::DrawnBlock, words: &[String]) {
         let middle = block.area.middle();
         let top = middle.y - (words.len() as f64 - 1.0) * SAID / 2.0;
         for (i, line) in words.iter().enumerate() {
@@ -169,7 +169,7 @@ impl Body {
     }
 
     /// Draws a disc in place of too many cables.
-    fn disc(&mut self, block: &layout::DrawnBlock) {
+    fn disc(&mut self, block: &node_places::DrawnBlock) {
         let at = block.area.middle();
         let (x, y, r) = (px(at.x), px(at.y), px(block.area.size().x / 2.0 - 2.0 * RADIUS));
         let _ = writeln!(self.text, r#"<circle class="disc" cx="{x}" cy="{y}" r="{r}"/>"#);
@@ -177,11 +177,8 @@ impl Body {
 
     fn label(&mut self, class: &str, at: PlanePoint, text: &str) {
         let (x, y) = (px(at.x), px(at.y));
-        let _ = writeln!(
-            self.text,
-            r#"<text class="{class}" x="{x}" y="{y}">{}</text>"#,
-            escaped(text)
-        );
+        let _ =
+            writeln!(self.text, r#"<text class="{class}" x="{x}" y="{y}">{}</text>"#, escape(text));
     }
 
     /// Draws the cables; `behind` tells whether trees are drawn over them.
@@ -236,7 +233,7 @@ impl Body {
         let closed = if ways.len() > 1 { "Z" } else { "" };
         let _ = write!(self.text, r#"<path class="{class}" d="{line}{closed}""#);
         let _ = match title {
-            Some(title) => writeln!(self.text, "><title>{}</title></path>", escaped(title)),
+            Some(title) => writeln!(self.text, "><title>{}</title></path>", escape(title)),
             None => writeln!(self.text, "/>"),
         };
     }

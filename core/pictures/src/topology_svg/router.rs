@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::layout::DrawnLayout;
+use super::node_places::DrawnLayout;
 use super::plane::{Area, PlanePoint, half};
 use super::ways::{Bend, CableWay};
 use roundelay_core::ids::RankId;

@@ -39,7 +39,7 @@ pub struct TreeMarks {
 impl TreeMarks {
     /// Returns marks for the trees of a packing. Where each rank has trees of its own, they are those of `root`; of an
     /// AllReduce with few trees, they are all trees.
-    pub fn of(packing: &Packing, collective: Collective, root: RankId) -> Self {
+    pub fn from_packing(packing: &Packing, collective: Collective, root: RankId) -> Self {
         let all = &packing.trees;
         let of_root = || all.iter().filter(|tree| tree.tree.root == root);
         let whole = collective == Collective::AllReduce

@@ -33,11 +33,11 @@ impl Costs {
     /// use roundelay_core::topology::Topology;
     ///
     /// let text: Topology = "crossbar(8, 450GB/s, gpus(sm=90))".parse()?;
-    /// let costs = Costs::of(Some(&text), 8, &GivenCosts::default());
+    /// let costs = Costs::for_topology(Some(&text), 8, &GivenCosts::default());
     /// assert_eq!((costs.origin, costs.copy), (Origin::Published, 1675e9));
     /// # Ok::<(), roundelay_topology::Problem>(())
     /// ```
-    pub fn of(topology: Option<&Topology>, nranks: u32, given: &GivenCosts) -> Self {
+    pub fn for_topology(topology: Option<&Topology>, nranks: u32, given: &GivenCosts) -> Self {
         let of_gpus = || Self::of_gpus(topology?, nranks);
         let all = given.all.clone().or_else(of_gpus);
         let mut costs = all.unwrap_or_else(|| Self::host().clone());

@@ -43,7 +43,7 @@ impl Counts {
     ///
     /// # Errors
     /// Those of [`verify::steps`].
-    pub fn of(schedule: &Schedule) -> Result<Self, Vec<Finding>> {
+    pub fn from_schedule(schedule: &Schedule) -> Result<Self, Vec<Finding>> {
         let steps = verify::steps(schedule)?.into_iter().max().unwrap_or(0);
         let (n, collective) = (schedule.nranks as usize, schedule.collective);
         let nranks = schedule.nranks;
@@ -62,7 +62,7 @@ impl Counts {
                     received[to.index()] += shares[region.index()];
                 }
                 let share = shares[schedule.dsts(op)[0].region.index()];
-                let (folds, copies) = schedule.within(op);
+                let (folds, copies) = schedule.moved_lengths(op);
                 reduced[by] += folds * share;
                 copied[by] += copies * share;
             }

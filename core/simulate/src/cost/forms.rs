@@ -163,7 +163,7 @@ impl CostForm {
 }
 
 /// Returns the form of a family for a collective; if it has several, the form for `n` ranks.
-pub fn of(family: &str, collective: Collective, n: u32) -> Option<&'static CostForm> {
+pub fn form_of(family: &str, collective: Collective, n: u32) -> Option<&'static CostForm> {
     let mut forms = FORMS.iter().filter(|f| f.family == family && f.collective == collective);
     let first = forms.clone().next()?;
     Some(forms.find(|form| form.admits.holds(n)).unwrap_or(first))

@@ -12,6 +12,6 @@ mod term;
 pub use constants::GivenCosts;
 pub use counts::{Counts, Work};
 pub use fit::{Fit, Sample, fit};
-pub use forms::{Admits, CostForm, FORMS, markdown, of, of_algorithm};
+pub use forms::{Admits, CostForm, FORMS, form_of, markdown, of_algorithm};
 pub use model::{Costs, Origin, Time, has_latency, read_rate, read_time};
 pub use term::Term;

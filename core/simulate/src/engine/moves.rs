@@ -119,7 +119,7 @@ impl Engine<'_> {
         let op = schedule.op(self.moves[id as usize].op);
         let by = schedule.streams[stream.index()].rank;
         let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
-        for needed in schedule.needed(by, op) {
+        for needed in schedule.needed_operands(by, op) {
             for earlier in self.after_last_writer(stream, *needed, false) {
                 self.follow(earlier, id, true);
             }
@@ -224,7 +224,7 @@ impl Engine<'_> {
         }
         let op = schedule.op(id);
         let bytes = self.bytes[schedule.dsts(op)[0].region.index()];
-        let (reduced, copied) = schedule.within(op);
+        let (reduced, copied) = schedule.moved_lengths(op);
         let takes = |times: f64, rate: Option<f64>| rate.map_or(0.0, |rate| times * bytes / rate);
         let work = takes(reduced, machine.reduce) + takes(copied, machine.copy);
         work * self.slower[schedule.streams[stream.index()].rank.index()]

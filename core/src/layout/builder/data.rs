@@ -5,7 +5,7 @@ use super::{At, Builder, Place, Stop};
 use crate::diagnostics::{self, Code, Finding, INPUT_KEPT};
 use crate::ids::{RankId, SpanId};
 use crate::layout::area::Area;
-use crate::layout::tables::Tables;
+use crate::layout::interning::Tables;
 use crate::rational::{Rat, lcm};
 use crate::schedule::lengths::{self, Lengths};
 use crate::schedule::{Buffer, Op, OpKind, Operand};

@@ -8,8 +8,8 @@ use super::{At, Builder, Place, Stop};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, RankId, ScratchId, SpanId};
 use crate::layout::area::{Area, Pieces};
+use crate::layout::interning::Tables;
 use crate::layout::slots::Sizes;
-use crate::layout::tables::Tables;
 use crate::rational::Rat;
 use crate::schedule::lengths::{self, Lengths};
 use crate::schedule::{Buffer, Channel, OpKind, Region, SignalKind};
@@ -132,7 +132,7 @@ impl Builder<'_> {
         if floating {
             return Err(self.fault(at, Fault::FloatingSlot));
         }
-        let slice = Rat::ZERO.between(width, 1, slices.into()).ok_or(Fault::Fraction);
+        let slice = Rat::ZERO.boundary(width, 1, slices.into()).ok_or(Fault::Fraction);
         let sizes = Sizes { width: self.settle(at, slice)?, credits, slices };
         let (buffer, new) = self.next_scratch((NAME, false), sizes.width);
         if new {
@@ -388,7 +388,7 @@ impl Tables {
     ) -> Option<u32> {
         // Where one rank stands for all, its link to another rank has the slots of the like link to this rank.
         let (from, to) = match &self.turning {
-            Some(turning) => (RankId(turning.turns.between(to.0, from.0)), RankId(0)),
+            Some(turning) => (RankId(turning.turns.turn_between(to.0, from.0)), RankId(0)),
             None => (from, to),
         };
         if let Some(first) = self.slots.first.get(&(buffer, lane, from, to)) {
@@ -409,5 +409,5 @@ impl Tables {
 /// Returns slice `index` of a region.
 fn part(area: Area, index: u32, slices: u32) -> Result<Area, Fault> {
     // An unsettled slot of scratch has no shape to be cut, so a whole region is returned unchanged.
-    if slices == 1 { Ok(area) } else { area.split(slices.into())?.at(index.into()) }
+    if slices == 1 { Ok(area) } else { area.split(slices.into())?.piece(index.into()) }
 }

@@ -8,7 +8,7 @@ use crate::collective::Collective;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::layout::area::Area;
-use crate::layout::calls::BoundBuffer;
+use crate::layout::call_identity::BoundBuffer;
 use crate::program::Program;
 use crate::rational::{Rat, gcd, lcm};
 use crate::schedule::Buffer;
@@ -258,7 +258,7 @@ impl Builder<'_> {
             let inwards = collective.max_input_units(n) == many;
             let (large, small) = if inwards { (input, output) } else { (output, input) };
             let blocks = self.settle(at, large.split(i64::from(n)))?;
-            let mine = self.settle(at, blocks.at(i64::from(self.here())))?;
+            let mine = self.settle(at, blocks.piece(i64::from(self.here())))?;
             let mine = self.tables.block(large, mine, self.depth());
             let same = small.width() == large.width();
             if same || small == mine {
@@ -283,7 +283,7 @@ impl Builder<'_> {
         let depth = self.depth();
         self.tables.bound([input, output].map(BoundBuffer::area), depth, at);
         let width = input.area().width().max(output.area().width());
-        let unit = Rat::ZERO.between(width, 1, many.into()).ok_or(Fault::Fraction);
+        let unit = Rat::ZERO.boundary(width, 1, many.into()).ok_or(Fault::Fraction);
         let unit = self.settle(at, unit)?;
         Ok(CallFrame { name: algorithm.name.clone(), input, output, unit })
     }
@@ -374,7 +374,7 @@ impl Builder<'_> {
             unreachable!("one of the two is bound by blocks")
         };
         let depth = around.iter().filter(|frame| frame.group.is_some()).count();
-        let mine = large.split(i64::from(n))?.at(i64::from(number))?;
+        let mine = large.split(i64::from(n))?.piece(i64::from(number))?;
         Ok(self.tables.block(large, mine, depth))
     }
 

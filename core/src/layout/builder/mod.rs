@@ -8,13 +8,13 @@ pub(crate) mod frame;
 mod membership;
 mod scratch;
 mod topology;
-mod turned;
+mod turns;
 mod watch;
 
 use rustc_hash::FxHashMap;
 
 use super::area::Area;
-use super::tables::{Lane, Limits, Tables};
+use super::interning::{Lane, Limits, Tables};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, RankId, ScratchId, SpanId};
 use crate::schedule::{Channel, Op, OpKind, Operand, Region, SignalKind};

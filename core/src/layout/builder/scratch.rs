@@ -4,7 +4,7 @@ use super::{At, Builder, Stop};
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{LaneId, ScratchId, SpanId};
 use crate::layout::area::{Area, Cut, Pieces};
-use crate::layout::tables::Tables;
+use crate::layout::interning::Tables;
 use crate::rational::Rat;
 use crate::schedule::Scratch;
 use crate::values::arith::Fault;

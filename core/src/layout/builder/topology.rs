@@ -102,6 +102,6 @@ impl Builder<'_> {
     }
 
     pub(super) fn found<T>(&mut self, at: At, found: Result<T, Problem>) -> Result<T, Stop> {
-        found.map_err(|problem| self.fail(problem.at(SpanId(at))))
+        found.map_err(|problem| self.fail(problem.into_finding(SpanId(at))))
     }
 }

@@ -72,7 +72,7 @@ impl Trace {
 
     /// Returns the receivers of this rank's links with their outstanding credits, which it waits for at the end of a
     /// program.
-    pub fn owed(&self, program: &Program) -> &[(LoopPath, Vec<(i64, i64)>)] {
+    pub fn owed_credits(&self, program: &Program) -> &[(LoopPath, Vec<(i64, i64)>)] {
         self.owed.get(&std::ptr::from_ref(program)).map_or(&[], Vec::as_slice)
     }
 
@@ -93,7 +93,7 @@ impl Trace {
 
     /// Whether the walk entered an arm of a statement, on a path with these calls. The body of a loop is its arm 0;
     /// the last arm of an `if` is taken where no condition holds.
-    pub fn reached(&self, stmt: &Stmt, arm: usize, calls: &[i64]) -> bool {
+    pub fn reaches(&self, stmt: &Stmt, arm: usize, calls: &[i64]) -> bool {
         let key = (std::ptr::from_ref(stmt), arm);
         self.reached.get(&key).is_some_and(|all| all.iter().any(|known| known == calls))
     }

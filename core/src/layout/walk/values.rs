@@ -181,7 +181,7 @@ impl<'p> Walk<'p> {
             Op::Piece => {
                 let index = self.int(b, &args[1])?;
                 let cut = |pieces: &Pieces| {
-                    pieces.at(index).map(|piece| (piece, pieces.whole, pieces.cut.clone()))
+                    pieces.piece(index).map(|piece| (piece, pieces.whole, pieces.cut.clone()))
                 };
                 let piece = self.with_pieces(b, &args[0], cut)?;
                 let piece = self.settle(b, expr.span, piece)?;

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use super::names::{Names, span};
-use crate::line::{Line, number, unquoted};
+use crate::line::{Line, number, unquote};
 use crate::program::ir::{Expr, Kind, Op, VarId};
 use crate::source::Span;
 use crate::syntax::ast::BinOp;
@@ -52,7 +52,7 @@ impl<'n> ProgramLine<'n> {
     }
 
     pub(super) fn string(&mut self) -> Result<String, String> {
-        unquoted(self.word()?)
+        unquote(self.word()?)
     }
 
     pub(super) fn var(&mut self) -> Result<(VarId, Kind), String> {
@@ -161,7 +161,7 @@ impl<'n> ProgramLine<'n> {
                 None => Op::Int(number(word)?),
             }
         } else {
-            Op::named(word).ok_or_else(|| format!("no operator is called `{word}`"))?
+            Op::from_name(word).ok_or_else(|| format!("no operator is called `{word}`"))?
         };
         let args = if self.peek() == "(" { self.list(&[])? } else { Vec::new() };
         Ok((op, args))

@@ -6,7 +6,7 @@ use super::line::ProgramLine;
 use super::names::{Names, span};
 use crate::collective::Collective;
 use crate::ids::SpanId;
-use crate::line::{TextError, number, unquoted};
+use crate::line::{TextError, number, unquote};
 use crate::program::ir::{
     Call, Demand, Expr, Kind, Param, Pass, Program, Step, StepId, Stmt, StmtKind, Var,
 };
@@ -72,7 +72,7 @@ impl<'t> ProgramReader<'t> {
         }
         let collective = Collective::from_name(collective)
             .ok_or_else(|| format!("no collective is called `{collective}`"))?;
-        let file = unquoted(self.take("file ").ok_or("expected `file \"NAME\"`")?)?;
+        let file = unquote(self.take("file ").ok_or("expected `file \"NAME\"`")?)?;
         let (mut locations, mut spans) = (Vec::new(), Vec::new());
         while let Some(line) = self.take("at ") {
             let (id, place) = line.split_once(" = ").ok_or("expected `at NUMBER = PLACE`")?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use crate::line::quoted;
+use crate::line::quote;
 use crate::program::ir::{Demand, Expr, Op, Pass, Program, Stmt, StmtKind, Var};
 use crate::schedule::text::{location_text, signal_name};
 use crate::source::Span;
@@ -12,7 +12,7 @@ use crate::source::Span;
 /// Returns the text form of `program`, with the programs that it calls.
 pub fn print(program: &Program) -> String {
     let mut out = String::new();
-    let called = program.called();
+    let called = program.all_callees();
     for (number, program) in called.iter().map(|called| &**called).chain([program]).enumerate() {
         let names = names(&program.vars);
         let mut writer =
@@ -49,7 +49,7 @@ impl<'p> ProgramWriter<'p> {
         let program = self.program;
         let mark = if program.out_of_place { " out_of_place" } else { "" };
         writeln!(self.out, "program {number} {} {}{mark}", program.name, program.collective)?;
-        writeln!(self.out, "file {}", quoted(&program.file))?;
+        writeln!(self.out, "file {}", quote(&program.file))?;
         for (id, (place, tokens)) in program.locations.iter().zip(&program.spans).enumerate() {
             writeln!(self.out, "at {id} = {} // {}", location_text(*place), span(*tokens))?;
         }
@@ -143,7 +143,7 @@ impl<'p> ProgramWriter<'p> {
                 }
             }
             StmtKind::Require(condition, why) => {
-                write!(self.out, "require {} ", quoted(why))?;
+                write!(self.out, "require {} ", quote(why))?;
                 self.expr(condition)?;
             }
             StmtKind::Scratch(var, count, like, wide) => {
@@ -217,7 +217,7 @@ impl<'p> ProgramWriter<'p> {
                 self.expr(most)?;
             }
             StmtKind::Demand(Demand::Multiple(of, why)) => {
-                write!(self.out, "demand multiple {} ", quoted(why))?;
+                write!(self.out, "demand multiple {} ", quote(why))?;
                 self.expr(of)?;
             }
         }

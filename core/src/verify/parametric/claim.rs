@@ -1,7 +1,7 @@
 //! The proof of one program of a class: signals, order and values, out of place and in place.
 
-use super::memory::{Effect, effects};
-use super::order::{Ordered, RoundOrder};
+use super::access_order::{Ordered, RoundOrder};
+use super::places::{Effect, effects};
 use super::rounds::{Answer, NotCovered, Rounds};
 use super::signals::links;
 use crate::verify::layout::BufferMode;

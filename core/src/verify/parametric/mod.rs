@@ -9,12 +9,12 @@
 //! A fact that is not shown is not claimed: the answer is then [`NotCovered`], and the proof for given n (`verify`)
 //! decides.
 
+mod access_order;
 mod claim;
 mod doubling;
 mod eval;
 mod linear;
-mod memory;
-mod order;
+mod places;
 mod rounds;
 mod signals;
 mod terms;

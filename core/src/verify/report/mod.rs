@@ -3,9 +3,9 @@
 
 mod demands;
 mod index;
-mod memory;
+mod memory_faults;
 mod results;
-mod signals;
+mod signal_faults;
 
 use std::cell::OnceCell;
 use std::fmt::Write as _;

@@ -15,7 +15,7 @@ pub struct Range {
 /// Returns at most three ranges of sizes with a candidate for each. `times[c][s]` is the time of candidate c at size s.
 /// A size loses the logarithm of its time over the least time of any candidate, times its weight. Of equal ones, the first
 /// candidates and the fewest classes are taken.
-pub fn chosen(times: &[Vec<f64>], weights: &[f64]) -> Vec<Range> {
+pub fn choose(times: &[Vec<f64>], weights: &[f64]) -> Vec<Range> {
     let sizes = weights.len();
     let least = |size: usize| times.iter().map(|of| of[size]).fold(f64::INFINITY, f64::min);
     // The loss of each candidate up to each size.

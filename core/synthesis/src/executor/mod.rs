@@ -25,10 +25,10 @@ use roundelay_core::units::size;
 use roundelay_core::verify::Signals;
 use roundelay_topology::Problem;
 
-use crate::page::filled;
+use crate::page::fill;
 use crate::search::{SearchContext, SearchError, found_source};
 use candidates::{Candidate, RING};
-pub use classes::{Range, chosen};
+pub use classes::{Range, choose};
 pub use machine::mesh;
 pub use score::{Links, ScoredCall};
 pub use shortest::{Roots, trees as shortest_trees};
@@ -104,7 +104,7 @@ impl ExecutorSearch<'_> {
     ///
     /// # Errors
     /// The reasons why the machine has no algorithm, and a page that is wrong.
-    pub fn found(&self) -> Result<FoundExecutor, SearchError> {
+    pub fn find(&self) -> Result<FoundExecutor, SearchError> {
         let sizes = &self.sizes;
         if let Some(bytes) = sizes.first().filter(|bytes| **bytes < DType::F32.size() as u64) {
             let title = format!("a call of {bytes} bytes holds no {}", DType::F32);
@@ -122,7 +122,7 @@ impl ExecutorSearch<'_> {
             grid.iter().map(|bytes| self.seconds(&of.executor, *bytes)).collect()
         };
         let times = candidates.iter().map(row).collect::<Result<Vec<_>, _>>()?;
-        let ranges = chosen(&times, &weights);
+        let ranges = choose(&times, &weights);
         let mut classes = Vec::new();
         for (at, range) in ranges.iter().enumerate() {
             let next = ranges.get(at + 1);
@@ -170,7 +170,7 @@ impl ExecutorSearch<'_> {
             ("TOPOLOGY", self.text.clone()),
             ("CLASSES", classes.to_owned()),
         ];
-        filled(page::EXECUTOR, &words)
+        fill(page::EXECUTOR, &words)
     }
 
     /// Returns the size in bytes from which the next class is as fast as the one before it.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use roundelay_core::ids::RankId;
 use roundelay_core::topology::Topology;
-use roundelay_topology::search::trees::SpanningTree;
+use roundelay_topology::search::disjoint_trees::SpanningTree;
 
 use super::waves::Weighted;
 
@@ -31,7 +31,7 @@ type Levels = Vec<Vec<RankId>>;
 pub fn trees(topology: &Topology, roots: Roots) -> Vec<Weighted> {
     let nranks = topology.nranks() as usize;
     let ranks: Vec<RankId> = topology.ranks().collect();
-    let both = |a: RankId, b: RankId| topology.linked(a, b) && topology.linked(b, a);
+    let both = |a: RankId, b: RankId| topology.are_linked(a, b) && topology.are_linked(b, a);
     let row = |a: &RankId| ranks.iter().map(|b| both(*a, *b)).collect();
     let linked: Vec<Vec<bool>> = ranks.iter().map(row).collect();
     let all: Option<Vec<Levels>> = ranks.iter().map(|root| levels(&linked, *root)).collect();

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::page::{filled, list, starts};
+use crate::page::{fill, list, starts};
 use crate::steps::{Send, SendList, Spread};
-use crate::trees::lowest_terms;
-use roundelay_topology::search::trees::SpanningTree;
+use crate::tree_page::lowest_terms;
+use roundelay_topology::search::disjoint_trees::SpanningTree;
 
 use super::page;
 
@@ -159,7 +159,7 @@ impl Waves {
             ("INBOX", taken.iter().max().copied().unwrap_or(0).max(1).to_string()),
             ("PARTS", (total / largest).to_string()),
         ];
-        filled(page::ALGORITHM, &words)
+        fill(page::ALGORITHM, &words)
     }
 }
 

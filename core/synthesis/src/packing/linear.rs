@@ -140,7 +140,7 @@ impl Sides<'_> {
                 for rank in 0..*nranks {
                     let flow = network.max_flow(source, rank, whole(&needed));
                     if (flow as f64) < (needed - 1e-7) * ONE {
-                        let set = network.reached(source).into_iter().map(|reached| !reached);
+                        let set = network.reach(source).into_iter().map(|reached| !reached);
                         violated.push((side, set.collect()));
                     }
                 }

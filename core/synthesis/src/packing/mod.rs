@@ -27,7 +27,7 @@ use roundelay_core::diagnostics::Code;
 use roundelay_core::ids::RankId;
 use roundelay_topology::bounds::{self, Fraction};
 use roundelay_topology::flow::gcd;
-use roundelay_topology::search::trees::SpanningTree;
+use roundelay_topology::search::disjoint_trees::SpanningTree;
 use roundelay_topology::{Fabric, NodeId, Problem, paths};
 use switches::Edge;
 use trees::Batch;
@@ -204,7 +204,7 @@ fn packed(
         return Err(Problem::new(Code::BadParameter, "a packing of no trees"));
     }
     let roots = if rooted { vec![root.index()] } else { (0..nranks as usize).collect() };
-    let reversed = up.then(|| topology.reversed());
+    let reversed = up.then(|| topology.reverse());
     let both = collective == Collective::AllReduce;
     let passes = match (both, at_once) {
         (false, _) => Passes::Once,
@@ -219,7 +219,7 @@ fn packed(
         (false, false) => (1, u128::from(nranks)),
     };
     // The trees up are those down of the links in the other direction.
-    let back = at_once.then(|| topology.reversed());
+    let back = at_once.then(|| topology.reverse());
     let turned = back.as_ref().map(|back| Wires::new(back, nranks, wires.roots.clone(), passes));
     let opposite = |(to, from): &(u32, u32)| wires.ends.binary_search(&(*from, *to)).ok();
     let at = turned.iter().flat_map(|turned| turned.ends.iter().map(opposite));

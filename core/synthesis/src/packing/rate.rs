@@ -155,7 +155,7 @@ impl Wires {
                 if network.max_flow(source, rank, count * p) == count * p {
                     break;
                 }
-                let side = network.reached(source);
+                let side = network.reach(source);
                 let inside = self.roots.iter().filter(|root| side[**root]).count() as u128;
                 let crosses = |(from, to): (u32, u32)| side[from as usize] && !side[to as usize];
                 let wires = self.ends.iter().zip(capacity);

@@ -103,7 +103,7 @@ impl Wires {
         for rank in (0..self.nranks).filter(exhausted) {
             let (mut network, source, _) = self.fed(room, shares, rank);
             network.max_flow(source, rank, u128::MAX);
-            let reached = network.reached(source);
+            let reached = network.reach(source);
             let mut set: Vec<bool> = (0..self.nranks).map(|rank| !reached[rank]).collect();
             sets.retain(|other| {
                 let overlaps = set.iter().zip(other).any(|(a, b)| *a && *b);

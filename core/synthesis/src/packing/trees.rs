@@ -195,7 +195,7 @@ impl<'e> Packing<'e> {
         let flow = self.network.max_flow(source, to, u128::from(others + wanted));
         let most = flow.saturating_sub(others.into()) as u64;
         if most == 0 {
-            let reached = self.network.reached(source);
+            let reached = self.network.reach(source);
             self.full.push((0..self.nranks).map(|rank| !reached[rank]).collect());
         }
         self.network.set(arc, self.waiting[from].into());

@@ -126,7 +126,7 @@ impl Network {
         // For each link, the greatest share that a pair has on it, and its pairs.
         let mut over = vec![(0.0_f64, Vec::new()); topology.links().len()];
         for (from, to) in (0..nranks).flat_map(|from| (0..nranks).map(move |to| (from, to))) {
-            if topology.linked(RankId(from), RankId(to)) {
+            if topology.are_linked(RankId(from), RankId(to)) {
                 routes.way(NodeId(from), NodeId(to), |link, share| {
                     over[link].0 = over[link].0.max(share);
                     over[link].1.push(pairs.len());

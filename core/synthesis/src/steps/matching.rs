@@ -56,7 +56,7 @@ impl Network {
         // The ways, each with the seconds of its links and of a chunk.
         let mut ways = Vec::new();
         for (from, to) in (0..nranks).flat_map(|from| (0..nranks).map(move |to| (from, to))) {
-            if from == to || !topology.linked(RankId(from), RankId(to)) {
+            if from == to || !topology.are_linked(RankId(from), RankId(to)) {
                 continue;
             }
             let mut way: Vec<(u32, f64)> = Vec::new();
@@ -117,7 +117,7 @@ pub(super) fn rounds(
     for run in 0..runs {
         let patience = PATIENCE[run as usize % PATIENCE.len()];
         let dice =
-            Dice::seeded(seed.wrapping_mul(RUNS.1 * PATIENCE.len() as u64).wrapping_add(run));
+            Dice::from_seed(seed.wrapping_mul(RUNS.1 * PATIENCE.len() as u64).wrapping_add(run));
         let found = Run::new(&network, root, chunks, patience, dice).done();
         if best.as_ref().is_none_or(|best| found.0 < best.0) {
             best = Some(found);

@@ -117,7 +117,7 @@ impl SendList {
                 return Err(Problem::new(Code::BadParameter, title).into());
             }
         };
-        let up = up.then(|| search(&topology.reversed(), root)).transpose()?;
+        let up = up.then(|| search(&topology.reverse(), root)).transpose()?;
         let down = down.then(|| search(topology, root)).transpose()?;
         Ok(Self { collective, up, down })
     }

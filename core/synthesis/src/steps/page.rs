@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Send, SendList};
-use crate::page::{filled, lines, starts};
+use crate::page::{fill, lines, starts};
 use roundelay_core::collective::Collective;
 
 /// The body of a page; capital words stand for what depends on the schedule.
@@ -130,7 +130,7 @@ pub(super) fn text(list: &SendList, name: &str) -> String {
         ("ACT", act),
         ("END", end),
     ];
-    page + &filled(BODY, &words)
+    page + &fill(BODY, &words)
 }
 
 /// Returns the places of the sends in the order in which their senders tell of them, by rounds; `None` if these are the

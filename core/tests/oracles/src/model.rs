@@ -273,7 +273,7 @@ impl<'s> Model<'s> {
             let me = RankId(rank as u32);
             let leaf = |rank, unit| self.leaf(run, rank, unit as usize * self.count + element);
             let leaves: Vec<u32> =
-                match self.schedule.collective.expected(me, unit, self.schedule.root) {
+                match self.schedule.collective.expected_value(me, unit, self.schedule.root) {
                     Expected::Reduced { unit } => (0..self.ranks).map(|r| leaf(r, unit)).collect(),
                     Expected::Copied { rank, unit } => vec![leaf(rank.index(), unit)],
                 };

@@ -178,7 +178,7 @@ pub fn unlike(schedule: &Schedule, proof: &Proof) -> Option<String> {
             for (at, value) in output.iter().enumerate() {
                 let unit = (at / count) as u32;
                 let expected =
-                    schedule.collective.expected(RankId(rank as u32), unit, schedule.root);
+                    schedule.collective.expected_value(RankId(rank as u32), unit, schedule.root);
                 let Expected::Reduced { unit } = expected else { continue };
                 let Some((tree, divided)) = *value else {
                     return Some(format!("rank {rank} holds nothing at {at}"));

@@ -92,7 +92,7 @@ pub(super) fn halve_all(schedule: &Schedule) -> Vec<Schedule> {
         for k in 0..usize::from(op.srcs + op.dsts) {
             let operand = s.operands[op.arg as usize + k];
             let region = *s.region(operand);
-            let Some(hi) = region.lo.between(region.hi, 1, 2) else { return false };
+            let Some(hi) = region.lo.boundary(region.hi, 1, 2) else { return false };
             give(s, op, k, Region { hi, ..region });
         }
         k == 0

@@ -82,7 +82,7 @@ impl<'t> Graph<'t> {
                 if network.max_flow(source, rep.index(), n * leaves) == n * leaves {
                     break;
                 }
-                worst = self.cut(&network.reached(source));
+                worst = self.cut(&network.reach(source));
             }
         }
         (Fraction::new(worst.ranks.len() as u128 * self.unit, worst.leaves), worst)
@@ -106,7 +106,7 @@ impl<'t> Graph<'t> {
             let enough = worst.as_ref().map_or(UNLIMITED, |(flow, _)| *flow);
             let flow = network.max_flow(root.index(), class[0].index(), enough);
             if flow < enough {
-                let side = network.reached(root.index());
+                let side = network.reach(root.index());
                 worst = Some((flow, self.cut(&side)));
             }
         }
@@ -134,7 +134,7 @@ impl<'t> Graph<'t> {
             if network.max_flow(root.index(), sink, wanted) == wanted {
                 return (Fraction::new(outside * self.unit, worst.leaves), worst);
             }
-            worst = self.cut(&network.reached(root.index()));
+            worst = self.cut(&network.reach(root.index()));
         }
     }
 

@@ -102,7 +102,7 @@ impl Bounds {
     }
 
     /// The bound of one collective.
-    pub fn of(&self, collective: Collective) -> &Bound {
+    pub fn bound(&self, collective: Collective) -> &Bound {
         let found = self.collectives.iter().find(|(c, _)| *c == collective);
         &found.expect("every collective has a bound").1
     }
@@ -163,7 +163,7 @@ impl Both {
             let title = format!("the root is rank {root}, and the ranks are 0..{nranks}");
             return Err(Problem::new(Code::RankOutOfRange, title));
         }
-        Ok(Self { topology: topology.clone(), reversed: topology.reversed(), nranks })
+        Ok(Self { topology: topology.clone(), reversed: topology.reverse(), nranks })
     }
 
     fn bound(&self, collective: Collective, root: RankId) -> Bound {

@@ -135,7 +135,7 @@ fn likely(graph: &Graph<'_>) -> Partition {
         [rank] => *single[orbit_of[rank.index()]].get_or_insert_with(|| graph.kappa(group)),
         _ => *known.entry(group.to_vec()).or_insert_with(|| graph.kappa(group)),
     };
-    let turned = graph.topology.reversed();
+    let turned = graph.topology.reverse();
     let back = Graph::new(&turned, graph.ranks.len() as u32);
     let mut back_single: Vec<Option<u128>> = vec![None; orbits.len()];
     let mut back_known: BTreeMap<Vec<RankId>, u128> = BTreeMap::new();

@@ -63,7 +63,7 @@ fn sends(topology: &Fabric, from: RankId, nranks: u32) -> u32 {
     let (mut ring, mut steps) = (vec![from], 0);
     while !ring.is_empty() && !left.is_empty() {
         let (reached, rest): (Vec<_>, Vec<_>) =
-            left.into_iter().partition(|to| ring.iter().any(|by| topology.linked(*by, *to)));
+            left.into_iter().partition(|to| ring.iter().any(|by| topology.are_linked(*by, *to)));
         (ring, left) = (reached, rest);
         steps += u32::from(!ring.is_empty());
     }

@@ -3,7 +3,7 @@
 use roundelay_base::diagnostics::Code;
 
 use crate::Problem;
-use crate::file::{File, shown};
+use crate::file::{File, show};
 
 /// An element of a topology file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl<'a> File<'a> {
         let Some(text) = element.get(name) else { return Ok(None) };
         let value = integer(text).filter(|value| range.contains(value));
         value.map(Some).ok_or_else(|| {
-            let (tag, shown) = (element.tag, shown(text));
+            let (tag, shown) = (element.tag, show(text));
             let title = format!("`{name}=\"{shown}\"` of a <{tag}> is no number that makes sense");
             let range = format!("it is {}..={}", range.start(), range.end());
             let problem = self.wrong(element, title).note(range);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::element::{Element, integer};
 use super::{Cpu, System, notes, places, ranks, speeds};
 use crate::draft::Draft;
-use crate::file::{File, shown};
+use crate::file::{File, show};
 use crate::{Link, LinkKind, NodeId, NodeKind, Problem, Vendor};
 use roundelay_base::rational::Rat;
 
@@ -126,7 +126,7 @@ impl Guessed {
             format!(
                 "NCCL does not know the link speed \"{}\" of {devices}, and takes 8 GT/s per lane; \
                 it knows such as \"32 GT/s\" and \"32.0 GT/s PCIe\"",
-                shown(word)
+                show(word)
             )
         };
         self.words.iter().take(WORDS).map(note).collect()

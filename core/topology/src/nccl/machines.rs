@@ -1,7 +1,7 @@
 //! Machines that have a name: their GPUs, links, network cards and PCI from published facts, from which a tree is made
 //! as NCCL writes it for such a machine.
 
-use super::joined::Links;
+use super::gpu_links::Links;
 
 /// A machine that has a name in texts such as `machine("dgx-h100", 2)`.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -214,7 +214,7 @@ impl NamedMachine {
     ];
 
     /// The machine of that name.
-    pub fn named(name: &str) -> Option<&'static Self> {
+    pub fn find(name: &str) -> Option<&'static Self> {
         Self::ALL.iter().find(|machine| machine.name == name)
     }
 

@@ -6,9 +6,9 @@
 
 pub mod cables;
 pub mod element;
+pub mod gpu_links;
 pub mod graph;
 mod hosts;
-pub mod joined;
 mod machines;
 mod notes;
 pub mod places;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use super::{around, switched};
+use super::{one_switch, ring_around};
 use crate::paths::{self, Path, PathType};
 use crate::{Fabric, NodeId, NodeKind, Problem};
 use roundelay_base::ids::RankId;
@@ -75,7 +75,7 @@ fn speeds(topology: &Fabric, sm: Option<u32>) -> Vec<Rat> {
     let mut capacities: Vec<_> = topology.links().iter().map(|l| l.capacity).collect();
     capacities.sort_unstable();
     capacities.dedup();
-    let shares = |c: &Rat| (1..=4).filter_map(|n| Rat::ZERO.between(*c, 1, n)).collect::<Vec<_>>();
+    let shares = |c: &Rat| (1..=4).filter_map(|n| Rat::ZERO.boundary(*c, 1, n)).collect::<Vec<_>>();
     let mut speeds: Vec<_> = capacities.iter().rev().take(16).flat_map(shares).collect();
     speeds.sort_unstable_by(|a, b| b.cmp(a));
     speeds.dedup();
@@ -108,7 +108,7 @@ pub fn channels(topology: &Fabric, nranks: u32, sm: Option<u32>) -> Result<Chann
 
 /// Whether channels are searched among the first `nranks` ranks, and not only one ring.
 pub fn are_sought(topology: &Fabric, nranks: u32) -> bool {
-    nranks <= SEARCHED || switched::ring(topology, nranks).is_some()
+    nranks <= SEARCHED || one_switch::ring(topology, nranks).is_some()
 }
 
 fn sought(topology: &Fabric, nranks: u32, sm: Option<u32>) -> Result<Channels, Problem> {
@@ -136,7 +136,7 @@ fn are_doubled(found: &Channels, sm: u32) -> bool {
 
 /// Doubles the channels, as far as there is place for them, at half of the speed.
 fn doubled(mut found: Channels) -> Channels {
-    if let Some(half) = Rat::ZERO.between(found.speed, 1, 2) {
+    if let Some(half) = Rat::ZERO.boundary(found.speed, 1, 2) {
         found.speed = half;
         found
             .orders
@@ -148,7 +148,7 @@ fn doubled(mut found: Channels) -> Channels {
 /// Returns the channels without a search where all ranks are on one switch: each is the ring in the order of the
 /// ranks.
 fn on_one_switch(topology: &Fabric, nranks: u32, speeds: &[Rat]) -> Option<Channels> {
-    let carried = switched::ring(topology, nranks)?;
+    let carried = one_switch::ring(topology, nranks)?;
     let mut best = None;
     for &speed in speeds {
         if best.is_some_and(|(best, _)| is_slow(speed, best)) {
@@ -175,7 +175,7 @@ fn searched(topology: &Fabric, nranks: u32, sm: Option<u32>, speeds: &[Rat]) -> 
     let paths: Vec<Vec<Path>> = ranks
         .iter()
         .map(|a| {
-            let mut row = paths::from(topology, NodeId::from(*a));
+            let mut row = paths::paths_from(topology, NodeId::from(*a));
             row.truncate(ranks.len());
             row
         })
@@ -233,19 +233,19 @@ fn ports(topology: &Fabric, ranks: &[RankId], speed: Rat) -> u64 {
 
 /// Returns one ring, at the speed that the narrowest of its links allows.
 fn fallback(topology: &Fabric, nranks: u32) -> Result<Channels, Problem> {
-    let order = around(topology, nranks)?;
+    let order = ring_around(topology, nranks)?;
     let mut uses = vec![0_u64; topology.links().len()];
     let mut kind = PathType::Loc;
     if nranks > 1 {
         for (a, b) in order.iter().zip(order.iter().cycle().skip(1)) {
-            let mut row = paths::from(topology, NodeId::from(*a));
+            let mut row = paths::paths_from(topology, NodeId::from(*a));
             let path = row.swap_remove(b.index());
             kind = kind.max(path.kind);
             path.links.iter().for_each(|l| uses[*l as usize] += 1);
         }
     }
     let shares = topology.links().iter().zip(uses).filter(|(_, uses)| *uses > 0);
-    let share = |(link, uses): (&crate::Link, u64)| Rat::ZERO.between(link.capacity, 1, uses);
+    let share = |(link, uses): (&crate::Link, u64)| Rat::ZERO.boundary(link.capacity, 1, uses);
     let speed = shares.filter_map(share).min().unwrap_or(paths::LOCAL);
     Ok(Channels { orders: vec![order], speed, kind, same: true, fallback: true })
 }

@@ -78,7 +78,7 @@ fn bound(pairs: &Pairs, mode: DisjointBy) -> usize {
     let most = match mode {
         _ if pairs.nranks() <= 2 => 1,
         DisjointBy::Cables => least(&pairs.cables()) / 2,
-        DisjointBy::Links => least(pairs).min(least(&pairs.reversed())),
+        DisjointBy::Links => least(pairs).min(least(&pairs.reverse())),
     };
     most as usize
 }

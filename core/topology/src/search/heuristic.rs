@@ -16,11 +16,11 @@ pub struct Dice(u64);
 
 impl Dice {
     pub(super) const fn new() -> Self {
-        Self::seeded(0)
+        Self::from_seed(0)
     }
 
     /// Makes dice whose numbers follow from `seed`.
-    pub const fn seeded(seed: u64) -> Self {
+    pub const fn from_seed(seed: u64) -> Self {
         Self(0x9E37_79B9_7F4A_7C15 ^ seed.wrapping_mul(0xBF58_476D_1CE4_E5B9))
     }
 

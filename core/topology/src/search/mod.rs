@@ -5,16 +5,16 @@
 
 pub mod channels;
 pub mod disjoint;
+pub mod disjoint_trees;
 pub mod hamilton;
 pub mod pairs;
 pub mod proof;
-pub mod trees;
 
 mod cover;
 #[doc(hidden)]
 pub mod heuristic;
 mod islands;
-mod switched;
+mod one_switch;
 
 use hamilton::RingSearch;
 use pairs::Pairs;
@@ -30,12 +30,12 @@ const KINDS: [LinkKind; 5] =
 /// Returns a ring through the first `nranks` ranks over the best kind of links that has one: links between cards and
 /// their switches first, then PCI, links between CPUs and the network as well. It never passes through a rank without
 /// stopping there, and leaves an island of better links, where possible, only after all its ranks.
-pub fn around(topology: &Fabric, nranks: u32) -> Result<Vec<RankId>, Problem> {
+pub fn ring_around(topology: &Fabric, nranks: u32) -> Result<Vec<RankId>, Problem> {
     topology.holds_pairs(nranks)?;
     let mut verdict = None;
     let mut tried: Option<Pairs> = None;
     for kind in KINDS {
-        let pairs = Pairs::within(topology, nranks, kind);
+        let pairs = Pairs::by_kind(topology, nranks, kind);
         if tried.as_ref() == Some(&pairs) {
             continue;
         }

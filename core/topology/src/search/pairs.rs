@@ -32,7 +32,7 @@ impl Pairs {
     }
 
     /// The pairs of a list.
-    pub fn of(nranks: u32, list: &[(u32, u32)]) -> Self {
+    pub fn from_list(nranks: u32, list: &[(u32, u32)]) -> Self {
         let mut pairs = Self::none(nranks);
         for &(a, b) in list {
             pairs.allow(RankId(a), RankId(b));
@@ -42,14 +42,14 @@ impl Pairs {
 
     /// The pairs among the first `nranks` ranks that are joined by a link, or through switches alone. A rank that the
     /// topology lacks has none.
-    pub fn linked(topology: &Fabric, nranks: u32) -> Self {
+    pub fn direct(topology: &Fabric, nranks: u32) -> Self {
         let within = topology.nranks();
-        Self::all(nranks, |a, b| a.0 < within && topology.linked(a, b))
+        Self::all(nranks, |a, b| a.0 < within && topology.are_linked(a, b))
     }
 
     /// The pairs among the first `nranks` ranks that are joined by links of this kind or better, directly or through
     /// switches. A rank that the topology lacks has none.
-    pub fn within(topology: &Fabric, nranks: u32, worst: LinkKind) -> Self {
+    pub fn by_kind(topology: &Fabric, nranks: u32, worst: LinkKind) -> Self {
         let mut pairs = Self::none(nranks);
         for rank in topology.ranks().take(nranks as usize) {
             let mut seen = vec![false; topology.nodes().len()];
@@ -120,7 +120,7 @@ impl Pairs {
 
     /// Returns every pair reversed.
     #[must_use]
-    pub fn reversed(&self) -> Self {
+    pub fn reverse(&self) -> Self {
         let mut back = Self::none(self.nranks);
         for a in self.ranks() {
             self.out(a).for_each(|b| back.allow(b, a));
@@ -131,14 +131,14 @@ impl Pairs {
     /// Returns every pair in both directions, whichever direction may be used.
     #[must_use]
     pub fn cables(&self) -> Self {
-        let mut both = self.reversed();
+        let mut both = self.reverse();
         both.rows.iter_mut().zip(&self.rows).for_each(|(to, from)| *to |= from);
         both
     }
 
     /// Whether every pair may be used in both directions.
     pub fn is_symmetric(&self) -> bool {
-        *self == self.reversed()
+        *self == self.reverse()
     }
 
     /// Whether every rank may send to every other.

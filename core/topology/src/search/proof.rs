@@ -67,7 +67,7 @@ impl NoRing {
         if let Some(to) = missing(pairs) {
             return Some(Self::Unreachable { from: zero, to });
         }
-        if let Some(from) = missing(&pairs.reversed()) {
+        if let Some(from) = missing(&pairs.reverse()) {
             return Some(Self::Unreachable { from, to: zero });
         }
         let order: Vec<_> = pairs.ranks().collect();

@@ -2,7 +2,7 @@
 
 use super::body::Body;
 use super::opcode::Words;
-use crate::error::BadText;
+use crate::bad_text::BadText;
 use crate::program::{
     Arithmetic, ArithmeticOp, Comparison, Float, Logic, Operand, Operation, Packed, Special, Type,
 };

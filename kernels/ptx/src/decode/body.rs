@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::opcode;
 use super::{Names, ParamFrame, size};
-use crate::error::BadText;
+use crate::bad_text::BadText;
 use crate::program::{Guard, Operand, Slot, Symbol, Type};
 use crate::text::{Declaration, InstructionText, OperandText};
 

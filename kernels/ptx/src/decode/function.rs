@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::body::Body;
 use super::opcode::Words;
-use super::{Names, Places, arithmetic, control, memory};
-use crate::error::BadText;
+use super::{Names, Places, accesses, arithmetic, control};
+use crate::bad_text::BadText;
 use crate::program::{Function, Instruction, Module, Operation, Symbol};
 use crate::text::{FunctionText, InstructionText, Statement};
 
@@ -90,7 +90,7 @@ fn operation(body: &Body, text: &InstructionText) -> Result<Operation, BadText> 
     let (first, mut words) = Words::of(&text.opcode, text.line);
     let operation = match first {
         "ld" | "st" | "red" | "fence" | "cvta" => {
-            memory::operation(first, &mut words, body, &text.operands)
+            accesses::operation(first, &mut words, body, &text.operands)
         }
         "bra" | "call" | "ret" | "exit" | "trap" | "bar" | "shfl" | "vote" => {
             control::operation(first, &mut words, body, &text.operands)

@@ -1,15 +1,15 @@
 //! The way from a text to a program: names become slots, offsets and indices, and opcodes become operations.
 
+mod accesses;
 mod arithmetic;
 mod body;
 mod control;
 mod function;
-mod memory;
 mod opcode;
 
 use std::collections::HashMap;
 
-use crate::error::BadText;
+use crate::bad_text::BadText;
 use crate::program::{Module, Parameter, Place, Space, Type, Variable};
 use crate::text::{Declaration, FunctionText, PlaceText, Text};
 

@@ -1,6 +1,6 @@
 //! An opcode as its words: each is taken once, and one that is left is an error.
 
-use crate::error::BadText;
+use crate::bad_text::BadText;
 use crate::program::{Float, Scope, Space, Type};
 
 /// The words of an opcode that are not taken yet.

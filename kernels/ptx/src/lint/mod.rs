@@ -9,7 +9,7 @@ use std::fmt;
 
 pub use opcodes::OPCODES;
 
-use crate::error::BadText;
+use crate::bad_text::BadText;
 use crate::program::Module;
 use crate::text::{Statement, Text};
 

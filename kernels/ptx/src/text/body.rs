@@ -3,7 +3,7 @@
 use super::lexer::Token;
 use super::parser::Parser;
 use super::{InstructionText, OperandText, PlaceText, Statement};
-use crate::error::BadText;
+use crate::bad_text::BadText;
 
 impl Parser<'_> {
     /// Reads the statements of a body behind its opening brace, up to the closing one.

@@ -1,6 +1,6 @@
 //! Tokens of a PTX text.
 
-use crate::error::BadText;
+use crate::bad_text::BadText;
 
 /// A token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ mod body;
 mod lexer;
 mod parser;
 
-use crate::error::BadText;
+use crate::bad_text::BadText;
 
 /// A module as it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::lexer::{Placed, Token};
 use super::{Declaration, FunctionText, Text};
-use crate::error::BadText;
+use crate::bad_text::BadText;
 
 /// A reader of tokens.
 pub(super) struct Parser<'t> {

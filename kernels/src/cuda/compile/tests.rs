@@ -144,7 +144,7 @@ fn a_header_that_is_not_there_is_named() {
 #[test]
 fn what_was_compiled_is_not_compiled_again() {
     let folder = folder();
-    let cache = Cache::at(folder.path());
+    let cache = Cache::in_folder(folder.path());
     let first = compiler(cache.clone());
     let compile = || first.compile(TEXT, "Scale", &scale("sm_90")).unwrap();
     // Threads that ask for the kernel at once wait for the thread that compiles it.
@@ -197,7 +197,7 @@ fn what_was_compiled_is_not_compiled_again() {
 fn a_cache_that_cannot_be_written_is_said() {
     let folder = folder();
     fs::write(folder.path().join("file"), "").unwrap();
-    let cache = Cache::at(folder.path().join("file"));
+    let cache = Cache::in_folder(folder.path().join("file"));
     let compiled = compiler(cache).compile(TEXT, "Scale", &scale("sm_90")).unwrap();
     let why = compiled.not_kept.as_deref().unwrap();
     assert!(why.contains("cannot be written"), "{why}");

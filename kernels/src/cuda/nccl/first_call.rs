@@ -6,7 +6,7 @@ use super::super::device::failed;
 use super::super::error::Error;
 use super::plan::NcclPlan;
 use crate::element::{bytes_of, bytes_of_mut};
-use crate::lowered::first_call::{WORD, WORDS, exchange};
+use crate::lowering::first_call::{WORD, WORDS, exchange};
 
 /// The byte that fills an output before a launch.
 const UNTOUCHED: u8 = 0xA5;

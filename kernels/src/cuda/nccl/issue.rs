@@ -2,7 +2,7 @@
 
 use super::super::error::Error;
 use super::comm::{NcclEnd, NcclLink, Stream};
-use super::steps::{Bases, NcclStep, Steps, Transfer};
+use super::nccl_steps::{Bases, NcclStep, Steps, Transfer};
 
 /// A rank's memory as folds see it: it runs them in the order of the calls.
 pub(super) trait FoldMemory {

@@ -9,8 +9,8 @@ mod comm;
 mod first_call;
 mod issue;
 mod library;
+mod nccl_steps;
 mod plan;
-mod steps;
 #[cfg(test)]
 mod tests;
 

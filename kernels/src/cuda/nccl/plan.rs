@@ -17,9 +17,9 @@ use super::super::error::Error;
 use super::super::fold::Folds;
 use super::comm::NcclComm;
 use super::issue::{FoldMemory, issue};
-use super::steps::{Bases, NcclStep, Steps};
+use super::nccl_steps::{Bases, NcclStep, Steps};
 use crate::element::Element;
-use crate::lowered::planned::{PlannedCall, check_multiple};
+use crate::lowering::plan_call::{PlannedCall, check_multiple};
 use crate::options::{Check, Options};
 
 /// The pause between two polls of a launch.
@@ -118,7 +118,7 @@ impl NcclPlan {
         let device = &comm.shared().device;
         let what = format!("scratch of rank {}", comm.rank());
         let plan = Self {
-            call: PlannedCall::new(form.proved(), count, dtype, op),
+            call: PlannedCall::new(form.schedule_with_proof(), count, dtype, op),
             folds: Folds::new(device, (dtype, op), form.schedule())?,
             scratch: device.zeros(&what, steps.scratch as usize)?,
             steps,

@@ -41,7 +41,7 @@ impl Gpu {
     /// launches and of steps are fitted to what was measured on an H100 (the book's page *On a GPU*). All other figures
     /// are assumed, from typical values of this generation: a cache that copies about twice as fast as memory, 0.7 us
     /// for a load where many are under way, and so on.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn find(name: &str) -> Option<Self> {
         let (bandwidth, memory, cache) = match name {
             "H100" => (3.0e12, 80_000_000_000, 50_000_000),
             "H200" => (4.3e12, 141_000_000_000, 60_000_000),
@@ -51,7 +51,7 @@ impl Gpu {
     }
 
     /// A GPU of this machine: its name, multiprocessors, memory and cache are the driver's, and the rate of its copies
-    /// was measured. All other values are those of [`Gpu::named`].
+    /// was measured. All other values are those of [`Gpu::find`].
     pub fn like_hopper(
         name: &str,
         multiprocessors: u32,

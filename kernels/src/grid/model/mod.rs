@@ -66,14 +66,14 @@ impl Estimate {
     ///
     /// fn tell(kernel: &Kernel, gpu: &Gpu) {
     ///     let shape = LaunchShape { parts: 16, in_flight: 56 << 10, graph: false };
-    ///     let estimate = Estimate::of(kernel, 1 << 20, gpu, shape);
+    ///     let estimate = Estimate::for_launch(kernel, 1 << 20, gpu, shape);
     ///     println!("{:.1} us", estimate.time * 1e6);
     /// }
     /// ```
-    pub fn of(kernel: &Kernel, count: u64, gpu: &Gpu, shape: LaunchShape) -> Self {
+    pub fn for_launch(kernel: &Kernel, count: u64, gpu: &Gpu, shape: LaunchShape) -> Self {
         let element = kernel.spec.element.size() as u64;
         let lined = |id| kernel.is_lined(id);
-        let walk = WalkCost::of(kernel.form, kernel.spec.protocol);
+        let walk = WalkCost::for_form(kernel.form, kernel.spec.protocol);
         Self::of_schedule(&kernel.schedule, (count, element), lined, (gpu, &walk), shape)
     }
 

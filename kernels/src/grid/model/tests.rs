@@ -161,12 +161,12 @@ rank 1 stream 0
 #[test]
 fn gpus_have_names() {
     for name in Gpu::NAMES {
-        let gpu = Gpu::named(name).expect("it is one of them");
+        let gpu = Gpu::find(name).expect("it is one of them");
         assert_eq!(gpu.name, name);
         assert!(gpu.assumptions()[0].starts_with(name));
         assert!(gpu.cache_bandwidth > gpu.bandwidth);
     }
-    assert_eq!(Gpu::named("h200"), None);
+    assert_eq!(Gpu::find("h200"), None);
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub struct WalkCost {
 
 impl WalkCost {
     /// The walk of a form of kernels.
-    pub const fn of(form: Form, protocol: Protocol) -> Self {
+    pub const fn for_form(form: Form, protocol: Protocol) -> Self {
         match (form, protocol) {
             (Form::Table, _) => Self { start: 124.0, r#move: 123.0, operand: 32.0, signal: 88.0 },
             (Form::Loops, Protocol::Direct) => {

@@ -12,7 +12,7 @@ use roundelay_core::ids::SpanId;
 
 use super::ActiveCall;
 use crate::Error;
-use crate::lowered::PlannedCall;
+use crate::lowering::PlannedCall;
 use crate::recorder::Recorded;
 use crate::reduce::{Stores, copy};
 use crate::shared_memory::world::World;

@@ -3,10 +3,10 @@
 //! different calls under one number, the call is *refused*: the number is void for all ranks, each rank gets the error
 //! once, and calls with later numbers work as usual. Every other failure ends all calls, now and later.
 
+mod block_exchange;
 mod call_failure;
 pub(super) mod host_messages;
 mod refusals;
-mod told;
 
 use std::cell::Cell;
 use std::sync::MutexGuard;

@@ -15,7 +15,7 @@ use roundelay_core::verify::{Callers, Proved};
 
 use super::Host;
 use crate::Options;
-use crate::modelled::within;
+use crate::model_memory::within;
 use crate::reduce::{Stores, copy};
 use crate::shared_memory::WorldPlan;
 use crate::shared_memory::stage::plan_sharing::{PlanSource, Prepared};
@@ -66,7 +66,7 @@ const PART: [&str; 2] = ["post data ME->OTHER", "wait data OTHER->ME"];
 /// Returns a schedule as a rank takes it from another rank: a model makes a plan of it each time.
 fn fused(proved: &Proved) -> Arc<Prepared> {
     let goal = Options::new().goal(Callers::One);
-    let made = proved.optimized(goal).expect("it fuses");
+    let made = proved.optimize(goal).expect("it fuses");
     assert_eq!(made.level, Level::O2);
     let author = *content(proved.schedule()).bytes();
     Arc::new(Prepared(PlanSource::Taken(author, made)))
@@ -82,7 +82,8 @@ struct Seat {
 impl Seat {
     fn plan(&self) -> WorldPlan {
         let count = self.input.len() as u64;
-        let plan = WorldPlan::of(&self.world, &self.prepared, count, DType::U32, ReduceOp::Sum);
+        let plan =
+            WorldPlan::from_prepared(&self.world, &self.prepared, count, DType::U32, ReduceOp::Sum);
         plan.expect("a plan")
     }
 

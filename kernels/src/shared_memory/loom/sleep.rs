@@ -8,7 +8,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 
 use super::Host;
-use crate::modelled::{ModelledMemory, check, within};
+use crate::model_memory::{ModelledMemory, check, within};
 use crate::shared_memory::stage::work_counter::WorkCounter;
 use crate::shared_memory::world::memory::shared_state::{CallHeader, SharedState};
 

@@ -18,8 +18,8 @@ use super::routes::Route;
 use super::run_pull::{ALL, CallBlocks, InPlace};
 use super::strategy::Strategy;
 use crate::Error;
-use crate::lowered::planned::{check_multiple, extent};
-use crate::lowered::{RankCall as _, UserBuffers};
+use crate::lowering::plan_call::{check_multiple, extent};
+use crate::lowering::{RankCall as _, UserBuffers};
 use crate::shared_memory::calls::ActiveCall;
 use crate::shared_memory::world::World;
 use crate::shared_memory::world::memory::shared_state::CallHeader;
@@ -156,7 +156,7 @@ impl WorldRank {
         }
         let mut header = self.header.checks(buffers.check);
         if blocks.all_known() {
-            header.count = digest(blocks.told());
+            header.count = digest(blocks.compared_counts());
         }
         let mut active = self.world.begin(header, self.running())?;
         active.blocks = Some(blocks);
@@ -205,7 +205,7 @@ impl WorldRank {
         let stays = self.stays(blocks, buffers);
         let shared = self.shared(blocks.input(), buffers).filter(|_| stays);
         // All ranks look whether they can read each other's memory where any of them may lend.
-        let most = blocks.told().max().unwrap_or(0) as usize * self.size;
+        let most = blocks.compared_counts().max().unwrap_or(0) as usize * self.size;
         let any = Way::usual(Shape { bytes: most, ..Shape::EMPTY });
         let reach = (any.lends() || way.lends()) && Self::can_lend(active);
         let lends = stays && shared.is_none() && reach && way.lends();

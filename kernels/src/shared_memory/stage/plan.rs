@@ -26,8 +26,8 @@ use super::plan_sharing::{PlanSource, Prepared};
 use super::routes::{Route, Routes};
 use super::strategy::{Direct, Strategy, Streams};
 use crate::Error;
-use crate::lowered::planned::check_multiple;
-use crate::lowered::{PlannedCall, RankPart, Runs, Scratch, bad};
+use crate::lowering::plan_call::check_multiple;
+use crate::lowering::{PlannedCall, RankPart, Runs, Scratch, bad};
 use crate::shared_memory::world::World;
 use crate::shared_memory::world::memory::shared_state::{CallHeader, MOST_TILES};
 use crate::shared_memory::world::ways::{Shape, Way};
@@ -76,7 +76,7 @@ impl WorldPlan {
         op: ReduceOp,
     ) -> Result<Self, Error> {
         let Some((even, counts)) = proved.even() else {
-            return Self::of(world, &Prepared::own(proved.clone()), count, dtype, op);
+            return Self::from_prepared(world, &Prepared::own(proved.clone()), count, dtype, op);
         };
         let mut rank = WorldRank::of_blocks(world, even, dtype, op)?;
         rank.blocks = Some(counts.of_rank(world.id(), even.schedule().root));
@@ -88,7 +88,7 @@ impl WorldPlan {
     ///
     /// # Errors
     /// The errors of [`Self::new`].
-    pub fn of(
+    pub fn from_prepared(
         world: &Arc<World>,
         prepared: &Prepared,
         count: u64,
@@ -128,7 +128,7 @@ impl WorldRank {
             PlanSource::Own(proved) => {
                 check(proved)?;
                 let call = PlannedCall::new(proved, count, dtype, op);
-                let fused = (asked.level == Level::O2).then(|| proved.optimized(asked));
+                let fused = (asked.level == Level::O2).then(|| proved.optimize(asked));
                 let fused = fused.transpose()?.filter(|made| {
                     let serves = || given.is_some() || keeps_blocks(&made.schedule).is_ok();
                     made.level == Level::O2 && serves()
@@ -166,7 +166,7 @@ impl WorldRank {
             }
             (None, PlanSource::Own(proved)) => {
                 let level = asked.level.min(Level::O1);
-                let made = proved.optimized(Goal { level, callers: Callers::Each, ..asked })?;
+                let made = proved.optimize(Goal { level, callers: Callers::Each, ..asked })?;
                 let (streams, tiles) = Streams::new(world, &made, (given, dtype, op))?;
                 let output = schedule.elements(Buffer::Output, rank, count) as usize;
                 let usual =

@@ -206,7 +206,7 @@ impl PlanRecord<'_> {
 /// Returns the fused schedule as text: a line about the proof, and then the schedule. `None` if it does not fuse or
 /// does not fit the slots: then ranks need the author's schedule.
 fn printed(proved: &Proved, goal: Goal) -> Option<String> {
-    let made = proved.optimized(goal).ok().filter(|made| made.level == Level::O2)?;
+    let made = proved.optimize(goal).ok().filter(|made| made.level == Level::O2)?;
     // Checks with the largest elements, as these may not fit.
     let way = Way::usual(Shape::EMPTY);
     let call = (Some(1), DType::F64, ReduceOp::Sum);

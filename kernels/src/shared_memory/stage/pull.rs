@@ -8,7 +8,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Buffer, Schedule};
 
 use super::segment_statements::SegmentStatements;
-use crate::lowered::{Bases, Code, Move, Operand, PARTIAL, Segment, Segments};
+use crate::lowering::{Bases, Code, Move, Operand, PARTIAL, Segment, Segments};
 
 /// The code with which one rank makes its output from the staged inputs.
 pub(crate) struct Pull {

@@ -8,7 +8,7 @@ use super::geometry::Stripe;
 use super::plan::WorldRank;
 use super::pull::Pull;
 use crate::Error;
-use crate::lowered::UserBuffers;
+use crate::lowering::UserBuffers;
 use crate::reduce::Stores;
 use crate::shared_memory::calls::ActiveCall;
 use crate::shared_memory::meet::ending;

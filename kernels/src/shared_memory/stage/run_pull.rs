@@ -6,7 +6,7 @@ use super::geometry::{Blocks, EqualBlocks, Stripe, Tiles};
 use super::plan::WorldRank;
 use super::pull::{Pull, ReadSource};
 use crate::Error;
-use crate::lowered::UserBuffers;
+use crate::lowering::UserBuffers;
 use crate::shared_memory::calls::ActiveCall;
 use crate::shared_memory::world::memory::shared_state::{CallPosition, MOST_TILES};
 use crate::shared_memory::world::ways::Way;

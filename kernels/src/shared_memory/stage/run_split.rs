@@ -4,7 +4,7 @@ use super::geometry::Tiles;
 use super::plan::WorldRank;
 use super::split::Split;
 use crate::Error;
-use crate::lowered::UserBuffers;
+use crate::lowering::UserBuffers;
 use crate::recorder::Recorded;
 use crate::shared_memory::calls::ActiveCall;
 use crate::shared_memory::world::memory::arena::SLOT;

@@ -3,7 +3,7 @@
 use roundelay_core::ids::OpId;
 use roundelay_core::schedule::Schedule;
 
-use crate::lowered::{Code, InstrKind};
+use crate::lowering::{Code, InstrKind};
 
 /// The statements of each segment, counted from 1; 0 for a segment without statements.
 pub(crate) struct SegmentStatements(pub(crate) Vec<u32>);

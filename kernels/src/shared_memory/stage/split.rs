@@ -9,7 +9,7 @@ use roundelay_core::schedule::{Buffer, Schedule};
 
 use super::geometry::{EqualBlocks, Stripe, Tiles};
 use super::segment_statements::SegmentStatements;
-use crate::lowered::{Bases, Code, Move, Operand, PARTIAL, Segments};
+use crate::lowering::{Bases, Code, Move, Operand, PARTIAL, Segments};
 use crate::shared_memory::world::memory::arena::LINE;
 
 /// The code with which a rank makes its share.

@@ -15,7 +15,7 @@ use super::pull::Pull;
 use super::segment_statements::SegmentStatements;
 use super::split::Split;
 use crate::Error;
-use crate::lowered::{Bases, Code, Move, Operand, PARTIAL, PlannedCall, Segments, lower};
+use crate::lowering::{Bases, Code, Move, Operand, PARTIAL, PlannedCall, Segments, lower};
 use crate::shared_memory::world::World;
 use crate::shared_memory::world::memory::arena::{LINE, ROOM, SIGNALS, SLOT};
 use crate::shared_memory::world::ways::Makers;

@@ -7,7 +7,7 @@ use roundelay_core::ids::OpId;
 use super::plan::WorldRank;
 use super::strategy::Streams;
 use crate::Error;
-use crate::lowered::{Effects, Instr, RecordedEffects, Waiting, Waits, run_streams};
+use crate::lowering::{Effects, Instr, RecordedEffects, Waiting, Waits, run_streams};
 use crate::shared_memory::calls::ActiveCall;
 use crate::shared_memory::world::memory::shared_state::CallPosition;
 

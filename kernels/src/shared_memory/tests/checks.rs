@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{one_shot, plan};
-use crate::lowered::RankCall as _;
+use crate::lowering::RankCall as _;
 use crate::shared_memory::{World, WorldPlan};
 use crate::{Check, Error, Options};
 
@@ -16,7 +16,7 @@ const DEADLINE: Duration = Duration::from_secs(20);
 #[test]
 fn ranks_check_alike_or_their_calls_differ() {
     let proved = one_shot(2);
-    let options = |check| Options::new().deadline(DEADLINE).checked(check);
+    let options = |check| Options::new().deadline(DEADLINE).check_calls(check);
     let mut worlds = World::together(2, options(Check::Never)).expect("worlds");
     worlds[1].options = options(Check::First);
     let worlds: Vec<Arc<World>> = worlds.into_iter().map(Arc::new).collect();
@@ -37,7 +37,7 @@ fn ranks_check_alike_or_their_calls_differ() {
 #[test]
 fn buffers_in_shared_memory_are_checked_there() {
     let proved = one_shot(2);
-    let options = Options::new().deadline(DEADLINE).checked(Check::First);
+    let options = Options::new().deadline(DEADLINE).check_calls(Check::First);
     let worlds = World::together(2, options).expect("worlds");
     let worlds: Vec<Arc<World>> = worlds.into_iter().map(Arc::new).collect();
     thread::scope(|threads| {

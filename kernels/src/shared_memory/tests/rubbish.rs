@@ -22,7 +22,7 @@ use crate::{Error, Options};
 const DEADLINE: Duration = Duration::from_millis(30);
 
 fn worlds(nranks: u32, level: Level) -> Vec<Arc<World>> {
-    let options = Options::new().deadline(DEADLINE).level(level).measured(false);
+    let options = Options::new().deadline(DEADLINE).level(level).measure(false);
     let worlds = World::together(nranks, options).expect("worlds");
     worlds.into_iter().map(Arc::new).collect()
 }

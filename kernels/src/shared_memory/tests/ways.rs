@@ -18,7 +18,7 @@ use crate::sync::Ordering;
 fn worlds(nranks: u32, set: Option<Set>) -> Vec<Arc<World>> {
     let options = Options::new().deadline(Duration::from_secs(30));
     // A measurement on a busy machine would end before its time: its calls cost too much there.
-    let options = if set.is_none() { options.measured_anew() } else { options.measured(false) };
+    let options = if set.is_none() { options.measured_anew() } else { options.measure(false) };
     let mut worlds = World::together(nranks, options).expect("worlds");
     if let Some(set) = set {
         let shared = &worlds[0].shared;

@@ -1,4 +1,4 @@
-//! What a rank knows of reads of other ranks' memory, which not every system allows: a rank finds this out by one read
+//! The knowledge of a rank about reads of other ranks' memory, which not every system allows: a rank finds out by one read
 //! of a place with known contents.
 
 use std::sync::atomic::Ordering;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::super::runtime::{CHANNELS, LAST_AWAITED};
-use super::blocks::{Plan, ThreadBlock};
 use super::global_ops::PlannedLink;
+use super::thread_blocks::{Plan, ThreadBlock};
 use super::{Options, unfit};
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::ids::RankId;

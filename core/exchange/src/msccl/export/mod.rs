@@ -5,11 +5,11 @@
 //! forwards data, as in rings. Such blocks can wait for each other if a step takes several messages. Then the second
 //! shape is better: each end of a connection has a block of its own, and calls of every size end.
 
-mod blocks;
 mod chunks;
 mod fusion;
 mod global_ops;
 mod limits;
+mod thread_blocks;
 mod write;
 
 use std::sync::Arc;
@@ -17,7 +17,6 @@ use std::sync::Arc;
 use super::{Connections, Runtime, names, read};
 use crate::terms::Protocol;
 use crate::{Verdict, first_of_many};
-use blocks::{Ends, Plan};
 use chunks::Grid;
 use fusion::FusionShape;
 use roundelay_core::collective::Collective;
@@ -28,6 +27,7 @@ use roundelay_core::messages::TwoSided;
 use roundelay_core::optimize::join;
 use roundelay_core::stages::stage;
 use roundelay_core::syntax::Source;
+use thread_blocks::{Ends, Plan};
 
 /// The target of an exported program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ fn made(form: &TwoSided, options: Options) -> Result<Exported, Box<Finding>> {
         let order = fusion::order(&ops, &grid, options, shape)?;
         let places = Ends::new(&ops, &order, grid.nranks as usize);
         let one = limits::of_blocks(&places.blocks, options).and_then(|()| {
-            let plan = blocks::plan(places, &ops, &order, &grid);
+            let plan = thread_blocks::plan(places, &ops, &order, &grid);
             limits::check(&plan, channels, options)?;
             proved(form, &grid, &plan, channels, options)
         });

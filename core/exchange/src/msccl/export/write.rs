@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::super::program::OperationKind;
-use super::blocks::{BlockStep, Plan, ThreadBlock};
 use super::chunks::{Grid, Span};
+use super::thread_blocks::{BlockStep, Plan, ThreadBlock};
 use super::{Options, Sizes};
 use roundelay_core::messages::TwoSided;
 

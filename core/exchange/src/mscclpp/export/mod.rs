@@ -1,15 +1,15 @@
 //! Writes a proved schedule as an execution plan: streams become thread blocks, signals between ranks become channels,
 //! and signals between streams of a rank become semaphores. The text is read and proved before it is returned.
 
-mod blocks;
+mod execution_plan;
 mod moves;
-mod plan;
 mod pulls;
 mod streams;
+mod thread_blocks;
 
-use self::blocks::Numbers;
-use self::plan::{Plan, PlanBlock, PlanGpu};
+use self::execution_plan::{Plan, PlanBlock, PlanGpu};
 use self::streams::{Grid, Streams};
+use self::thread_blocks::Numbers;
 use super::table::COLLECTIVES;
 use crate::{Text, first_of_many};
 use roundelay_core::collective::Collective;

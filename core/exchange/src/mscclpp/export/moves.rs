@@ -1,7 +1,7 @@
 //! A move as ops of the executor. A `put` and a `copy` write one place; a reduction reads a chunk of its own rank
 //! first, then chunks of the rank or of peers, and writes a chunk of the rank and chunks of peers.
 
-use super::plan::{Chunk, Data};
+use super::execution_plan::{Chunk, Data};
 
 /// The reason for which the executor has no ops for a move.
 pub(super) type UnsupportedMove = &'static str;

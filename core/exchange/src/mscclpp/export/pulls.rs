@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::{Chunk, Data};
+use super::execution_plan::{Chunk, Data};
 
 /// The reads of one stream from one peer, in order.
 pub(super) struct Pull {

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::blocks::{Item, Numbers, StreamSplitter};
+use super::execution_plan::{Chunk, Data, PlanBlock, PlanWord};
 use super::moves::{self, meet};
-use super::plan::{Chunk, Data, PlanBlock, PlanWord};
 use super::pulls::{Pulls, mixed_up};
 use super::refused;
+use super::thread_blocks::{Item, Numbers, StreamSplitter};
 use crate::terms::Memory;
 use roundelay_core::collective::Alias;
 use roundelay_core::diagnostics::Finding;

@@ -1,18 +1,19 @@
 //! Makes the loop form of a program. Arithmetic stays arithmetic; a value that only a table or a searched object
 //! provides becomes a table of the values that every rank looked up in its trace.
 
-mod calls;
+mod callee_regions;
 mod numbers;
+mod observations;
 mod passes;
 mod regions;
 mod scopes;
-mod seen;
 
 use std::collections::HashMap;
 
 use super::functions::StepFunctions;
 use super::ir::{At, LoopNode, Number, Op, binary};
 use super::tables::Tables;
+use observations::each;
 use regions::{BufferPart, Cut};
 use roundelay_core::ids::ScratchId;
 use roundelay_core::layout::trace::{LoopPath, Operands, Trace};
@@ -20,7 +21,6 @@ use roundelay_core::program::ir::{Expr, Kind, Program, Stmt, StmtKind, VarId};
 use roundelay_core::schedule::Buffer;
 use roundelay_core::syntax::ast::BinOp;
 use scopes::LiftScope;
-use seen::each;
 
 /// This form cannot express the program, for example because of a buffer for each iteration of a loop; the text is then
 /// written from the schedule.
@@ -167,7 +167,7 @@ impl<'p> Lift<'p> {
             Around::Loop(_) | Around::Stream(_) => None,
         });
         let calls: Vec<_> = calls.collect();
-        self.traces.iter().any(|trace| trace.reached(stmt, arm, &calls))
+        self.traces.iter().any(|trace| trace.reaches(stmt, arm, &calls))
     }
 
     fn stmt(&mut self, stmt: &'p Stmt, nodes: &mut Vec<LoopNode>) -> LiftResult<()> {

@@ -28,7 +28,7 @@ impl<'p> Lift<'p> {
             }
             op if op.is_arithmetic() => {
                 let args = args.iter().map(|arg| self.number(arg)).collect::<LiftResult<_>>()?;
-                Number::of(op, args)
+                Number::operator(op, args)
             }
             _ => {
                 let seen: Vec<_> = self.traces.iter().map(|trace| trace.numbers(expr)).collect();

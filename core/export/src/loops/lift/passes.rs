@@ -1,7 +1,7 @@
 //! Passes of a fifo: the signals and the moves of their slices, with slots and waits by the steps of each link.
 
+use super::observations::each;
 use super::regions::{Cut, RankCut};
-use super::seen::each;
 use super::{Around, Lift, LiftResult, Rows, Unfit};
 use crate::loops::ir::{LoopNode, Number, Op, binary, sum};
 use roundelay_core::layout::trace::PassSteps;
@@ -160,7 +160,7 @@ impl<'p> Lift<'p> {
 
     /// Adds the waits at the end of a program: for the outstanding credits of each link.
     pub(super) fn end(&mut self, program: &Program, nodes: &mut Vec<LoopNode>) -> LiftResult<()> {
-        let seen: Vec<_> = self.traces.iter().map(|trace| trace.owed(program)).collect();
+        let seen: Vec<_> = self.traces.iter().map(|trace| trace.owed_credits(program)).collect();
         let seen = self.here(&seen);
         if seen.iter().flatten().all(|(_, owed)| owed.is_empty()) {
             return Ok(());

@@ -1,7 +1,7 @@
 //! The ranks that a part of a program sees: all ranks, or those of a `within`, which have new numbers. These numbers
 //! become arithmetic on the rank in the whole run if the group allows it, or else tables.
 
-use super::seen::each;
+use super::observations::each;
 use super::{Around, Lift, LiftResult, Rows};
 use crate::loops::grids::Grid;
 use crate::loops::ir::{LoopNode, Number, Op, binary, executing, sum, times};

@@ -374,12 +374,12 @@ impl LoopsReader<'_> {
             _ => self.line.expect("(")?,
         }
         let args = self.list(")", |reader| reader.number(loops, depth + 1))?;
-        let op = Op::named(word).filter(|op| op.is_arithmetic());
+        let op = Op::from_name(word).filter(|op| op.is_arithmetic());
         let op = op.ok_or_else(|| format!("no function is called `{word}`"))?;
         if op.result(&vec![Kind::Number; args.len()]) != Some(Kind::Number) {
             return Err(format!("{word} takes other arguments"));
         }
-        Ok(Number::of(op, args))
+        Ok(Number::operator(op, args))
     }
 }
 

@@ -24,9 +24,9 @@
 //!
 //! Steps 2 and 3 are done in place too.
 
+mod bit_order;
+mod bit_values;
 mod numbers;
-mod order;
-mod values;
 
 use std::cmp::Ordering;
 
@@ -111,7 +111,7 @@ impl Naming for Doubling {
     }
 
     fn never_same_block((): &(), a: &SeatPlace, b: &SeatPlace) -> bool {
-        a.owner == b.owner && order::apart(a, b, Ordering::Equal)
+        a.owner == b.owner && bit_order::apart(a, b, Ordering::Equal)
     }
 
     fn back(peer: RoundSeat) -> RoundSeat {

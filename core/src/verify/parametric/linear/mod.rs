@@ -22,17 +22,17 @@
 //!
 //! Steps 2 and 3 are done in place too.
 
+mod arc_order;
+mod arc_values;
 mod arcs;
-mod blocks;
 mod numbers;
-mod order;
-mod values;
+mod whole_blocks;
 
 use numbers::Int;
 
 use super::claim::Values;
 use super::eval::{Frame, Value};
-use super::memory::Effect;
+use super::places::Effect;
 use super::rounds::{Answer, Naming, NotCovered, Owned, Rounds};
 use super::terms::{Affine, Facts, N, S};
 use super::walk::Loops;
@@ -183,11 +183,11 @@ impl Values for Linear {
         effects: &[Effect<Self>],
         mode: BufferMode,
     ) -> Answer<bool> {
-        values::complete(program, effects, mode)
+        arc_values::complete(program, effects, mode)
     }
 
     fn keeps_blocks(program: &Rounds<Self>) -> bool {
-        blocks::keeps_blocks(program)
+        whole_blocks::keeps_blocks(program)
     }
 }
 

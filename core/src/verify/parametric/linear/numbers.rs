@@ -295,6 +295,6 @@ fn sums(weights: &[Int], span: Span) -> Answer<Vec<u64>> {
 }
 
 fn between(whole: Interval, lo: u64, hi: u64, total: u64) -> Option<Interval> {
-    Some((whole.0.between(whole.1, lo, total)?, whole.0.between(whole.1, hi, total)?))
+    Some((whole.0.boundary(whole.1, lo, total)?, whole.0.boundary(whole.1, hi, total)?))
         .filter(|(lo, hi): &(Rat, Rat)| lo < hi && hi.den() < 1 << 24)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use roundelay_core::dtype::{DType, ReduceOp};
 
 use super::super::comm::{NcclId, NcclLink};
-use super::super::steps::{NcclStep, Steps, Transfer};
+use super::super::nccl_steps::{NcclStep, Steps, Transfer};
 use super::world::{Breaks, Case, DEADLINE, nccl};
 use crate::cuda::error::Error;
 use crate::library::named;

@@ -99,7 +99,8 @@ fn part(piece: u64, pieces: u64) -> String {
 /// Returns the proof of a text for one call of all ranks: peers do not signal that they have read.
 pub(super) fn proved(schedule: &str) -> Proved {
     let parsed = text::parse(schedule).unwrap_or_else(|error| panic!("{error:?}\n{schedule}"));
-    Proved::called(parsed, Callers::One).unwrap_or_else(|found| panic!("{found:#?}\n{schedule}"))
+    Proved::for_callers(parsed, Callers::One)
+        .unwrap_or_else(|found| panic!("{found:#?}\n{schedule}"))
 }
 
 #[test]

@@ -4,7 +4,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::messages::{Groups, TwoSided};
 
-use super::super::steps::{NcclPlace, NcclStep, Steps};
+use super::super::nccl_steps::{NcclPlace, NcclStep, Steps};
 use super::world::Case;
 use crate::library::named;
 

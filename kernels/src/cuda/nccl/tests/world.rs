@@ -16,7 +16,7 @@ use roundelay_export::cuda::check_width;
 use super::super::comm::{NcclId, NcclLink};
 use super::super::issue::{FoldMemory, issue};
 use super::super::library::Nccl;
-use super::super::steps::{Bases, Steps};
+use super::super::nccl_steps::{Bases, Steps};
 use crate::buffers::Buffers;
 use crate::cuda::error::Error;
 use crate::reduce::{Kernel, MoveForm, Stores};

@@ -130,7 +130,7 @@ fn what_is_taken_is_lowered_with_every_check() {
         ("nranks 2", "nranks 2000000000"),
     ] {
         let (world, prepared, made) = told(|place| rewrite(place, |text| text.replace(from, to)));
-        let plan = WorldPlan::of(&world, &prepared, 100, DType::U32, ReduceOp::Sum);
+        let plan = WorldPlan::from_prepared(&world, &prepared, 100, DType::U32, ReduceOp::Sum);
         assert!(made || plan.is_err(), "{to}: {plan:?}");
     }
 }

@@ -9,7 +9,7 @@ use roundelay_core::ids::RankId;
 
 use super::arena::Arena;
 use super::words::{self, Half};
-use crate::lowered::{call_name, check_name};
+use crate::lowering::{call_name, check_name};
 use crate::sync::{AtomicU64, MODELLED, Ordering, fence};
 
 /// Bits of a word that count tiles; the other bits hold the number of the call.
