@@ -16,6 +16,7 @@ mod observed;
 mod reach;
 mod refusals;
 mod rubbish;
+mod tiles;
 mod ways;
 
 use super::{World, WorldPlan};

@@ -7,6 +7,7 @@
 //! cell in a tile may lie beyond the call's elements: their results are not copied out.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use roundelay_core::counts::Block;
 use roundelay_core::rational::{Rat, lcm};
@@ -201,9 +202,7 @@ impl Tiles {
         units: u32,
         blocks: B,
     ) -> impl Iterator<Item = Stripe> + use<'_, B> {
-        let whole = blocks.as_outside(self, 0, u64::from(units) * self.count);
-        let each = whole.is_none().then(|| self.stripes_of(tile, 0..u64::from(units), blocks));
-        whole.into_iter().chain(each.into_iter().flatten())
+        self.within(tile, 0, u64::from(units) * self.count, blocks).map(|part| part.stripe)
     }
 
     /// Returns the stripes of tile `tile` in some units of a buffer.
@@ -213,11 +212,26 @@ impl Tiles {
         units: U,
         blocks: B,
     ) -> impl Iterator<Item = Stripe> + use<'_, B, U> {
-        let parts = units.flat_map(move |unit| {
-            let cells = 0..self.cells.len();
-            cells.filter_map(move |cell| self.part(tile, (unit, cell), blocks))
-        });
-        joined(parts).map(|part| part.stripe)
+        let (unit, cell) = (0, self.cells.len());
+        let range = 0..u64::MAX;
+        let parts = Parts { tiles: self, tile, blocks, units, range, unit, cell, next: None };
+        parts.map(|part| part.stripe)
+    }
+
+    /// Returns the parts of tile `tile` whose elements lie from `from` to `to` in the tile; the range begins and ends
+    /// with cells.
+    pub(crate) fn within<B: Blocks>(
+        &self,
+        tile: u64,
+        from: u64,
+        to: u64,
+        blocks: B,
+    ) -> Parts<'_, B, Range<u64>> {
+        let (first, cell) = (from / self.count, self.cells.len());
+        let whole = blocks.as_outside(self, from, to);
+        let units = if whole.is_some() { 0..0 } else { first..to.div_ceil(self.count) };
+        let next = whole.map(|stripe| Part { stripe, unit: first, cell: 0 });
+        Parts { tiles: self, tile, blocks, units, range: from..to, unit: first, cell, next }
     }
 
     fn part<B: Blocks>(&self, tile: u64, (unit, cell): (u64, usize), blocks: B) -> Option<Part> {
@@ -229,51 +243,58 @@ impl Tiles {
         let stripe = Stripe { outside, inside: unit * self.count + place, len };
         (len > 0).then_some(Part { stripe, unit, cell })
     }
+}
 
-    /// Returns the parts of tile `tile` whose elements lie from `from` to `to` in the tile; the range begins and ends
-    /// with cells.
-    pub(crate) fn within<B: Blocks>(
-        &self,
-        tile: u64,
-        from: u64,
-        to: u64,
-        blocks: B,
-    ) -> impl Iterator<Item = Part> + use<'_, B> {
-        let whole = blocks.as_outside(self, from, to);
-        let units = from / self.count..to.div_ceil(self.count);
-        let units = if whole.is_some() { 0..0 } else { units };
-        let each = units.flat_map(move |unit| {
-            let here = move |cell: &usize| {
-                let at = unit * self.count + self.cells[*cell].place;
-                from <= at && at < to
-            };
-            let cells = (0..self.cells.len()).filter(here);
-            cells.filter_map(move |cell| self.part(tile, (unit, cell), blocks))
-        });
-        let whole = whole.map(|stripe| Part { stripe, unit: from / self.count, cell: 0 });
-        let (equal, own) = if B::EQUAL { (Some(each), None) } else { (None, Some(each)) };
-        let each = equal.map(joined).into_iter().flatten().chain(own.into_iter().flatten());
-        whole.into_iter().chain(each)
+/// The parts of a tile in some units. Where all blocks are equal, parts that go on from each other on both sides are one:
+/// a unit may be a single element.
+pub(crate) struct Parts<'t, B, U> {
+    tiles: &'t Tiles,
+    tile: u64,
+    blocks: B,
+    units: U,
+    /// The elements of the tile that are wanted.
+    range: Range<u64>,
+    unit: u64,
+    /// The next cell of the unit.
+    cell: usize,
+    next: Option<Part>,
+}
+
+impl<B: Blocks, U: Iterator<Item = u64>> Parts<'_, B, U> {
+    /// Returns the next part, which is of one cell.
+    fn of_cell(&mut self) -> Option<Part> {
+        loop {
+            while let Some(cell) = self.tiles.cells.get(self.cell) {
+                let at = (self.unit, self.cell);
+                self.cell += 1;
+                if self.range.contains(&(self.unit * self.tiles.count + cell.place))
+                    && let Some(part) = self.tiles.part(self.tile, at, self.blocks)
+                {
+                    return Some(part);
+                }
+            }
+            (self.unit, self.cell) = (self.units.next()?, 0);
+        }
     }
 }
 
-/// Joins parts that go on from each other on both sides: a unit may be a single element.
-fn joined(mut parts: impl Iterator<Item = Part>) -> impl Iterator<Item = Part> {
-    let mut next = parts.next();
-    std::iter::from_fn(move || {
-        let mut part = next.take()?;
-        let stripe = &mut part.stripe;
-        for other in parts.by_ref() {
-            // A place that another rank told may be any number.
-            let end = (stripe.outside.wrapping_add(stripe.len), stripe.inside + stripe.len);
+impl<B: Blocks, U: Iterator<Item = u64>> Iterator for Parts<'_, B, U> {
+    type Item = Part;
+
+    fn next(&mut self) -> Option<Part> {
+        let mut part = self.next.take().or_else(|| self.of_cell())?;
+        while B::EQUAL {
+            let Some(other) = self.of_cell() else { break };
+            let stripe = &mut part.stripe;
+            let end = (stripe.outside + stripe.len, stripe.inside + stripe.len);
             if end != (other.stripe.outside, other.stripe.inside) {
-                next = Some(other);
+                self.next = Some(other);
                 break;
             }
             stripe.len += other.stripe.len;
         }
         Some(part)
-    })
+    }
 }
 
 /// Returns the elements per unit that fit into `bytes` bytes, for buffers of `units` units, in whole cache lines where
