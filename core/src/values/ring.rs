@@ -16,7 +16,7 @@ use roundelay_topology::{Problem, search};
 ///
 /// ```
 /// use roundelay_core::values::ring::Ring;
-/// use crate::topology::Topology;
+/// use roundelay_core::topology::Topology;
 ///
 /// assert_eq!(Ring::from([0, 2, 1, 3]), Ring::order(vec![0, 2, 1, 3]));
 /// let broken: Topology = "full_mesh(8) without (0, 1)".parse()?;
