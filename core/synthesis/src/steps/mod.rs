@@ -149,10 +149,8 @@ impl SendList {
 
 /// Returns a schedule of the first `nranks` ranks by greedy matching: whenever a link gets free, it carries a chunk
 /// that the rank at its begin has and the rank at its end lacks. Each root's block is cut into `chunks` chunks of
-/// `bytes` bytes, which decides the time of links beside their latencies; as in [`Machine::new`], B is 1 byte a second
+/// `bytes` bytes, which decides the time of links beside their latencies; as in the simulator, B is 1 byte a second
 /// where the topology gives none. The best of several runs is taken; all choices follow from `seed`.
-///
-/// [`Machine::new`]: roundelay_simulate::Machine::new
 ///
 /// # Errors
 /// E0604 for too few ranks, E0603 where a rank is not reached, E0204 for a root that is not in the run, E0211 for a
