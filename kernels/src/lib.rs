@@ -11,6 +11,7 @@ mod blocks;
 mod buffers;
 #[doc(hidden)]
 pub mod cache_folder;
+mod call_numbers;
 #[cfg(all(test, target_os = "linux"))]
 mod checks;
 mod chosen_way;

@@ -1,11 +1,6 @@
-//! The calls of ranks that call by themselves: the call that each rank is in, the check that all ranks are in the same
-//! call, and the events that end calls for all ranks.
-//!
-//! Each rank numbers its calls from 1. Before a rank posts anything it publishes its call, number and shape in one word
-//! of a cache line of its own; before it takes a signal, moves or reduces anything, it reads the words of all ranks
-//! that it will wait for or whose buffers it will touch. Where two ranks have different shapes at one number, the call
-//! is *refused*: that number is void for all ranks, each rank is told once, and the next numbers work as before. Any
-//! other fault, such as a missed deadline, is a *failure*: it ends all calls, now and later.
+//! The calls of ranks that are threads: the words and the wakeup of each rank, and the events that end calls for all ranks.
+//! A rank's call is the number of a plan's shape, and the numbers of calls are as for [ranks of all
+//! kinds](crate::call_numbers).
 //!
 //! A rank that leaves a call early first announces it, then waits until no rank is left inside that could still touch
 //! its buffers. Entering and leaving are as in Dekker's algorithm: a store, a fence, a look at the other rank's store.
@@ -15,24 +10,21 @@ mod active_call;
 mod tests;
 
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, TryLockError};
 use std::time::Duration;
 
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::RANK_LIMIT;
 
 use super::needs::Needs;
-use super::record::{Record, Refusal, SHAPE_BITS, SHAPES};
-use super::wakeup::{Awaited, Wakeup};
-use crate::error::{Differ, Error, Missing};
+use super::record::Record;
+use super::wakeup::Wakeup;
+use crate::call_numbers::{CallNumbers, CallsSeen, WINDOW, low, word};
+use crate::error::{Differ, Error};
 use crate::options::Options;
-use crate::sync::{AtomicBool, AtomicU64, MODELLED, Mutex, Ordering, Padded, fence, lock};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, Padded, fence, lock};
 pub(super) use active_call::ActiveCall;
 use active_call::Stage;
-
-/// The number of a rank's last calls that other ranks can still read: a rank gets no further ahead of the slowest rank
-/// than this. It is small in a model, so that a few calls wrap around it.
-const WINDOW: usize = if MODELLED { 2 } else { 8 };
 
 /// The calls of ranks that run together, each rank from a thread of its own: plans that share one `Calls` count their
 /// ranks' calls together, and fail together.
@@ -56,23 +48,20 @@ impl std::fmt::Debug for Calls {
 
 /// The calls of one rank, and the wakeup of its thread.
 struct Seat {
-    /// The rank's calls, by number modulo [`WINDOW`]. Other ranks read them; only the rank's thread writes them.
-    made: Padded<[AtomicU64; WINDOW]>,
-    own: Padded<LocalState>,
+    /// The words of the rank's calls, by number modulo [`WINDOW`]. Other ranks read them; only the rank's thread writes
+    /// them.
+    made: Padded<[AtomicU64; WINDOW as usize]>,
+    own: Padded<OwnWords>,
     wakeup: Padded<Wakeup>,
 }
 
-struct LocalState {
-    /// Whether a call of this rank is under way.
-    taken: AtomicBool,
+struct OwnWords {
+    /// Held by the thread that makes a call for the rank.
+    numbers: Mutex<CallNumbers>,
     /// The number of calls that the rank has made.
     number: AtomicU64,
     /// The call in which the rank may touch buffers of other ranks, or 0.
     inside: AtomicU64,
-    /// The last call for which there is room without another look at the other ranks.
-    room: AtomicU64,
-    /// The number of refusals that the rank has looked through.
-    heard: AtomicU64,
 }
 
 /// The marks that end calls early. They are read at every tile and wait, and hardly ever written.
@@ -81,24 +70,82 @@ struct CallsEnd {
     failed: AtomicBool,
     /// The number of refused calls.
     refused: AtomicU64,
-    /// The numbers of the refused calls in the window.
-    void: [AtomicU64; WINDOW],
+    /// The numbers of the refused calls in two windows.
+    void: [AtomicU64; 2 * WINDOW as usize],
 }
 
-/// Returns the published word of a call: its shape, and above it the number's low bits. A number comes again after 2^40
-/// calls, and a word is overwritten after [`WINDOW`] calls.
-fn word(number: u64, shape: u32) -> u64 {
-    number << SHAPE_BITS | u64::from(shape)
+/// The calls as one rank sees them.
+#[derive(Clone, Copy)]
+pub(super) struct SeenBy<'c> {
+    calls: &'c Calls,
+    rank: RankId,
 }
 
-/// Returns the shape in a word, if the word is of call `number`.
-fn shape(word: u64, number: u64) -> Option<u32> {
-    let shape = word & (SHAPES as u64 - 1);
-    (word == number << SHAPE_BITS | shape).then_some(shape as u32)
+impl CallsSeen for SeenBy<'_> {
+    fn others(&self) -> impl Iterator<Item = usize> {
+        self.calls.others(self.rank).map(RankId::index)
+    }
+
+    fn named(&self, rank: usize) -> RankId {
+        RankId(rank as u32)
+    }
+
+    fn own(&self) -> usize {
+        self.rank.index()
+    }
+
+    fn number(&self, rank: usize) -> u64 {
+        self.calls.ranks[rank].own.0.number.load(Ordering::Acquire)
+    }
+
+    fn call_name(&self, rank: usize, number: u64) -> Option<String> {
+        let shape = self.calls.ranks[rank].shape(number, Ordering::Relaxed)?;
+        Some(lock(&self.calls.record).shapes.name(shape))
+    }
+
+    fn is_inside(&self, rank: usize, number: u64) -> bool {
+        self.calls.ranks[rank].own.0.inside.load(Ordering::Relaxed) == number
+    }
+
+    fn refused(&self) -> u64 {
+        self.calls.end.0.refused.load(Ordering::Acquire)
+    }
+
+    fn is_void(&self, number: u64) -> bool {
+        self.calls.end.0.void[void(number)].load(Ordering::Relaxed) == number
+    }
+
+    fn differ(&self, number: u64) -> Differ {
+        lock(&self.calls.record).differ(number).expect("a void call has a record").clone()
+    }
+
+    fn has_failed(&self) -> bool {
+        self.calls.end.0.failed.load(Ordering::Relaxed)
+    }
+
+    fn intact(&self) -> Result<(), Error> {
+        if !self.has_failed() {
+            return Ok(());
+        }
+        let cause = lock(&self.calls.record).cause.clone();
+        let (by, why) = cause.unwrap_or_else(|| (self.rank, "it gave up".to_owned()));
+        Err(Error::Abandoned { rank: self.rank, by, why })
+    }
+}
+
+impl Seat {
+    /// Returns the shape of call `number`, if its word can be read.
+    fn shape(&self, number: u64, order: Ordering) -> Option<u32> {
+        low(self.made.0[slot(number)].load(order), number).map(|shape| shape as u32)
+    }
 }
 
 fn slot(number: u64) -> usize {
-    number as usize % WINDOW
+    (number % WINDOW) as usize
+}
+
+fn void(number: u64) -> usize {
+    (number % (2 * WINDOW)) as usize
 }
 
 /// Returns a number without a common factor with `n`, whose multiples fall far from each other: of the first numbers
@@ -132,12 +179,10 @@ impl Calls {
         let zero = |_| AtomicU64::new(0);
         let seat = |_| Seat {
             made: Padded(std::array::from_fn(zero)),
-            own: Padded(LocalState {
-                taken: AtomicBool::new(false),
+            own: Padded(OwnWords {
+                numbers: Mutex::new(CallNumbers::default()),
                 number: AtomicU64::new(0),
                 inside: AtomicU64::new(0),
-                room: AtomicU64::new(0),
-                heard: AtomicU64::new(0),
             }),
             wakeup: Padded(Wakeup::new()),
         };
@@ -173,13 +218,10 @@ impl Calls {
     /// rank makes a call of this shape.
     pub(super) fn awaits(&self, shape: u32) -> bool {
         let slowest = self.slowest().1;
-        let numbers = (slowest..).take(WINDOW + 1);
         let made = |number| {
-            self.ranks.iter().any(|seat| {
-                seat.made.0[slot(number)].load(Ordering::Relaxed) == word(number, shape)
-            })
+            self.ranks.iter().any(|seat| seat.shape(number, Ordering::Relaxed) == Some(shape))
         };
-        numbers.into_iter().any(made)
+        (slowest..=slowest + WINDOW).any(made)
     }
 
     /// Returns the rank that made the fewest calls, and their number.
@@ -200,6 +242,11 @@ impl Calls {
         (1..n).map(move |d| RankId(((rank.index() + d * self.stride) % n) as u32))
     }
 
+    /// Returns the calls as a rank sees them.
+    pub(super) fn seen_by(&self, rank: RankId) -> SeenBy<'_> {
+        SeenBy { calls: self, rank }
+    }
+
     /// Makes the rank's next call, of shape `shape`, as soon as all ranks in `needs` have made a call of the same
     /// shape; `place` sets the addresses of the rank's buffers.
     pub(super) fn enter(
@@ -209,15 +256,19 @@ impl Calls {
         needs: &Needs,
         place: impl FnOnce(),
     ) -> Result<ActiveCall<'_>, Error> {
-        let own = &self.seat(rank).own.0;
-        if own.taken.swap(true, Ordering::Acquire) {
-            return Err(Error::RankBusy { rank });
-        }
-        let number = own.number.load(Ordering::Relaxed) + 1;
+        let numbers = match self.seat(rank).own.0.numbers.try_lock() {
+            Ok(numbers) => numbers,
+            Err(TryLockError::WouldBlock) => return Err(Error::RankBusy { rank }),
+            // A panic in a call has ended all calls.
+            Err(TryLockError::Poisoned(numbers)) => numbers.into_inner(),
+        };
+        let number = numbers.made + 1;
         // Its drop leaves the call on a panic, too.
-        let active = ActiveCall { calls: self, rank, number, stage: Cell::new(Stage::Outside) };
-        let entered = self.may_call(rank, number).and_then(|()| {
+        let mut active =
+            ActiveCall { calls: self, rank, number, stage: Cell::new(Stage::Outside), numbers };
+        let entered = active.make_room().and_then(|()| {
             place();
+            active.numbers.made = number;
             self.publish(rank, number, shape);
             active.stage.set(Stage::Inside);
             match needs {
@@ -231,56 +282,12 @@ impl Calls {
             }?;
             // After the fence of `publish`: a rank that ends this call sees this rank inside, or this rank sees the
             // end.
-            self.goes_on(rank, number)
+            self.seen_by(rank).goes_on(number)
         });
         match entered {
             Ok(()) => Ok(active),
             Err(error) => Err(active.end(Err(error)).expect_err("an error stays an error")),
         }
-    }
-
-    /// Checks that no call failed and that the rank has been told of all refusals, and waits for room for its next
-    /// call.
-    fn may_call(&self, rank: RankId, number: u64) -> Result<(), Error> {
-        let own = &self.seat(rank).own.0;
-        if self.end.0.failed.load(Ordering::Relaxed) {
-            return Err(self.abandoned(rank));
-        }
-        if self.end.0.refused.load(Ordering::Acquire) != own.heard.load(Ordering::Relaxed) {
-            let mut record = lock(&self.record);
-            if let Some(late) = record.tell_late(rank, number) {
-                return Err(Error::CallsDiffer(late));
-            }
-            if !record.keeps_for(rank) {
-                own.heard.store(self.end.0.refused.load(Ordering::Relaxed), Ordering::Relaxed);
-            }
-        }
-        if number > own.room.load(Ordering::Relaxed) {
-            self.make_room(rank, number)?;
-        }
-        Ok(())
-    }
-
-    /// Waits until no rank reads the word any more that this call's word overwrites.
-    fn make_room(&self, rank: RankId, number: u64) -> Result<(), Error> {
-        let window = WINDOW as u64;
-        let slowest = || {
-            let others = self.others(rank);
-            let numbers = others.map(|other| self.seat(other).own.0.number.load(Ordering::Acquire));
-            numbers.min().unwrap_or(u64::MAX - window)
-        };
-        let failed = || self.end.0.failed.load(Ordering::Relaxed);
-        // A rank in a call is done with the words of the call before.
-        let ready = || failed() || slowest() + window > number;
-        let met = ready() || self.listen_for(rank, Awaited::Any, ready);
-        if failed() {
-            return Err(self.abandoned(rank));
-        }
-        if !met {
-            return Err(self.give_up(rank, || self.missing(rank, number)));
-        }
-        self.seat(rank).own.0.room.store(slowest() + window - 1, Ordering::Relaxed);
-        Ok(())
     }
 
     fn publish(&self, rank: RankId, number: u64, shape: u32) {
@@ -289,7 +296,7 @@ impl Calls {
         seat.own.0.number.store(number, Ordering::Release);
         seat.own.0.inside.store(number, Ordering::Relaxed);
         // Release: the addresses of its buffers are set, and its caller has written the buffers.
-        seat.made.0[slot(number)].store(word(number, shape), Ordering::Release);
+        seat.made.0[slot(number)].store(word(number, u64::from(shape)), Ordering::Release);
         // Pairs with the fences of ranks that fall asleep, and of ranks that end this call.
         fence(Ordering::SeqCst);
         for other in self.others(rank) {
@@ -299,34 +306,44 @@ impl Calls {
 
     /// Waits until `other` has made this call, and compares its shape with `mine`.
     fn meet(&self, rank: RankId, number: u64, mine: u32, other: RankId) -> Result<(), Error> {
-        let made = &self.seat(other).made.0[slot(number)];
         // Acquire: the buffers of `other` are lent from here on.
-        let theirs = || shape(made.load(Ordering::Acquire), number);
+        let theirs = || self.seat(other).shape(number, Ordering::Acquire);
+        let ends = || self.seen_by(rank).ends(number);
         loop {
             match theirs() {
                 Some(theirs) if theirs == mine => return Ok(()),
                 Some(theirs) => {
                     return Err(self.refuse(rank, number, [(rank, mine), (other, theirs)]));
                 }
-                None => {}
+                None => self.wait_for_call(rank, number, other, || theirs().is_some(), ends)?,
             }
-            let ready = || theirs().is_some() || self.ends(number);
-            let met = self.listen_for(rank, Awaited::One(other), ready);
-            self.goes_on(rank, number)?;
-            if !met && theirs().is_none() {
-                return Err(self.give_up(rank, || self.missing(rank, number)));
-            }
+            self.seen_by(rank).goes_on(number)?;
         }
+    }
+
+    /// Waits in call `number` until `ready()`, which rank `other` brings about as it makes a call, or `ends()`.
+    fn wait_for_call(
+        &self,
+        rank: RankId,
+        number: u64,
+        other: RankId,
+        ready: impl Fn() -> bool,
+        ends: impl Fn() -> bool,
+    ) -> Result<(), Error> {
+        if self.listen_for(rank, Some(other), || ready() || ends()) || ready() {
+            return Ok(());
+        }
+        Err(self.give_up(rank, || self.missing(rank, number)))
     }
 
     /// Waits until `ready()` is true, which other ranks bring about within this call, or until the deadline; returns
     /// whether it is.
     pub(super) fn listen(&self, rank: RankId, ready: impl Fn() -> bool) -> bool {
-        self.listen_for(rank, Awaited::Nobody, ready)
+        self.listen_for(rank, None, ready)
     }
 
-    /// Waits as [`Self::listen`] does, where calls of the ranks `awaited` may bring it about, too.
-    fn listen_for(&self, rank: RankId, awaited: Awaited, ready: impl Fn() -> bool) -> bool {
+    /// Waits as [`Self::listen`] does, where a call of the rank `awaited` may bring it about, too.
+    fn listen_for(&self, rank: RankId, awaited: Option<RankId>, ready: impl Fn() -> bool) -> bool {
         self.seat(rank).wakeup.0.wait(ready, awaited, self.spins, self.deadline)
     }
 
@@ -335,34 +352,18 @@ impl Calls {
         self.seat(rank).wakeup.0.wake();
     }
 
-    /// Whether call `number` ends early.
-    pub(super) fn ends(&self, number: u64) -> bool {
-        let CallsEnd { failed, void, .. } = &self.end.0;
-        failed.load(Ordering::Relaxed) || void[slot(number)].load(Ordering::Relaxed) == number
-    }
-
-    /// Returns the error for which call `number` ends early, if it does.
-    pub(super) fn goes_on(&self, rank: RankId, number: u64) -> Result<(), Error> {
-        if !self.ends(number) {
-            return Ok(());
-        }
-        let told = lock(&self.record).tell(rank, number);
-        Err(told.map_or_else(|| self.abandoned(rank), Error::CallsDiffer))
-    }
-
     /// Makes a call void for all ranks. The first rank that finds the difference records it.
-    fn refuse(&self, rank: RankId, number: u64, found: [(RankId, u32); 2]) -> Error {
-        let mut record = lock(&self.record);
-        if let Some(told) = record.tell(rank, number) {
-            return Error::CallsDiffer(told);
-        }
-        let mut found = found.map(|(rank, shape)| (rank, record.shapes.name(shape)));
+    fn refuse(&self, rank: RankId, number: u64, mut found: [(RankId, u32); 2]) -> Error {
         found.sort_by_key(|(rank, _)| *rank);
-        let [(first, mine), (second, theirs)] = found;
-        let (ranks, calls) = ([first, second], [mine, theirs]);
+        let mut record = lock(&self.record);
+        if let Some(differ) = record.differ(number) {
+            return Error::CallsDiffer(Box::new(differ.clone()));
+        }
+        let calls = found.map(|(_, shape)| record.shapes.name(shape));
+        let ranks = found.map(|(rank, _)| rank);
         let differ = Differ { number, ranks, calls, reason: None, late: None };
-        record.refuse(Refusal::new(differ.clone(), self.nranks(), rank));
-        self.end.0.void[slot(number)].store(number, Ordering::Relaxed);
+        record.refuse(differ.clone());
+        self.end.0.void[void(number)].store(number, Ordering::Relaxed);
         self.end.0.refused.fetch_add(1, Ordering::Release);
         drop(record);
         self.wake_all(rank);
@@ -382,7 +383,7 @@ impl Calls {
         };
         self.end.0.failed.store(true, Ordering::Relaxed);
         self.wake_all(rank);
-        if first { error } else { self.abandoned(rank) }
+        if first { error } else { self.seen_by(rank).intact().err().unwrap_or(error) }
     }
 
     /// Wakes all other ranks, after one call or all calls ended.
@@ -394,13 +395,6 @@ impl Calls {
         }
     }
 
-    /// Returns the error of a rank after another rank gave up.
-    fn abandoned(&self, rank: RankId) -> Error {
-        let cause = lock(&self.record).cause.clone();
-        let (by, why) = cause.unwrap_or_else(|| (rank, "it gave up".to_owned()));
-        Error::Abandoned { rank, by, why }
-    }
-
     /// Returns the error for a wait in call `number` that came to its deadline, if a rank has made fewer calls and so
     /// is to blame.
     pub(super) fn late(&self, rank: RankId, number: u64) -> Option<Error> {
@@ -410,42 +404,23 @@ impl Calls {
     /// Returns the error of rank `rank`, which waits in call `number`, or before it, for ranks of which the slowest is
     /// to blame.
     fn missing(&self, rank: RankId, number: u64) -> Error {
-        let (missing, made) = self.slowest();
-        // The slowest rank may have made the call just now.
-        let made = made.min(number - 1);
-        let record = lock(&self.record);
-        let name = |of: RankId, number: u64| {
-            let word = self.seat(of).made.0[slot(number)].load(Ordering::Relaxed);
-            Some(record.shapes.name(shape(word, number)?))
-        };
-        let mut others = (0..self.nranks()).map(RankId);
-        let call = others.find_map(|other| name(other, made + 1));
-        let busy = self.seat(missing).own.0.inside.load(Ordering::Relaxed) == made && made != 0;
-        let last = (made != 0).then(|| (made, name(missing, made).unwrap_or_default()));
-        let after = self.deadline;
-        let waits_in = number;
-        let call = call.unwrap_or_default();
-        Error::Missing(Box::new(Missing {
-            rank,
-            waits_in,
-            missing,
-            number: made + 1,
-            call,
-            last,
-            busy,
-            after,
-            circle: None,
-        }))
+        let slowest = self.slowest().0.index();
+        self.seen_by(rank).missing((number, None), slowest, (self.deadline, None))
     }
 }
 
 impl Drop for Calls {
     /// Reports the void calls from which a rank had returned, if that rank made no call after them.
     fn drop(&mut self) {
-        for (rank, differ) in lock(&self.record).untold() {
-            eprintln!(
-                "roundelay: rank {rank} returned from a call that was void: {differ} [E0414]"
-            );
+        for rank in (0..self.nranks()).map(RankId) {
+            let mut numbers = lock(&self.seat(rank).own.0.numbers);
+            while let Err(Error::CallsDiffer(mut differ)) = numbers.hear(&self.seen_by(rank)) {
+                // There is no next call in whose place it comes.
+                differ.late = None;
+                eprintln!(
+                    "roundelay: rank {rank} returned from a call that was void: {differ} [E0414]"
+                );
+            }
         }
     }
 }

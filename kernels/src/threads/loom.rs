@@ -14,7 +14,7 @@ use loom::thread;
 use super::idle::{Idle, Slept};
 use super::ready::Ready;
 use super::signal::{Signal, Wait};
-use super::wakeup::{Awaited, Wakeup};
+use super::wakeup::Wakeup;
 use super::worker_group::WorkerGroup;
 use crate::model_memory::{ModelledMemory, check};
 
@@ -326,10 +326,7 @@ impl Listener {
     /// Waits as they do; then the data written before the posts is there.
     fn wait(&self, channel: usize, posts: u32) {
         let ready = || self.posted[channel].load(Ordering::Acquire) >= posts;
-        assert!(
-            self.wakeup.wait(ready, Awaited::Nobody, true, Duration::MAX),
-            "loom's clocks stand still"
-        );
+        assert!(self.wakeup.wait(ready, None, true, Duration::MAX), "loom's clocks stand still");
         assert_eq!(self.data[channel].get(), posts);
     }
 }

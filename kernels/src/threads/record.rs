@@ -1,21 +1,19 @@
-//! The record that errors of calls are made from: the names of shapes, refusals that not all ranks were told of, and
-//! the reason for which all calls ended.
+//! The record that errors of calls are made from: the names of shapes, the last refused calls, and the reason for which all calls ended.
 
 use roundelay_core::ids::RankId;
 
+use crate::call_numbers::{LOW, WINDOW};
 use crate::error::{Differ, Error};
 
-/// Bits of a shape's number, as it is published with a call.
-pub(super) const SHAPE_BITS: u32 = 24;
-
-/// The most shapes at once.
-pub(super) const SHAPES: usize = 1 << SHAPE_BITS;
+/// The most shapes at once: the number of a shape is published in the low bits of a call's word.
+const SHAPES: usize = 1 << LOW;
 
 /// The record of calls, kept under a lock, off the path of calls that go well.
 #[derive(Default)]
 pub(super) struct Record {
     pub(super) shapes: Shapes,
-    refusals: Vec<Refusal>,
+    /// The last calls that were refused.
+    refused: Vec<Differ>,
     /// The rank that gave up first, and the text of its error.
     pub(super) cause: Option<(RankId, String)>,
 }
@@ -46,59 +44,16 @@ impl Shapes {
     }
 }
 
-/// A void call, and the ranks that were told of it.
-pub(super) struct Refusal {
-    differ: Differ,
-    told: Box<[bool]>,
-}
-
-impl Refusal {
-    pub(super) fn new(differ: Differ, nranks: u32, finder: RankId) -> Self {
-        let told = (0..nranks).map(|rank| rank == finder.0).collect();
-        Self { differ, told }
-    }
-}
-
 impl Record {
-    pub(super) fn refuse(&mut self, refusal: Refusal) {
-        self.refusals.push(refusal);
+    /// Records a call that was refused.
+    pub(super) fn refuse(&mut self, differ: Differ) {
+        // No rank comes back to a call that lies two windows behind it.
+        self.refused.retain(|before| before.number + 4 * WINDOW > differ.number);
+        self.refused.push(differ);
     }
 
-    /// Returns the difference in call `number`, once for each rank, if that call was refused.
-    pub(super) fn tell(&mut self, rank: RankId, number: u64) -> Option<Box<Differ>> {
-        self.tell_of(rank, |differ| differ.number == number)
-    }
-
-    /// Returns, once for each rank, the difference in a refused call that `rank` had left before it came to call
-    /// `number`.
-    pub(super) fn tell_late(&mut self, rank: RankId, number: u64) -> Option<Box<Differ>> {
-        let mut differ = self.tell_of(rank, |differ| differ.number < number)?;
-        differ.late = Some(rank);
-        Some(differ)
-    }
-
-    fn tell_of(&mut self, rank: RankId, which: impl Fn(&Differ) -> bool) -> Option<Box<Differ>> {
-        let untold = |refusal: &Refusal| !refusal.told[rank.index()] && which(&refusal.differ);
-        let at = self.refusals.iter().position(untold)?;
-        let refusal = &mut self.refusals[at];
-        refusal.told[rank.index()] = true;
-        let differ = Box::new(refusal.differ.clone());
-        if refusal.told.iter().all(|told| *told) {
-            self.refusals.remove(at);
-        }
-        Some(differ)
-    }
-
-    /// Returns the refusals of which ranks were not told, each with such a rank.
-    pub(super) fn untold(&self) -> impl Iterator<Item = (RankId, &Differ)> {
-        self.refusals.iter().flat_map(|refusal| {
-            let untold = (0..).map(RankId).zip(&refusal.told).filter(|(_, told)| !**told);
-            untold.map(|(rank, _)| (rank, &refusal.differ))
-        })
-    }
-
-    /// Whether there is a refusal that `rank` was not told of.
-    pub(super) fn keeps_for(&self, rank: RankId) -> bool {
-        self.refusals.iter().any(|refusal| !refusal.told[rank.index()])
+    /// Returns the record of call `number`, if it was refused.
+    pub(super) fn differ(&self, number: u64) -> Option<&Differ> {
+        self.refused.iter().find(|differ| differ.number == number)
     }
 }

@@ -362,7 +362,7 @@ impl Effects for RankEffects<'_, '_> {
         // the proof have not left it; the proof orders the segment after and before all accesses of other ranks to the
         // same memory; each rank has partials of its own.
         let whole = unsafe { segments.run(segment, elements, bases, partials, || active.ends()) };
-        if whole { Ok(()) } else { plan.calls.goes_on(active.rank, active.number) }
+        if whole { Ok(()) } else { active.goes_on() }
     }
 
     fn post(&mut self, _: u32, row: &[Instr]) -> Result<(), Error> {
@@ -400,7 +400,7 @@ impl Waits for RankEffects<'_, '_> {
         let (calls, rank, number) = (&plan.calls, active.rank, active.number);
         let met = || waits.iter().any(|waiting| self.met(waiting.channel));
         let heard = calls.listen(rank, || met() || active.ends());
-        calls.goes_on(rank, number)?;
+        active.goes_on()?;
         if heard {
             return Ok(());
         }

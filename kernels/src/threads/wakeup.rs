@@ -7,31 +7,15 @@ use roundelay_core::ids::RankId;
 
 use crate::sync::{AtomicBool, AtomicU32, Condvar, Mutex, Ordering, fence, lock, spin, take_turns};
 
-/// The ranks whose calls a thread waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Awaited {
-    /// The call of any rank.
-    Any,
-    /// The call of this rank.
-    One(RankId),
-    /// No call: the thread waits within a call.
-    Nobody,
-}
-
-impl Awaited {
-    const fn word(self) -> u32 {
-        match self {
-            Self::Any => u32::MAX,
-            Self::Nobody => u32::MAX - 1,
-            Self::One(RankId(rank)) => rank,
-        }
-    }
+/// Returns the word for the rank whose call a thread waits for, or for a wait within a call.
+fn word(awaited: Option<RankId>) -> u32 {
+    awaited.map_or(u32::MAX, |rank| rank.0)
 }
 
 /// The sleep and the wakeup of one waiting thread.
 pub(super) struct Wakeup {
     asleep: AtomicBool,
-    /// The calls that the thread waits for, as a word, written before the thread falls asleep.
+    /// The rank whose call the thread waits for, as a word, written before the thread falls asleep.
     awaited: AtomicU32,
     mutex: Mutex<()>,
     condvar: Condvar,
@@ -39,7 +23,7 @@ pub(super) struct Wakeup {
 
 impl Wakeup {
     pub(super) fn new() -> Self {
-        let awaited = AtomicU32::new(Awaited::Any.word());
+        let awaited = AtomicU32::new(word(None));
         let asleep = AtomicBool::new(false);
         Self { asleep, awaited, mutex: Mutex::new(()), condvar: Condvar::new() }
     }
@@ -55,23 +39,22 @@ impl Wakeup {
         }
     }
 
-    /// Wakes the thread if it sleeps and waits for calls of rank `by`: other threads would find nothing new, and of
+    /// Wakes the thread if it sleeps and waits for a call of rank `by`: other threads would find nothing new, and of
     /// many ranks each would wake all. The caller has made a change and a fence, as for [`Self::wake`].
     pub(super) fn called(&self, by: RankId) {
         // A thread that is seen asleep has written `awaited` before. If it has gone on to another wait since, it has
         // seen the call.
-        let awaited = self.awaited.load(Ordering::Relaxed);
-        if [Awaited::Any.word(), Awaited::One(by).word()].contains(&awaited) {
+        if self.awaited.load(Ordering::Relaxed) == word(Some(by)) {
             self.wake();
         }
     }
 
-    /// Waits until `ready()` is true, at most for `limit`; returns whether it is. Calls of the ranks `awaited` make it
+    /// Waits until `ready()` is true, at most for `limit`; returns whether it is. A call of the rank `awaited` makes it
     /// true, or other changes, each of which a [`Self::wake`] follows. Spins before it sleeps where `worth` is set.
     pub(super) fn wait(
         &self,
         ready: impl Fn() -> bool,
-        awaited: Awaited,
+        awaited: Option<RankId>,
         worth: bool,
         limit: Duration,
     ) -> bool {
@@ -80,7 +63,7 @@ impl Wakeup {
         }
         let since = Instant::now();
         let mut guard = lock(&self.mutex);
-        self.awaited.store(awaited.word(), Ordering::Relaxed);
+        self.awaited.store(word(awaited), Ordering::Relaxed);
         self.asleep.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let met = loop {
@@ -117,7 +100,7 @@ mod tests {
         };
         let others = [0, 2, 4].map(RankId);
         thread::scope(|threads| {
-            let awaited = Awaited::One(RankId(3));
+            let awaited = Some(RankId(3));
             let limit = Duration::from_secs(60);
             let waits = threads.spawn(move || wakeup.wait(ready, awaited, false, limit));
             while !wakeup.asleep.load(Ordering::Relaxed) {
@@ -136,8 +119,8 @@ mod tests {
             wakeup.called(RankId(3));
             assert!(waits.join().expect("the thread does not panic"));
         });
-        // A wait within a call, and a wait for the call of any rank.
-        for (awaited, wakes) in [(Awaited::Nobody, false), (Awaited::Any, true)] {
+        // A wait within a call, and a wait for the call.
+        for (awaited, wakes) in [(None, false), (Some(RankId(0)), true)] {
             come.store(false, Ordering::Relaxed);
             thread::scope(|threads| {
                 let (limit, since) = (Duration::from_secs(60), Instant::now());

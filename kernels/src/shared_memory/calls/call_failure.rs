@@ -5,7 +5,8 @@ use std::time::Duration;
 use roundelay_core::ids::SpanId;
 
 use super::ActiveCall;
-use crate::error::{Ended, Missing};
+use crate::call_numbers::CallsSeen as _;
+use crate::error::Ended;
 use crate::shared_memory::observe::Circle;
 use crate::shared_memory::world::failure::Cause;
 use crate::shared_memory::world::memory::shared_state::{CallPosition, MOST_TILES};
@@ -99,24 +100,7 @@ impl ActiveCall<'_> {
 
     /// Returns the error of a wait for rank `on`, which did not make a call, after a wait of `after`.
     fn missing(&self, on: usize, after: Duration, circle: Option<String>) -> Error {
-        let (world, shared) = (self.world, &self.world.shared);
-        let made = shared.number(on);
-        let name = |number| {
-            let all = (0..shared.nranks()).filter(|rank| shared.staged(*rank, number).is_some());
-            all.map(|rank| shared.header(rank, number)).find_map(|header| header.name())
-        };
-        let busy = made != 0 && !shared.finished(on, made, MOST_TILES);
-        Error::Missing(Box::new(Missing {
-            rank: world.named(world.rank),
-            waits_in: self.number,
-            missing: world.named(on),
-            number: made + 1,
-            call: name(made + 1).or_else(|| self.header.name()).unwrap_or_default(),
-            last: (made != 0).then(|| (made, name(made).unwrap_or_default())),
-            busy,
-            after,
-            circle,
-        }))
+        self.world.missing((self.number, self.header.name()), on, (after, circle))
     }
 
     /// Ends the world, as the deadline of a wait for another host is over; `what` is the text about that wait.

@@ -12,6 +12,7 @@ use roundelay_core::ids::SpanId;
 
 use super::ActiveCall;
 use crate::Error;
+use crate::call_numbers::CallsSeen as _;
 use crate::lowering::PlannedCall;
 use crate::recorder::Recorded;
 use crate::reduce::{Stores, copy};

@@ -1,7 +1,5 @@
-//! The calls of ranks that are processes. Each rank publishes its call. Before a rank takes, moves or reduces data, it
-//! compares its call with the calls of the ranks that it waits for or whose memory it accesses. If two ranks make
-//! different calls under one number, the call is *refused*: the number is void for all ranks, each rank gets the error
-//! once, and calls with later numbers work as usual. Every other failure ends all calls, now and later.
+//! The calls of ranks that are processes: each rank publishes its call in the arena, with the number of its staged tiles,
+//! and compares it with the calls of others. The numbers of calls are as for [ranks of all kinds](crate::call_numbers).
 
 mod block_exchange;
 mod call_failure;
@@ -18,11 +16,11 @@ use roundelay_core::schedule::Schedule;
 
 use super::world::World;
 use super::world::local_state::LocalState;
-use super::world::memory::arena::WINDOW;
 use super::world::memory::shared_state::{CallHeader, CallPosition, MOST_TILES};
 use super::world::recording::{During, Recording};
 use super::world::watch::{self, Watch};
 use crate::Error;
+use crate::call_numbers::CallsSeen as _;
 use crate::recorder::Recorded;
 use crate::sync::{Ordering, fence};
 
@@ -55,12 +53,10 @@ impl World {
         schedule: &'w Schedule,
     ) -> Result<ActiveCall<'w>, Error> {
         let mut local = self.enter()?;
-        let number = local.call.number + 1;
         // Checked first, as a refused call may be the reason why the world ended.
-        if self.hears_of_more(&local) {
-            self.hear(&mut local, number)?;
-        }
+        local.call.numbers.hear(self)?;
         self.intact()?;
+        let number = local.call.numbers.made + 1;
         let recording = self.record.recording(number, &header, schedule);
         let places = Cell::new(0);
         let (patient, published) = (false, false);
@@ -85,30 +81,17 @@ impl World {
 impl<'w> ActiveCall<'w> {
     /// Waits until no rank reads the line that this call overwrites.
     fn make_room(mut self) -> Result<Self, Error> {
-        while self.number > self.local.call.room {
-            let shared = &self.world.shared;
-            let slowest = self.world.others().map(|other| (shared.number(other), other)).min();
-            let Some((slowest, who)) = slowest else {
-                self.local.call.room = u64::MAX;
-                break;
-            };
-            if slowest.saturating_add(WINDOW) > self.number {
-                self.local.call.room = slowest.saturating_add(WINDOW - 1);
-            } else {
-                let number = self.number;
-                let room = self.wait_for_call(who, number - WINDOW + 1, || {
-                    shared.number(who).saturating_add(WINDOW) > number
-                });
-                self.hears(&room);
-                room?;
-            }
+        while let Some((who, needs)) = self.local.call.numbers.awaited(self.world) {
+            let room = self.wait_for_call(who, needs, || self.world.number(who) >= needs);
+            self.hears(&room);
+            room?;
         }
         Ok(self)
     }
 
     /// Publishes the call, with `staged` tiles staged.
     pub(super) fn publish(&mut self, staged: u64) {
-        self.local.call.number = self.number;
+        self.local.call.numbers.made = self.number;
         self.published = true;
         self.world.shared.stand(self.world.rank, CallPosition { step: 0, at: 0 });
         let (shared, rank) = (&self.world.shared, self.world.rank);
@@ -224,14 +207,14 @@ impl<'w> ActiveCall<'w> {
         done
     }
 
+    /// Whether the call ends early.
+    pub(crate) fn ends(&self) -> bool {
+        self.world.ends(self.number)
+    }
+
     /// Fails with the reason if the call ends early.
     pub(crate) fn goes_on(&self) -> Result<(), Error> {
-        let world = self.world;
-        // Checked first, as a refused call may be the reason why the world ended.
-        if world.is_void(self.number) {
-            return Err(Error::CallsDiffer(Box::new(world.differ(self.number))));
-        }
-        world.intact()
+        self.world.goes_on(self.number)
     }
 
     /// Makes the call void for all ranks and returns the error.
@@ -258,12 +241,7 @@ impl<'w> ActiveCall<'w> {
     /// Ends the call, and returns its result.
     pub(crate) fn end(mut self, result: Result<(), Error>) -> Result<(), Error> {
         let world = self.world;
-        let result = match result {
-            // The data has moved; but if the call is void, this call reports that, so that no rank has to wait for the
-            // next.
-            Ok(()) if world.is_void(self.number) => self.goes_on(),
-            result => result,
-        };
+        let result = world.outcome(self.number, result);
         self.fault();
         if self.published {
             world.shared.finish(world.rank, self.number, MOST_TILES);
@@ -278,12 +256,10 @@ impl<'w> ActiveCall<'w> {
     /// Notes that the rank gets the error of a refused call. A call that was refused before this rank published it counts
     /// as made, as it does for the other ranks.
     fn hears<T>(&mut self, result: &Result<T, Error>) {
-        let Err(Error::CallsDiffer(differ)) = result else { return };
-        self.local.call.told.push(differ.number);
-        if differ.number == self.number && !self.published {
-            let (world, number) = (self.world, self.number);
-            self.local.call.number = number;
-            world.shared.skip(world.rank, number);
+        let told = self.local.call.numbers.note(result);
+        if told == Some(self.number) && !self.published {
+            self.local.call.numbers.made = self.number;
+            self.world.shared.skip(self.world.rank, self.number);
         }
     }
 }
@@ -294,7 +270,7 @@ impl Watch for ActiveCall<'_> {
     }
 
     fn ends(&self) -> bool {
-        self.world.ends(self.number)
+        ActiveCall::ends(self)
     }
 
     fn goes_on(&self) -> Result<(), Error> {

@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 
 use roundelay_core::collective::Collective;
 use roundelay_core::counts::block_name;
+use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Schedule, text};
 
 use crate::Error;
+use crate::call_numbers::CallsSeen;
 use crate::error::Differ;
 use crate::shared_memory::meet::{ending, system};
 use crate::shared_memory::world::World;
 use crate::shared_memory::world::failure;
-use crate::shared_memory::world::local_state::LocalState;
-use crate::shared_memory::world::memory::arena::{RECORD, WINDOW};
+use crate::shared_memory::world::memory::arena::RECORD;
 use crate::shared_memory::world::memory::shared_state::{CallHeader, MOST_TILES, Standing};
 use crate::shared_memory::world::watch::LOOK;
 use crate::sync::{AtomicU64, MODELLED, Ordering};
@@ -38,150 +39,42 @@ static NOTHING: LazyLock<Schedule> = LazyLock::new(|| {
     text::parse(text).expect("a schedule without ops")
 });
 
-impl World {
-    fn refused(&self) -> &AtomicU64 {
-        self.shared.arena.word(REFUSED)
+/// The calls as this rank sees them.
+impl CallsSeen for World {
+    fn others(&self) -> impl Iterator<Item = usize> {
+        World::others(self)
     }
 
-    fn void(&self, number: u64, word: usize) -> &AtomicU64 {
-        self.shared.arena.word(self.shared.arena.layout.void(number) + 8 * word)
+    fn named(&self, rank: usize) -> RankId {
+        World::named(self, rank)
     }
 
-    /// Whether call `number` was refused.
-    pub(crate) fn is_void(&self, number: u64) -> bool {
+    fn own(&self) -> usize {
+        self.rank
+    }
+
+    fn number(&self, rank: usize) -> u64 {
+        self.shared.number(rank)
+    }
+
+    fn call_name(&self, rank: usize, number: u64) -> Option<String> {
+        self.shared.staged(rank, number)?;
+        self.shared.header(rank, number).name()
+    }
+
+    fn is_inside(&self, rank: usize, number: u64) -> bool {
+        !self.shared.finished(rank, number, MOST_TILES)
+    }
+
+    fn refused(&self) -> u64 {
+        self.refusals().load(Ordering::Acquire)
+    }
+
+    fn is_void(&self, number: u64) -> bool {
         self.void(number, 0).load(Ordering::Relaxed) >> 2 == number
     }
 
-    /// Whether call `number` ends early.
-    pub(crate) fn ends(&self, number: u64) -> bool {
-        failure::has_failed(&self.shared.arena) || self.is_void(number)
-    }
-
-    /// Whether calls were refused since this rank looked through them.
-    pub(crate) fn hears_of_more(&self, local: &LocalState) -> bool {
-        self.refused().load(Ordering::Acquire) != local.call.heard
-    }
-
-    /// Fails if a call before `number` was refused after this rank had left it.
-    pub(crate) fn hear(&self, local: &mut LocalState, number: u64) -> Result<(), Error> {
-        let heard = self.refused().load(Ordering::Acquire);
-        // A rank that finds a difference is in one of the two calls, so a refused call is at most so far back.
-        let first = number.saturating_sub(2 * WINDOW).max(1);
-        for before in first..number {
-            if self.is_void(before) && !local.call.told.contains(&before) {
-                local.call.told.push(before);
-                local.call.told.retain(|told| *told >= first);
-                let mut differ = self.differ(before);
-                differ.late = Some(self.named(self.rank));
-                return Err(Error::CallsDiffer(Box::new(differ)));
-            }
-        }
-        local.call.heard = heard;
-        Ok(())
-    }
-
-    /// Returns the error of an earlier refused call, if this rank has not returned it yet.
-    pub(crate) fn refusal(&self) -> Option<Error> {
-        let mut local = self.enter().ok()?;
-        let number = local.call.number + 1;
-        self.hear(&mut local, number).err()
-    }
-
-    /// Makes a call void for all ranks, and returns the error: for two ranks with their calls and their counts of a block,
-    /// whose number is one less than given, or for one rank that makes no call, given twice with its reason. The first
-    /// rank that finds the call void writes the record.
-    pub(crate) fn make_void(
-        &self,
-        number: u64,
-        mut found: [(usize, CallHeader, u64); 2],
-        (block, reason): (u64, &str),
-    ) -> Error {
-        found.sort_by_key(|(rank, ..)| *rank);
-        let state = self.void(number, 0);
-        let before = state.load(Ordering::Relaxed);
-        let writing = number << 2 | WRITING;
-        let first = before >> 2 != number
-            && state.compare_exchange(before, writing, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-        if first {
-            let ranks = found.map(|(rank, ..)| rank as u64);
-            let words = found.map(|(_, header, _)| header.words());
-            let words = ranks.into_iter().chain(words.into_iter().flatten());
-            let counts = found.map(|(.., count)| count);
-            let arena = &self.shared.arena;
-            let text = arena.layout.void(number) + 8 * (REASON + 1);
-            let len = arena.store_beginning(text, reason, MOST_REASON);
-            let words = words.chain([block]).chain(counts).chain([len as u64]);
-            for (at, word) in (1..).zip(words) {
-                self.void(number, at).store(word, Ordering::Relaxed);
-            }
-            state.store(number << 2 | WRITTEN, Ordering::Release);
-            self.refused().fetch_add(1, Ordering::Release);
-            self.shared.wake_all();
-        }
-        Error::CallsDiffer(Box::new(self.differ(number)))
-    }
-
-    /// Makes this rank's next call void for all ranks, for a reason in words: the rank cannot make it, so the other ranks
-    /// get the reason (E0414) from theirs at once. It counts as a call of this rank.
-    ///
-    /// # Errors
-    /// E0414 where this rank had left an earlier call that was void, which it is told in place of this call; else the
-    /// errors of a call.
-    pub fn refuse(&self, reason: &str) -> Result<(), Error> {
-        let active = self.begin(CallHeader::of_words([0, 0, u64::MAX]), &NOTHING)?;
-        let void = (self.rank, active.header, 0);
-        let error = self.make_void(active.number, [void; 2], (0, reason));
-        _ = active.end(Err(error));
-        Ok(())
-    }
-
-    /// Returns when all other ranks are done with this rank's last call, have left or have ended, and after half of the
-    /// deadline at the latest: a rank that leaves hears so of a call that was void.
-    ///
-    /// # Errors
-    /// E0414 where a call was void and this rank had returned from it; E0412 while a call of this rank is under way.
-    pub fn farewell(&self) -> Result<(), Error> {
-        let mut local = self.enter()?;
-        let (number, shared) = (local.call.number, &self.shared);
-        // In a model time does not pass.
-        let mut waits = number > 0 && !MODELLED;
-        let (since, mut looked, mut dead) = (Instant::now(), None::<Instant>, Vec::new());
-        while waits && !self.ends(number) && since.elapsed() < self.deadline() / 2 {
-            if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
-                looked = Some(Instant::now());
-                dead = ending::ended(&self.peers, self.rank).unwrap_or_default();
-            }
-            waits = self.others().any(|other| {
-                !shared.finished(other, number, MOST_TILES)
-                    && matches!(shared.standing(other), Standing::Here)
-                    && !dead.get(other).is_some_and(|dead| *dead)
-            });
-            if waits {
-                thread::sleep(NAP);
-            }
-        }
-        let mut heard = self.hear(&mut local, number + 1);
-        if let Err(Error::CallsDiffer(differ)) = &mut heard {
-            // There is no next call in whose place it comes.
-            differ.late = None;
-        }
-        heard
-    }
-
-    /// Says farewell for a rank that cannot return an error any more: the error is written to the standard error of this
-    /// process, which then ends with code 1.
-    pub fn depart(&self) {
-        let Err(error @ Error::CallsDiffer(_)) = self.farewell() else { return };
-        let rank = self.named(self.rank);
-        eprintln!("roundelay: rank {rank} returned from a call that was void: {error}");
-        // A process that has all ranks as threads got the error in another thread.
-        if self.peers.iter().any(|peer| peer.pid != std::process::id()) {
-            system::fail_at_exit();
-        }
-    }
-
-    /// Returns the record of a refused call.
-    pub(crate) fn differ(&self, number: u64) -> Differ {
+    fn differ(&self, number: u64) -> Differ {
         let since = Instant::now();
         while self.void(number, 0).load(Ordering::Acquire) != number << 2 | WRITTEN {
             // The rank that writes the record may have ended.
@@ -218,5 +111,121 @@ impl World {
         };
         let reason = reason.map(|text| String::from_utf8_lossy(&text).into_owned());
         Differ { number, ranks, calls, reason, late: None }
+    }
+
+    fn has_failed(&self) -> bool {
+        failure::has_failed(&self.shared.arena)
+    }
+
+    fn intact(&self) -> Result<(), Error> {
+        World::intact(self)
+    }
+}
+
+impl World {
+    fn refusals(&self) -> &AtomicU64 {
+        self.shared.arena.word(REFUSED)
+    }
+
+    fn void(&self, number: u64, word: usize) -> &AtomicU64 {
+        self.shared.arena.word(self.shared.arena.layout.void(number) + 8 * word)
+    }
+
+    /// Returns the error of an earlier refused call, if this rank has not returned it yet.
+    pub(crate) fn refusal(&self) -> Option<Error> {
+        self.enter().ok()?.call.numbers.hear(self).err()
+    }
+
+    /// Makes a call void for all ranks, and returns the error: for two ranks with their calls and their counts of a block,
+    /// whose number is one less than given, or for one rank that makes no call, given twice with its reason. The first
+    /// rank that finds the call void writes the record.
+    pub(crate) fn make_void(
+        &self,
+        number: u64,
+        mut found: [(usize, CallHeader, u64); 2],
+        (block, reason): (u64, &str),
+    ) -> Error {
+        found.sort_by_key(|(rank, ..)| *rank);
+        let state = self.void(number, 0);
+        let before = state.load(Ordering::Relaxed);
+        let writing = number << 2 | WRITING;
+        let first = before >> 2 != number
+            && state.compare_exchange(before, writing, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if first {
+            let ranks = found.map(|(rank, ..)| rank as u64);
+            let words = found.map(|(_, header, _)| header.words());
+            let words = ranks.into_iter().chain(words.into_iter().flatten());
+            let counts = found.map(|(.., count)| count);
+            let arena = &self.shared.arena;
+            let text = arena.layout.void(number) + 8 * (REASON + 1);
+            let len = arena.store_beginning(text, reason, MOST_REASON);
+            let words = words.chain([block]).chain(counts).chain([len as u64]);
+            for (at, word) in (1..).zip(words) {
+                self.void(number, at).store(word, Ordering::Relaxed);
+            }
+            state.store(number << 2 | WRITTEN, Ordering::Release);
+            self.refusals().fetch_add(1, Ordering::Release);
+            self.shared.wake_all();
+        }
+        Error::CallsDiffer(Box::new(self.differ(number)))
+    }
+
+    /// Makes this rank's next call void for all ranks, for a reason in words: the rank cannot make it, so the other ranks
+    /// get the reason (E0414) from theirs at once. It counts as a call of this rank.
+    ///
+    /// # Errors
+    /// E0414 where this rank had left an earlier call that was void, which it is told in place of this call; else the
+    /// errors of a call.
+    pub fn refuse(&self, reason: &str) -> Result<(), Error> {
+        let active = self.begin(CallHeader::of_words([0, 0, u64::MAX]), &NOTHING)?;
+        let void = (self.rank, active.header, 0);
+        let error = self.make_void(active.number, [void; 2], (0, reason));
+        _ = active.end(Err(error));
+        Ok(())
+    }
+
+    /// Returns when all other ranks are done with this rank's last call, have left or have ended, and after half of the
+    /// deadline at the latest: a rank that leaves hears so of a call that was void.
+    ///
+    /// # Errors
+    /// E0414 where a call was void and this rank had returned from it; E0412 while a call of this rank is under way.
+    pub fn farewell(&self) -> Result<(), Error> {
+        let mut local = self.enter()?;
+        let (number, shared) = (local.call.numbers.made, &self.shared);
+        // In a model time does not pass.
+        let mut waits = number > 0 && !MODELLED;
+        let (since, mut looked, mut dead) = (Instant::now(), None::<Instant>, Vec::new());
+        while waits && !self.ends(number) && since.elapsed() < self.deadline() / 2 {
+            if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+                looked = Some(Instant::now());
+                dead = ending::ended(&self.peers, self.rank).unwrap_or_default();
+            }
+            waits = self.others().any(|other| {
+                !shared.finished(other, number, MOST_TILES)
+                    && matches!(shared.standing(other), Standing::Here)
+                    && !dead.get(other).is_some_and(|dead| *dead)
+            });
+            if waits {
+                thread::sleep(NAP);
+            }
+        }
+        let mut heard = local.call.numbers.hear(self);
+        if let Err(Error::CallsDiffer(differ)) = &mut heard {
+            // There is no next call in whose place it comes.
+            differ.late = None;
+        }
+        heard
+    }
+
+    /// Says farewell for a rank that cannot return an error any more: the error is written to the standard error of this
+    /// process, which then ends with code 1.
+    pub fn depart(&self) {
+        let Err(error @ Error::CallsDiffer(_)) = self.farewell() else { return };
+        let rank = self.named(self.rank);
+        eprintln!("roundelay: rank {rank} returned from a call that was void: {error}");
+        // A process that has all ranks as threads got the error in another thread.
+        if self.peers.iter().any(|peer| peer.pid != std::process::id()) {
+            system::fail_at_exit();
+        }
     }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::shared_memory::world::memory::arena::{ArenaLayout, WINDOW};
+use crate::call_numbers::WINDOW;
+use crate::shared_memory::world::memory::arena::ArenaLayout;
 use crate::shared_memory::world::memory::words::Words;
 use crate::sync::{AtomicU32, AtomicU64, Condvar, Mutex, Ordering, lock};
 

@@ -61,10 +61,9 @@ impl RankCall for WorldRank {
         if let (Ok(true), true, Some(attempt)) = (&done, on_trial, &attempt) {
             self.note(&mut active, way, attempt);
         }
+        let bytes = self.part.lens[1] * self.size;
         // SAFETY: the caller's promise.
-        unsafe {
-            self.world.fault.flip(active.number, outside.output, self.part.lens[1] * self.size)
-        };
+        unsafe { self.world.fault.flip(active.number, outside.output, bytes) };
         active.end(done.map(|_| ()))
     }
 }
@@ -361,7 +360,7 @@ impl WorldRank {
             // promise for the rest.
             let whole = unsafe {
                 data.run_with(segment, chunk.elements.clone(), bases, partials, stores, || {
-                    active.world.ends(active.number)
+                    active.ends()
                 })
             };
             if !whole {

@@ -92,7 +92,7 @@ impl CallBlocks for OneCount {
 
 impl WorldRank {
     /// # Safety
-    /// As for [`RankCall::make`](crate::lowered::RankCall::make), for the blocks of the call.
+    /// As for [`RankCall::make`](crate::lowering::RankCall::make), for the blocks of the call.
     pub(crate) unsafe fn run_pull<B: CallBlocks>(
         &self,
         active: &mut ActiveCall<'_>,

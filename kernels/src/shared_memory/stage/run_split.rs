@@ -13,7 +13,7 @@ use crate::shared_memory::world::ways::Way;
 
 impl WorldRank {
     /// # Safety
-    /// As for [`RankCall::make`](crate::lowered::RankCall::make).
+    /// As for [`RankCall::make`](crate::lowering::RankCall::make).
     pub(crate) unsafe fn run_split(
         &self,
         active: &mut ActiveCall<'_>,
@@ -74,7 +74,7 @@ impl WorldRank {
     }
 
     /// # Safety
-    /// As for [`RankCall::make`](crate::lowered::RankCall::make); the bases of the other ranks' inputs and of the common
+    /// As for [`RankCall::make`](crate::lowering::RankCall::make); the bases of the other ranks' inputs and of the common
     /// place are those of the tile.
     unsafe fn make_share(
         &self,

@@ -78,7 +78,7 @@ impl Effects for StreamRun<'_, '_, '_> {
         let (active, segments) = (&*self.active, &self.streams.code.segments);
         let segment = segments.all[instr.arg as usize];
         let (bases, partials) = (&self.streams.bases, self.plan.partials.address(0));
-        let (elements, ends) = (0..segment.elements, || active.world.ends(active.number));
+        let (elements, ends) = (0..segment.elements, || active.ends());
         // SAFETY: the rooms are valid for all buffers of the code; the proof orders the segment with all accesses of
         // other ranks to the same memory; only this process uses the partials.
         let whole = unsafe { segments.run(segment, elements, bases, partials, ends) };

@@ -10,7 +10,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 
 use super::reach::gather;
 use super::{plan, worlds};
-use crate::lowered::UserBuffers;
+use crate::lowering::UserBuffers;
 use crate::shared_memory::{World, WorldRank};
 
 /// Returns a rank's part of AllGathers with a count for each block.

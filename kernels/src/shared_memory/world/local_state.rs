@@ -7,6 +7,7 @@ use super::call_sites::CallSites;
 use super::memory::arena::RING;
 use super::reach::Reach;
 use super::ways::trials::Trials;
+use crate::call_numbers::CallNumbers;
 
 /// The state of a rank that only this rank uses, by the part of the engine that uses it.
 pub(crate) struct LocalState {
@@ -17,14 +18,7 @@ pub(crate) struct LocalState {
 
 /// The part of the calls: how far this rank knows itself and the other ranks to be.
 pub(crate) struct CallState {
-    /// The number of calls that the rank has made.
-    pub(crate) number: u64,
-    /// The last call whose line is known to be free, without another look at the other ranks.
-    pub(crate) room: u64,
-    /// The number of refused calls up to which this rank has looked.
-    pub(crate) heard: u64,
-    /// The numbers of refused calls whose error this rank has returned, as far back as later differences can be found.
-    pub(crate) told: Vec<u64>,
+    pub(crate) numbers: CallNumbers,
     /// The last call of each rank that this rank knows to be done.
     pub(crate) finished: Box<[u64]>,
 }
@@ -72,13 +66,7 @@ impl LocalState {
     /// Returns the state of a rank of `n` ranks before its first call; `sites` says whether it keeps the sites of calls.
     pub(crate) fn new(n: usize, reach: Reach, sites: bool) -> Self {
         Self {
-            call: CallState {
-                number: 0,
-                room: 0,
-                heard: 0,
-                told: Vec::new(),
-                finished: vec![0; n].into(),
-            },
+            call: CallState { numbers: CallNumbers::default(), finished: vec![0; n].into() },
             stage: StageState {
                 slots: 0,
                 uses: Default::default(),

@@ -4,9 +4,10 @@ use std::cell::Cell;
 
 use roundelay_core::ids::RankId;
 
-use super::{Calls, slot};
+use super::Calls;
+use crate::call_numbers::{CallNumbers, CallsSeen as _};
 use crate::error::Error;
-use crate::sync::{Ordering, fence, pause};
+use crate::sync::{MutexGuard, Ordering, fence, pause};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -26,38 +27,50 @@ pub(crate) struct ActiveCall<'c> {
     /// The number of the call.
     pub(crate) number: u64,
     pub(super) stage: Cell<Stage>,
+    pub(super) numbers: MutexGuard<'c, CallNumbers>,
 }
 
 impl ActiveCall<'_> {
     /// Whether the call ends early.
     pub(crate) fn ends(&self) -> bool {
-        self.calls.ends(self.number)
+        self.calls.seen_by(self.rank).ends(self.number)
+    }
+
+    /// Fails with the reason if the call ends early.
+    pub(crate) fn goes_on(&self) -> Result<(), Error> {
+        self.calls.seen_by(self.rank).goes_on(self.number)
+    }
+
+    /// Checks that the rank may make its next call, and waits for room for it.
+    pub(super) fn make_room(&mut self) -> Result<(), Error> {
+        let seen = self.calls.seen_by(self.rank);
+        self.numbers.hear(&seen)?;
+        seen.intact()?;
+        while let Some((who, needs)) = self.numbers.awaited(&seen) {
+            let (ready, failed) = (|| seen.number(who) >= needs, || seen.has_failed());
+            let who = RankId(who as u32);
+            self.calls.wait_for_call(self.rank, self.number, who, ready, failed)?;
+            seen.intact()?;
+        }
+        Ok(())
     }
 
     /// Ends the call, and returns its result.
-    pub(crate) fn end(self, result: Result<(), Error>) -> Result<(), Error> {
+    pub(crate) fn end(mut self, result: Result<(), Error>) -> Result<(), Error> {
         let calls = self.calls;
-        let own = &calls.seat(self.rank).own.0;
-        // The rank has done its part, but if the call is void, it is told so now and not in place of its next call.
-        let void = &calls.end.0.void[slot(self.number)];
-        let result = match result {
-            Ok(()) if void.load(Ordering::Relaxed) == self.number => {
-                calls.goes_on(self.rank, self.number)
-            }
-            result => result,
-        };
+        let result = calls.seen_by(self.rank).outcome(self.number, result);
         let inside = self.stage.replace(Stage::Gone) == Stage::Inside;
         if inside {
             // Release: the rank's accesses to other ranks' buffers come before those ranks' accesses after they see it
             // gone.
-            own.inside.store(0, Ordering::Release);
+            calls.seat(self.rank).own.0.inside.store(0, Ordering::Release);
         }
         match &result {
             Err(Error::CallsDiffer(_)) if inside => calls.outlast(self.rank, Some(self.number)),
             Err(_) if inside => calls.outlast(self.rank, None),
             _ => {}
         }
-        own.taken.store(false, Ordering::Release);
+        self.numbers.note(&result);
         result
     }
 }
@@ -73,7 +86,6 @@ impl Drop for ActiveCall<'_> {
         calls.give_up(rank, || Error::WorkerPanicked { message });
         calls.seat(rank).own.0.inside.store(0, Ordering::Release);
         calls.outlast(rank, None);
-        calls.seat(rank).own.0.taken.store(false, Ordering::Release);
     }
 }
 

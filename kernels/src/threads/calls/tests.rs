@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 
 use roundelay_core::ids::RankId;
 
-use super::{Calls, WINDOW};
+use super::Calls;
+use crate::call_numbers::{LOW, WINDOW};
 use crate::error::Error;
 use crate::options::Options;
 use crate::threads::needs::Needs;
-use crate::threads::record::SHAPE_BITS;
 
 const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 
@@ -21,9 +21,10 @@ fn both(calls: &Calls, shapes: [u32; 2]) -> Result<(), Error> {
 #[test]
 fn numbers_that_no_longer_fit_a_word() {
     let calls = Calls::new(2, Options::new()).expect("two ranks");
-    let first = (1 << (64 - SHAPE_BITS)) - 5;
+    let first = (1 << (64 - LOW)) - 5;
     for rank in RANKS {
         calls.seat(rank).own.0.number.store(first, Ordering::Relaxed);
+        crate::sync::lock(&calls.seat(rank).own.0.numbers).made = first;
     }
     for turn in 0..4 * WINDOW as u32 {
         assert_eq!(both(&calls, [turn % 3; 2]), Ok(()), "{turn}");
@@ -84,7 +85,7 @@ fn a_rank_gets_no_further_ahead_than_can_be_read() {
         assert_eq!(alone(), Ok(()), "{turn}");
     }
     let Err(Error::Missing(missing)) = alone() else { panic!("rank 1 makes no call") };
-    assert_eq!((missing.missing, missing.number, missing.waits_in), (RANKS[1], 1, WINDOW as u64));
+    assert_eq!((missing.missing, missing.number, missing.waits_in), (RANKS[1], 1, WINDOW));
     assert!(matches!(alone(), Err(Error::Abandoned { .. })));
 }
 

@@ -1,4 +1,4 @@
-//! Entering a call, being refused, and leaving while another rank is inside. A window has two calls here.
+//! Entering a call, being refused, and leaving while another rank is inside. A window has three calls here.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ fn a_rank_that_is_ahead_waits_for_room_and_each_call_meets_its_own() {
         let ranks = Ranks::new(2);
         let other = Arc::clone(&ranks);
         let other = thread::spawn(move || {
-            for shape in [THIS, THAT, THAT] {
+            for shape in [THIS, THAT, THAT, THAT] {
                 assert_eq!(other.call(ONE, shape, &[], || {}), Ok(()));
             }
         });
@@ -148,7 +148,7 @@ fn whoever_waits_for_a_refused_call_hears_of_it() {
         let waits = thread::spawn(move || {
             let active = waits.calls.enter(ZERO, THIS, &Needs::Some([ONE].into()), || {})?;
             assert!(waits.calls.listen(ZERO, || active.ends()));
-            let why = waits.calls.goes_on(ZERO, active.number);
+            let why = active.goes_on();
             active.end(why)
         });
         let mine = ranks.call(ONE, THIS, &[TWO], || panic!("inside"));

@@ -5,13 +5,12 @@ use std::sync::atomic::Ordering;
 
 use super::words::{ArenaWords, Half, Words as _};
 use crate::Error;
+use crate::call_numbers::WINDOW;
 use crate::shared_memory::meet::mapping::{Mapping, PAGE};
-use crate::sync::{AtomicU64, MODELLED};
+use crate::sync::AtomicU64;
 
 /// Bytes of a cache line.
 pub(crate) const LINE: usize = 64;
-/// Calls of a rank that other ranks can still read: a rank gets no further ahead of the slowest rank.
-pub(crate) const WINDOW: u64 = if MODELLED { 3 } else { 8 };
 /// The number of refused calls that have a record at once.
 pub(crate) const VOIDS: u64 = 64;
 /// The number of tiles that a rank stages at once.

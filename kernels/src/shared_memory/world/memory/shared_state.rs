@@ -9,14 +9,12 @@ use roundelay_core::ids::RankId;
 
 use super::arena::Arena;
 use super::words::{self, Half};
+use crate::call_numbers::{LOW, low, word};
 use crate::lowering::{call_name, check_name};
 use crate::sync::{AtomicU64, MODELLED, Ordering, fence};
 
-/// Bits of a word that count tiles; the other bits hold the number of the call.
-const TILES: u32 = 24;
-
-/// The most tiles of a call.
-pub(crate) const MOST_TILES: u64 = (1 << TILES) - 1;
+/// The most tiles of a call: the low bits of a word count them, and the other bits hold the number of the call.
+pub(crate) const MOST_TILES: u64 = (1 << LOW) - 1;
 
 /// The bit of a header's shape for a count for each block.
 const BLOCKS: u64 = 1 << 24;
@@ -231,15 +229,14 @@ impl SharedState {
     /// Publishes that `staged` tiles of call `number` are staged.
     pub(crate) fn stage(&self, rank: usize, number: u64, staged: u64) {
         // Release: the staged tiles and the header are written before the count.
-        self.call(rank, number, 0).store(number << TILES | staged, Ordering::Release);
+        self.call(rank, number, 0).store(word(number, staged), Ordering::Release);
         self.ring(rank);
     }
 
     /// Returns the number of tiles of call `number` that `rank` has staged; `None` before the rank has published that
     /// call.
     pub(crate) fn staged(&self, rank: usize, number: u64) -> Option<u64> {
-        let word = self.call(rank, number, 0).load(Ordering::Acquire);
-        (word >> TILES == number).then_some(word & MOST_TILES)
+        low(self.call(rank, number, 0).load(Ordering::Acquire), number)
     }
 
     /// Returns the header of call `number` of `rank`, which the rank has published according to [`Self::staged`].
@@ -263,13 +260,13 @@ impl SharedState {
     /// Publishes that this process's rank is done with `tiles` tiles of call `number`, and with all earlier calls.
     pub(crate) fn finish(&self, rank: usize, number: u64, tiles: u64) {
         // Release: this rank's reads of other ranks' tiles come before this store.
-        self.own(rank, RankLine::Done, 0).store(number << TILES | tiles, Ordering::Release);
+        self.own(rank, RankLine::Done, 0).store(word(number, tiles), Ordering::Release);
         self.ring(rank);
     }
 
     /// Whether a rank is done with `tiles` tiles of call `number`.
     pub(crate) fn finished(&self, rank: usize, number: u64, tiles: u64) -> bool {
-        self.own(rank, RankLine::Done, 0).load(Ordering::Acquire) >= number << TILES | tiles
+        self.own(rank, RankLine::Done, 0).load(Ordering::Acquire) >= word(number, tiles)
     }
 
     pub(crate) fn standing(&self, rank: usize) -> Standing {

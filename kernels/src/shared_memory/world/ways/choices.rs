@@ -9,7 +9,8 @@
 use std::time::Duration;
 
 use super::Set;
-use crate::shared_memory::world::memory::arena::{CHOICES, LINE, WINDOW};
+use crate::call_numbers::WINDOW;
+use crate::shared_memory::world::memory::arena::{CHOICES, LINE};
 use crate::shared_memory::world::memory::shared_state::SharedState;
 use crate::sync::Ordering;
 

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Set, Shape, Way, WayId};
+use crate::call_numbers::WINDOW;
 use crate::chosen_way::ChosenWay;
 use crate::options::Choosing;
-use crate::shared_memory::world::memory::arena::WINDOW;
 use crate::shared_memory::world::memory::shared_state::SharedState;
 
 /// The least calls of each way before a decision.
