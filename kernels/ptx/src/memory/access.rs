@@ -149,7 +149,7 @@ impl Memory {
         };
         let (Target::Global(_, first) | Target::Shared(_, first)) = target else { return Ok(()) };
         let scope = strength(access).or_else(|| relaxed.then_some(Scope::Sys));
-        let together = if waits { 1 } else { self.rules.together(access) };
+        let together = if waits || scope.is_none() { 1 } else { self.rules.together(access) };
         let all = values[..elements as usize].chunks(together);
         for (at, values) in (0..).step_by(together).zip(all) {
             let range = (first + at * each, each);
@@ -166,9 +166,7 @@ impl Memory {
                 whole: if values.len() > 1 { self.wholes } else { 0 },
             });
             let stored = match &strong {
-                None => values.iter().zip((range.0..).step_by(each as usize)).try_for_each(
-                    |(&value, offset)| region.store(clocks, by.1, stamp, (offset, each), value),
-                ),
+                None => region.store(clocks, by.1, stamp, range, values[0]),
                 Some(strong) if values.len() > 1 => {
                     region.store_whole(clocks, by, strong, range, values)
                 }

@@ -252,8 +252,11 @@ impl Memory {
         space == Space::Global || space == Space::Generic && space_of(address).0 == Space::Global
     }
 
-    /// Returns the name of the window at an address, and the offset in it.
+    /// Returns the name of the window or of the alias at an address, and the offset in it.
     pub(crate) fn window(&self, address: u64) -> Option<(&str, u64)> {
+        if let Some(alias) = self.alias(address, 1) {
+            return Some((&alias.name, address - alias.address));
+        }
         let global = self.globals.iter().find(|g| (g.address..g.end).contains(&address))?;
         Some((&global.name, address - global.address))
     }

@@ -377,3 +377,14 @@ fn an_alias_is_the_same_memory() {
     launch.aliases[0].of[0] += 1 << 16;
     assert!(launch.run().unwrap_err().to_string().contains("peer stands for addresses"));
 }
+
+/// A race at another address of a window names that address.
+#[test]
+fn a_race_at_an_alias_names_it() {
+    let module = module("mov.u64 %d1, 4194304;\nst.global.u32 [%d1+4], %r0;");
+    let mut launch = launch(&module, 1, 1, 2);
+    let (name, of) = ("the peer".to_owned(), vec![MEMORY]);
+    launch.aliases = vec![Alias { name, address: MULTICAST, bytes: 64, of, multicast: false }];
+    let race = fault(&launch);
+    assert!(race.to_string().contains("a store and a store of the peer at byte 4"), "{race}");
+}
