@@ -1,4 +1,4 @@
-//! What a kernel relies on beyond the memory model of PTX.
+//! The assumptions on which a kernel relies beyond the memory model of PTX.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 macro_rules! assumptions {
     ($($(#[$doc:meta])* $variant:ident = $name:literal: $sentence:literal,)*) => {
-        /// Something that a kernel may rely on, and that PTX does not promise. An assumption takes behaviours away: a
+        /// A property that a kernel may rely on, and that PTX does not promise. An assumption takes behaviours away: a
         /// run with it has no outcome that a run without it lacks.
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Assumption {
@@ -21,7 +21,7 @@ macro_rules! assumptions {
             /// All assumptions but [`WeakAsRelaxed`](Self::WeakAsRelaxed), which is one for each window.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// What it means for a run, in a sentence.
+            /// The meaning for a run, in a sentence.
             pub fn sentence(&self) -> &'static str {
                 match self {
                     $(Self::$variant => $sentence,)*
@@ -136,7 +136,7 @@ impl Default for Assumptions {
 }
 
 impl Assumption {
-    /// Whether the default set has it: nearly every kernel relies on it, and nobody says so.
+    /// Whether the default set has it: nearly every kernel relies on it without a word.
     pub fn is_default(&self) -> bool {
         matches!(self, Self::Resident)
     }

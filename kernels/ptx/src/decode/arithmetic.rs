@@ -2,7 +2,7 @@
 
 use super::body::Body;
 use super::float;
-use super::opcode::Words;
+use super::opcode::{Typed, Words};
 use crate::error::BadText;
 use crate::program::{
     Arithmetic, ArithmeticOp, Comparison, Float, LaneMask, Logic, Operand, Operation, ReduceOp,
@@ -122,9 +122,6 @@ fn special(name: &str) -> Option<Special> {
         },
     }
 }
-
-/// An operation, and the types of its sources.
-pub(super) type Typed = (ArithmeticOp, Vec<Type>);
 
 /// The classes of types that an operation takes.
 #[derive(Clone, Copy, PartialEq, Eq)]

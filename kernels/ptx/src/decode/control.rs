@@ -143,7 +143,7 @@ fn host_call(
         (ASSERT, [], [text, file, line, function]) => {
             Ok(Operation::Assert { texts: [*text, *file, *function], line: *line })
         }
-        // What is printed does not show.
+        // A printed text does not show.
         (PRINT, [], [_, _]) => Ok(Operation::Nothing),
         (PRINT, [result], [_, _]) => {
             let ty = Type::Bits(32);

@@ -1,7 +1,6 @@
 //! Operations on floats, and conversions.
 
-use super::arithmetic::Typed;
-use super::opcode::{self, Words};
+use super::opcode::{self, Typed, Words};
 use crate::error::BadText;
 use crate::program::{ArithmeticOp, Clamp, Float, FloatOp, Mode, Packed, Rounding, Type};
 

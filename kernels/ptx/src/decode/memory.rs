@@ -40,7 +40,7 @@ pub(super) fn operation(
         "createpolicy" => {
             let to = operands.first().ok_or_else(|| words.unknown())?;
             let to = to_register(to, body, words)?;
-            // What a policy says has no effect on values.
+            // A policy has no effect on values.
             words.drop(|_| true);
             Ok(Operation::Move { to, from: Operand::Value(0) })
         }

@@ -1,7 +1,10 @@
 //! An opcode as its words: each is taken once, and one that is left is an error.
 
 use crate::error::BadText;
-use crate::program::{Float, Scope, Space, Type};
+use crate::program::{ArithmeticOp, Float, Scope, Space, Type};
+
+/// An operation, and the types of its sources.
+pub(super) type Typed = (ArithmeticOp, Vec<Type>);
 
 /// The words of an opcode that are not taken yet.
 pub(super) struct Words<'t> {

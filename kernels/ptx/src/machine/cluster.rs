@@ -14,11 +14,11 @@ type WarpLanes = Vec<(usize, u32)>;
 pub(super) struct ClusterBarrier {
     /// The lanes that have come since it was complete.
     come: WarpLanes,
-    /// What they have released.
+    /// The knowledge that they have released.
     releases: Vec<Release>,
     /// The lanes that have come before it was complete, and have not waited yet.
     passed: WarpLanes,
-    /// What all had released then.
+    /// The knowledge that all had released then.
     told: Option<Clock>,
 }
 

@@ -22,13 +22,13 @@ pub enum LaunchError {
     Alias(String),
     /// A block has too many bytes of shared memory.
     Shared(u64),
-    /// The bytes of local memory and parameters of a thread are too many for so many threads.
+    /// The first number, bytes of local memory and parameters of a thread, is too large for threads of the second number.
     Private(u64, u64),
     /// The grid has too many blocks.
     Grid([u32; 3]),
     /// A cluster has no block or more than 16, several in y or z, or does not divide the grid.
     Cluster([u32; 3]),
-    /// No module on a device has a variable of this name in global memory with so many bytes.
+    /// No module on a device has a variable of this name and of this number of bytes in global memory.
     Variable(String, usize),
     /// The kernel, or a function that it calls, has instructions that are not in the subset.
     Lacks(String, Vec<Lack>),

@@ -69,7 +69,7 @@ pub struct Launch<'a> {
     pub aliases: Vec<Alias>,
     /// Variables of modules that do not begin with the bytes of the module's text.
     pub variables: Vec<InitialVariable<'a>>,
-    /// What the kernels may rely on beyond PTX.
+    /// The assumptions on which the kernels may rely beyond PTX.
     pub assumptions: Assumptions,
     /// The seed of all choices.
     pub seed: u64,

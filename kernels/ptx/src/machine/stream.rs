@@ -36,9 +36,9 @@ pub(super) struct InStream {
     pub(super) after: Vec<usize>,
     /// Whether it may begin before they have ended.
     pub(super) early: bool,
-    /// What its threads know at the start; none before it has begun.
+    /// The knowledge of its threads at the start; none before it has begun.
     start: Option<Clock>,
-    /// What is known behind its end; none before it has ended, and where no launch needs it any more.
+    /// The knowledge behind its end; none before it has ended, and where no launch needs it any more.
     end: Option<Clock>,
     has_ended: bool,
     /// The number of launches that begin behind its end, or may wait for it, and have not.

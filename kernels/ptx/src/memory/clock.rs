@@ -68,7 +68,7 @@ struct Events {
     /// The epochs of which the loads are known, where they may be known before other accesses.
     loads: Option<Clock>,
     epoch: u32,
-    /// What it knew when it began.
+    /// The knowledge of the thread when it began.
     start: Clock,
     /// The epoch in which the thread began: those before it are of threads of other launches.
     begun: u32,

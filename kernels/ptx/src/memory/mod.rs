@@ -180,7 +180,7 @@ impl Memory {
         }
     }
 
-    /// Begins a block, with so many bytes of shared memory.
+    /// Begins a block, with that number of bytes of shared memory.
     pub(crate) fn begin_block(&mut self, block: u32, shared: u64) {
         self.shared[block as usize] = Region::without_values(shared);
     }

@@ -40,7 +40,7 @@ fn unordered(conflict: Conflict, other: Stamp, other_stores: bool) -> Unordered 
     Unordered { conflict, other, other_stores }
 }
 
-/// What becomes of accesses that are not ordered.
+/// The accesses of a run that are not ordered.
 #[derive(Debug, Default)]
 pub(crate) struct Races {
     /// Whether a run goes on behind one of the same bytes: PTX says which values loads may have. It says nothing of

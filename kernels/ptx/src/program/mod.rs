@@ -32,7 +32,7 @@ pub struct Module {
     pub files: Vec<String>,
     /// The places of sources that instructions name.
     pub places: Vec<Place>,
-    /// What the machine lacks for functions of the module: a function with such an instruction cannot be launched.
+    /// The spellings that the machine lacks: a function with such an instruction cannot be launched.
     pub lacks: Vec<Lack>,
 }
 
@@ -125,7 +125,7 @@ impl Module {
         self.functions.iter().position(|function| function.name == name)
     }
 
-    /// What the machine lacks for a function and those that it calls.
+    /// The spellings that the machine lacks for a function and those that it calls.
     pub fn lacks_of(&self, function: usize) -> Vec<&Lack> {
         let mut called = vec![function];
         let mut next = 0;

@@ -180,7 +180,7 @@ pub struct Vote {
 /// How a value is made of those of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CollectMode {
-    /// For each lane the lanes that have its value, of so many bits, `match.any`.
+    /// For each lane the lanes that have its value, of that number of bits, `match.any`.
     Any(u8),
     /// The lanes, if all have the same value, else none, `match.all`.
     All(u8),
@@ -205,7 +205,7 @@ pub struct Collect {
     pub mask: Operand,
 }
 
-/// What is done with all windows of a multicast address.
+/// An operation on all windows of a multicast address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MulticastOp {
     /// A load of the reduction of all their values, `multimem.ld_reduce`; of halves in f32 if it says so.
@@ -406,7 +406,7 @@ pub enum Operation {
     Collect(Collect),
     /// An access to all windows of a multicast address.
     Multicast {
-        /// What is done.
+        /// The operation.
         op: MulticastOp,
         /// The access to each window.
         access: MemoryAccess,

@@ -144,7 +144,7 @@ impl Parser<'_> {
         self.operand_within(0)
     }
 
-    /// Reads an operand in so many brackets.
+    /// Reads an operand in that number of brackets.
     fn operand_within(&mut self, depth: u32) -> Result<OperandText, BadText> {
         if depth > 1 {
             return Err(self.error("an operand in more than one pair of brackets"));

@@ -179,7 +179,7 @@ impl<'t> Parser<'t> {
         }
         let mut name = self.word("a name")?;
         if name == ".ptr" {
-            // What a pointer points to has no effect on its value.
+            // The target of a pointer has no effect on its value.
             name = self.word("a name")?;
             if [".global", ".const", ".shared", ".local"].contains(&name) {
                 name = self.word("a name")?;
