@@ -5,8 +5,8 @@ use super::image::lanes;
 use super::warp::State;
 use super::{Failed, Machine};
 use crate::arithmetic;
-use crate::memory::{LANES, generic};
-use crate::program::{Arithmetic, Call, Instruction, Operation, Special};
+use crate::memory::{LANES, generic, rank_of_shared, shared_of, space_of};
+use crate::program::{Arithmetic, Call, Instruction, LaneMask, Operation, Special};
 
 impl Machine<'_> {
     /// Executes the instruction at which a group stands. Returns whether the groups of the warp, or their states, are
@@ -32,7 +32,10 @@ impl Machine<'_> {
                 | Operation::Barrier(_)
                 | Operation::Shuffle(_)
                 | Operation::Vote(_)
+                | Operation::Collect(_)
                 | Operation::WarpSync { .. }
+                | Operation::WaitForLaunches
+                | Operation::ClusterWait { .. }
         );
         if self.warps[warp].may_miss() {
             self.refuse_missing(warp, (base, all, mask), instruction)?;
@@ -70,16 +73,44 @@ impl Machine<'_> {
                 return Ok(true);
             }
             Operation::Barrier(barrier) => return self.barrier(warp, group, barrier),
-            Operation::Shuffle(_) | Operation::Vote(_) | Operation::WarpSync { .. } => {
+            Operation::Shuffle(_)
+            | Operation::Vote(_)
+            | Operation::Collect(_)
+            | Operation::WarpSync { .. } => {
                 return self.exchange(warp, group);
+            }
+            Operation::WaitForLaunches => {
+                if self.wait_for_launches(warp, group) {
+                    return Ok(true);
+                }
+            }
+            Operation::ClusterArrive { releases } => {
+                self.arrive_in_cluster(warp, mask, *releases);
+            }
+            Operation::ClusterWait { acquires } => {
+                if self.wait_in_cluster(warp, group, *acquires) {
+                    return Ok(true);
+                }
+            }
+            Operation::Multicast { op, access, from, to } => {
+                self.multicast(warp, (base, mask, place), (*op, access), from, to)?;
+            }
+            Operation::LaunchDependents => self.launch_dependents(warp),
+            Operation::Nothing | Operation::Pause => {}
+            Operation::ActiveMask { to } => {
+                self.warps[warp].set_all(base, *to, mask, &[mask.into(); LANES as usize]);
+            }
+            Operation::Assert { texts, line } => {
+                return Err((self.assertion(warp, (mask, frame), *texts, *line), mask));
             }
             Operation::Trap => return Err((FaultKind::Trap, mask)),
             Operation::Load { access, to } => self.load(warp, (base, mask, place), access, to)?,
             Operation::Store { access, from } => {
                 self.store(warp, (base, mask, place), access, from)?;
             }
-            Operation::Reduce { access, op, from } => {
-                self.reduce(warp, (base, mask, place), access, (*op, *from))?;
+            Operation::Reduce { access, op, from, returns, to } => {
+                let atomic = (*op, *from, *returns, *to);
+                self.reduce(warp, (base, mask, place), access, atomic)?;
             }
             Operation::Fence(fence) => self.fence(warp, mask, *fence),
             _ => {
@@ -106,8 +137,8 @@ impl Machine<'_> {
         (base, mask, frame): (u32, u32, usize),
         operation: &Operation,
     ) {
-        let rank = self.rank(number);
         self.counters_of(number).arithmetic += 1;
+        let rank = self.rank(number);
         let warp = &mut self.warps[number];
         match operation {
             Operation::Arithmetic(arithmetic) => {
@@ -130,7 +161,8 @@ impl Machine<'_> {
                 warp.set_all(base, *to, mask, &values);
             }
             Operation::AddressOf { to, symbol } => {
-                let address = self.image.address(frame, *symbol, rank as u32);
+                let variables = self.launches[rank].variables;
+                let address = self.image.address(frame, *symbol, variables);
                 warp.set_all(base, *to, mask, &[address; LANES as usize]);
             }
             Operation::ToGeneric { to, from, space } => {
@@ -164,6 +196,25 @@ impl Machine<'_> {
                 }
                 warp.set_all(base, *to, mask, &values);
             }
+            Operation::MapShared { to, from, rank } => {
+                let ranks = warp.values(base, *rank);
+                let mut values = warp.values(base, *from);
+                for (value, rank) in values.iter_mut().zip(ranks) {
+                    *value = shared_of(*value, rank as u32);
+                }
+                warp.set_all(base, *to, mask, &values);
+            }
+            Operation::RankOfShared { to, from } => {
+                let own = self.blocks[warp.block].in_rank % self.launches[rank].cluster[0];
+                let values = warp.values(base, *from);
+                let values = values.map(|at| rank_of_shared(at).unwrap_or(own).into());
+                warp.set_all(base, *to, mask, &values);
+            }
+            Operation::IsSpace { to, from, space } => {
+                let is = |at: u64| u64::from(space_of(at).0 == *space);
+                let values = warp.values(base, *from).map(is);
+                warp.set_all(base, *to, mask, &values);
+            }
             Operation::Special { to, register } => {
                 let mut values = [0; LANES as usize];
                 for lane in lanes(mask) {
@@ -183,15 +234,42 @@ impl Machine<'_> {
             1 => index / x % y,
             _ => index / x / y,
         };
+        let time = self.limits.start_ns.wrapping_add(self.turns.wrapping_mul(self.limits.turn_ns));
+        let cluster = launch.cluster;
+        let ctaid = |a: u8| axis(block.in_rank, launch.grid, a);
+        let in_cluster = |a: u8| ctaid(a) % cluster[a as usize];
         match register {
             Special::Tid(a) => {
                 axis(self.warps[warp].in_block * LANES + lane, launch.block, a).into()
             }
             Special::Ntid(a) => launch.block[a as usize].into(),
-            Special::Ctaid(a) => axis(block.in_rank, launch.grid, a).into(),
+            Special::Ctaid(a) => ctaid(a).into(),
             Special::Nctaid(a) => launch.grid[a as usize].into(),
             Special::LaneId => lane.into(),
-            Special::GlobalTimer => self.limits.start_ns + self.turns * self.limits.turn_ns,
+            Special::GlobalTimer => time,
+            Special::TimerLow => time & u64::from(u32::MAX),
+            Special::TimerHigh => time >> 32,
+            Special::WarpId => self.warps[warp].in_block.into(),
+            Special::WarpCount => block.warps.len() as u64,
+            Special::GridId => block.rank.into(),
+            Special::ClusterId(a) => (ctaid(a) / cluster[a as usize]).into(),
+            Special::ClusterCount(a) => (launch.grid[a as usize] / cluster[a as usize]).into(),
+            Special::InCluster(a) => in_cluster(a).into(),
+            Special::ClusterShape(a) => cluster[a as usize].into(),
+            Special::ClusterRank => in_cluster(0).into(),
+            Special::ClusterSize => cluster[0].into(),
+            Special::LaneMask(mask) => {
+                let own = 1u32 << lane;
+                let below = own - 1;
+                let bits = match mask {
+                    LaneMask::Equal => own,
+                    LaneMask::Less => below,
+                    LaneMask::LessOrEqual => below | own,
+                    LaneMask::Greater => !(below | own),
+                    LaneMask::GreaterOrEqual => !below,
+                };
+                bits.into()
+            }
         }
     }
 
@@ -242,6 +320,23 @@ impl Machine<'_> {
         (group.frame, group.place) = (caller, place + 1);
     }
 
+    /// The error of an assertion that fails, by the parameters of the call of its function.
+    fn assertion(
+        &self,
+        warp: usize,
+        (mask, frame): (u32, usize),
+        texts: [u32; 3],
+        line: u32,
+    ) -> FaultKind {
+        let thread = self.warps[warp].first + mask.trailing_zeros();
+        let param = self.image.frames[frame].param;
+        let value = |offset: u32, size| self.memory.param(thread, param + u64::from(offset), size);
+        let rank = self.rank(warp) as u32;
+        let [condition, file, function] =
+            texts.map(|offset| self.memory.text(rank, value(offset, 8)));
+        FaultKind::Assert { condition, place: (file, value(line, 4) as u32), function }
+    }
+
     /// Ends the threads of a group.
     fn end(&mut self, warp: usize, group: usize) -> Result<(), Failed> {
         let ended = self.warps[warp].groups.remove(group).lanes;
@@ -249,7 +344,10 @@ impl Machine<'_> {
         self.warps[warp].live &= !ended;
         self.progress();
         if self.warps[warp].live == 0 {
+            self.complete_barriers(block);
+            self.complete_cluster(self.blocks[block].cluster);
             self.end_warp(warp);
+            return Ok(());
         }
         for waiting in &self.warps[warp].groups {
             if let State::Lanes(mask) = waiting.state
@@ -259,6 +357,7 @@ impl Machine<'_> {
             }
         }
         self.complete_barriers(block);
+        self.complete_cluster(self.blocks[block].cluster);
         Ok(())
     }
 }

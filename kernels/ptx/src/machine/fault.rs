@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::memory::Conflict;
-use crate::program::Space;
+use crate::program::{Lack, Space};
 
 /// The reason why a launch cannot begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,20 @@ pub enum LaunchError {
     Block([u32; 3]),
     /// The window overlaps another one, or is at addresses that the machine needs.
     Window(String),
+    /// The alias stands for addresses that are not in a window, or for several without being a multicast.
+    Alias(String),
+    /// A block has too many bytes of shared memory.
+    Shared(u64),
+    /// The first number, bytes of local memory and parameters of a thread, is too large for threads of the second number.
+    Private(u64, u64),
+    /// The grid has too many blocks.
+    Grid([u32; 3]),
+    /// A cluster has no block or more than 16, several in y or z, or does not divide the grid.
+    Cluster([u32; 3]),
+    /// No module on a device has a variable of this name and of this number of bytes in global memory.
+    Variable(String, usize),
+    /// The kernel, or a function that it calls, has instructions that are not in the subset.
+    Lacks(String, Vec<Lack>),
     /// The launch of this number is to begin after one with a number that is not lower.
     Order(u32),
 }
@@ -31,6 +45,22 @@ impl fmt::Display for LaunchError {
                 write!(f, "the kernel takes {takes} bytes of parameters, not {given}")
             }
             Self::Block([x, y, z]) => write!(f, "a block of {x} x {y} x {z} threads cannot run"),
+            Self::Alias(name) => write!(f, "{name} stands for addresses that no window has"),
+            Self::Shared(bytes) => {
+                write!(f, "a block with {bytes} bytes of shared memory cannot run")
+            }
+            Self::Private(bytes, threads) => {
+                write!(f, "{threads} threads with {bytes} bytes of local memory each cannot run")
+            }
+            Self::Grid([x, y, z]) => write!(f, "a grid of {x} x {y} x {z} blocks cannot run"),
+            Self::Cluster([x, y, z]) => write!(f, "a cluster of {x} x {y} x {z} blocks cannot run"),
+            Self::Variable(name, bytes) => {
+                write!(f, "no variable {name} of {bytes} bytes in global memory")
+            }
+            Self::Lacks(name, lacks) => {
+                write!(f, "{name} has what is not in the subset")?;
+                lacks.iter().try_for_each(|lack| write!(f, "\n  {lack}"))
+            }
             Self::Window(name) => write!(f, "the addresses of {name} are not free"),
             Self::Order(number) => {
                 write!(f, "launch {number} is to begin after one with a number that is not lower")
@@ -107,6 +137,8 @@ pub struct KernelFault {
     pub kind: FaultKind,
     /// The threads that ran into it; none where no thread can go on.
     pub at: Option<Where>,
+    /// Races before it, behind which the run went on.
+    pub before: Vec<KernelFault>,
 }
 
 /// The kind of an error of a run.
@@ -127,6 +159,11 @@ pub enum FaultKind {
         address: u64,
         /// Bytes of the access.
         bytes: u32,
+    },
+    /// An access to a multicast address that is not by `multimem`, or a `multimem` to another address.
+    Multicast {
+        /// The address.
+        address: u64,
     },
     /// A store to memory that is constant.
     ReadOnly {
@@ -178,6 +215,15 @@ pub enum FaultKind {
     },
     /// The instruction `trap`.
     Trap,
+    /// A condition of the source that does not hold, by `assert`.
+    Assert {
+        /// The condition.
+        condition: String,
+        /// The file and the line.
+        place: (String, u32),
+        /// The function.
+        function: String,
+    },
     /// No thread can go on, or all repeat loads whose values no thread changes: each with the
     /// thing that it waits for.
     Stuck(Vec<(Where, String)>),
@@ -199,6 +245,10 @@ impl fmt::Display for FaultKind {
             }
             FaultKind::Alignment { address, bytes } => {
                 write!(f, "an access of {bytes} bytes at {address:#x} is not aligned")
+            }
+            FaultKind::Multicast { address } => {
+                let only = "multicast addresses are for `multimem`, and `multimem` for them";
+                write!(f, "an access to {address:#x}: {only}")
             }
             FaultKind::ReadOnly { space, address } => {
                 write!(f, "a store to {address:#x} ({space:?}), which cannot be stored to")
@@ -239,6 +289,9 @@ impl fmt::Display for FaultKind {
                 write!(f, "barrier {barrier} of {count}, where others wait for {before}")
             }
             FaultKind::Trap => f.write_str("a trap"),
+            FaultKind::Assert { condition, place: (file, line), function } => {
+                write!(f, "the assertion `{condition}` of {function} fails ({file}:{line})")
+            }
             FaultKind::Stuck(_) => f.write_str("no thread can go on"),
             FaultKind::Limit(limit) => write!(f, "more than {limit} instructions"),
         }

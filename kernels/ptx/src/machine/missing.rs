@@ -59,7 +59,7 @@ impl Machine<'_> {
             Operation::Load { access, .. } | Operation::Store { access, .. } => address(access),
             Operation::Reduce { access, from, .. } => {
                 address(access)?;
-                refuse("a reduction on memory", mask, *from)
+                from.iter().try_for_each(|&from| refuse("a reduction on memory", mask, from))
             }
             Operation::Barrier(barrier) => {
                 let value = barrier.reduction.map_or(barrier.id, |(_, _, from, _)| from);
@@ -67,6 +67,11 @@ impl Machine<'_> {
             }
             Operation::Shuffle(shuffle) => exchange(&[shuffle.lane, shuffle.clamp, shuffle.mask]),
             Operation::Vote(vote) => exchange(&[vote.from, vote.mask]),
+            Operation::Multicast { access, from, .. } => {
+                address(access)?;
+                from.iter().try_for_each(|&from| refuse("a store", mask, from))
+            }
+            Operation::Collect(collect) => exchange(&[collect.from, collect.mask]),
             Operation::WarpSync { mask } => exchange(&[*mask]),
             _ => Ok(()),
         }
@@ -79,7 +84,11 @@ impl Warp {
         let of = |operand: Operand| self.missing(base, operand);
         match operation {
             Operation::Move { to, from } => vec![(*to, of(*from))],
-            Operation::ToGeneric { to, from, .. } | Operation::FromGeneric { to, from, .. } => {
+            Operation::ToGeneric { to, from, .. }
+            | Operation::FromGeneric { to, from, .. }
+            | Operation::IsSpace { to, from, .. }
+            | Operation::MapShared { to, from, .. }
+            | Operation::RankOfShared { to, from } => {
                 vec![(*to, spread(&of(*from)))]
             }
             Operation::Unpack { to, from, bits } => {

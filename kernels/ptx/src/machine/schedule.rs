@@ -2,11 +2,12 @@
 
 use super::fault::{FaultKind, KernelFault, Where};
 use super::image::lanes;
+use super::stream::InStream;
 use super::warp::State;
 use super::{Failed, Machine};
 use crate::choices::Choice;
 use crate::memory::strength;
-use crate::program::{Fence, Instruction, Operation, Ordering};
+use crate::program::{Fence, Instruction, MulticastOp, Operation, Ordering, Space};
 
 /// Instructions of a turn at most, so that a loop without a strong access does not keep others from going on.
 const TURN: u32 = 20_000;
@@ -20,6 +21,7 @@ const REPORTED: usize = 64;
 impl Machine<'_> {
     /// Runs all warps to their end.
     pub(super) fn run(&mut self) -> Result<(), Box<KernelFault>> {
+        self.count_needs();
         self.begin_launches();
         let count = self.warps.len();
         let mut current = 0;
@@ -37,7 +39,7 @@ impl Machine<'_> {
                 { from }.find(|&warp| self.warps[warp].is_ready())
             };
             let Some(warp) = next else {
-                let ended = self.warps.iter().all(|warp| warp.groups.is_empty());
+                let ended = self.launches.iter().all(InStream::has_ended);
                 return if ended { Ok(()) } else { Err(Box::new(self.stuck())) };
             };
             in_a_row = if warp == current { in_a_row + 1 } else { 0 };
@@ -68,7 +70,7 @@ impl Machine<'_> {
             loop {
                 let place = self.warps[warp].groups[group].place;
                 let instruction = self.image.code[place as usize];
-                if is_strong(instruction) {
+                if self.is_strong(instruction) {
                     if strong.is_some() || left == 0 {
                         return Ok(strong == Some(true));
                     }
@@ -116,7 +118,7 @@ impl Machine<'_> {
     }
 
     fn fault(&self, warp: usize, place: u32, (kind, lanes): Failed) -> KernelFault {
-        KernelFault { kind, at: Some(self.lanes_at(warp, lanes, place)) }
+        KernelFault { kind, at: Some(self.lanes_at(warp, lanes, place)), before: Vec::new() }
     }
 
     /// The error of threads of which none can go on.
@@ -126,7 +128,10 @@ impl Machine<'_> {
             for group in &warp.groups {
                 let what = match group.state {
                     State::Ready => "polls".to_owned(),
-                    State::Launch => "waits for the launches before its own".to_owned(),
+                    State::Launches => {
+                        "waits in `griddepcontrol.wait` for the launches before its own".to_owned()
+                    }
+                    State::Cluster => "waits at the barrier of its cluster".to_owned(),
                     State::Barrier(id) => self.barrier_in_words(warp.block, id),
                     State::Lanes(mask) => {
                         format!("waits for the lanes of {:#010x}", mask & !group.lanes)
@@ -135,8 +140,9 @@ impl Machine<'_> {
                 waiting.push((self.lanes_at(number, group.lanes, group.place), what));
             }
         }
+        waiting.extend(self.not_begun());
         waiting.truncate(REPORTED);
-        KernelFault { kind: FaultKind::Stuck(waiting), at: None }
+        KernelFault { kind: FaultKind::Stuck(waiting), at: None, before: Vec::new() }
     }
 
     fn barrier_in_words(&self, block: usize, id: u64) -> String {
@@ -146,16 +152,23 @@ impl Machine<'_> {
             None => format!("waits at barrier {id} of all threads"),
         }
     }
-}
 
-/// Whether the order of an instruction among those of other warps may show.
-fn is_strong(instruction: &Instruction) -> bool {
-    match &instruction.operation {
-        Operation::Load { access, .. } | Operation::Store { access, .. } => {
-            strength(access).is_some()
+    /// Whether the order of an instruction among those of other warps may show.
+    fn is_strong(&self, instruction: &Instruction) -> bool {
+        match &instruction.operation {
+            Operation::Load { access, .. } | Operation::Store { access, .. } => {
+                let is_shared = matches!(access.space, Space::Global | Space::Generic);
+                strength(access).is_some() || self.weak_is_relaxed && is_shared
+            }
+            Operation::Multicast { op, access, .. } => {
+                matches!(op, MulticastOp::Reduce(_)) || strength(access).is_some()
+            }
+            Operation::Reduce { .. }
+            | Operation::LaunchDependents
+            | Operation::Pause
+            | Operation::ActiveMask { .. } => true,
+            Operation::Fence(Fence { ordering, .. }) => *ordering == Ordering::SeqCst,
+            _ => false,
         }
-        Operation::Reduce { .. } => true,
-        Operation::Fence(Fence { ordering, .. }) => *ordering == Ordering::SeqCst,
-        _ => false,
     }
 }

@@ -10,33 +10,31 @@
 //! A load reads a store that was executed before it. So an outcome in which loads read later stores of the other
 //! thread, in a circle (load buffering), is allowed by the axioms but is not shown.
 
+mod access;
+mod atomic;
 mod cells;
 mod clock;
 mod history;
 mod private;
 mod reads;
 mod region;
+mod space;
 
-pub(crate) use clock::{Clocks, Home, LANES, Release, Thread};
+pub(crate) use access::strength;
+pub(crate) use atomic::{Atomic, reduced};
+pub(crate) use clock::{Clock, Clocks, Home, LANES, Release, Stamp, Thread};
 use private::Private;
 pub use region::Conflict;
-pub(crate) use region::{Region, Unordered};
+pub(crate) use region::{Races, Region, Unordered};
+use space::SHARED_EACH;
+pub(crate) use space::{
+    END_OF_WINDOWS, VARIABLES, generic, rank_of_shared, shared_of, space_of, variables_at,
+};
 
-use crate::choices::Choices;
-use crate::program::{MemoryAccess, ReduceOp, Scope, Semantics, Space, Type};
-use history::Strong;
+use std::rc::Rc;
 
-/// The generic address of offset 0 of shared memory, local memory, parameter space and constant memory. Windows of
-/// global memory are below them.
-const SHARED: u64 = 0x7f01_0000_0000;
-const LOCAL: u64 = 0x7f02_0000_0000;
-const PARAM: u64 = 0x7f03_0000_0000;
-const CONST: u64 = 0x7f04_0000_0000;
-/// The address of the first rank's variables in global memory, and the distance to those of the next rank.
-pub(crate) const VARIABLES: u64 = 0x7f10_0000_0000;
-pub(crate) const VARIABLES_EACH: u64 = 1 << 32;
-/// The end of the addresses that windows may have.
-pub(crate) const END_OF_WINDOWS: u64 = SHARED;
+use crate::assumptions::{Assumption, Assumptions};
+use crate::program::Space;
 
 /// A range of global memory, such as a buffer of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +47,22 @@ pub struct Window {
     pub bytes: Vec<u8>,
 }
 
+/// Other addresses of windows: those at which a device reaches the memory of a peer, or all of several devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alias {
+    /// The name that errors give it.
+    pub name: String,
+    /// The address of its first byte.
+    pub address: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// The addresses of the bytes that it stands for, each in a window.
+    pub of: Vec<u64>,
+    /// Whether it is a multicast address, which `multimem` alone may access: a store goes to all of these bytes, and a
+    /// load is of their reduction. Otherwise it stands for one range of bytes.
+    pub multicast: bool,
+}
+
 /// A window while the launch runs.
 #[derive(Debug)]
 pub(crate) struct Global {
@@ -56,6 +70,8 @@ pub(crate) struct Global {
     address: u64,
     end: u64,
     region: Region,
+    /// Whether plain accesses are relaxed ones.
+    weak_is_relaxed: bool,
 }
 
 /// An access that is not possible.
@@ -71,6 +87,8 @@ pub(crate) enum Refusal {
     NoValue(u64),
     /// A byte without a value was to be stored where other threads may load it.
     Missing,
+    /// The address is a multicast one, or is not one and is to be.
+    Multicast,
     /// The access is not ordered with another one.
     Unordered(Unordered),
 }
@@ -82,26 +100,37 @@ pub(crate) struct Memory {
     pub(crate) clocks: Clocks,
     /// The windows, by rising addresses.
     globals: Vec<Global>,
+    /// Other addresses of them.
+    aliases: Vec<Alias>,
     last_global: usize,
     /// The shared memory of each block.
     shared: Vec<Region>,
     /// The constant memory of each rank.
-    constants: Vec<Vec<u8>>,
+    constants: Vec<Rc<[u8]>>,
     /// The private memory: local memory, and behind it parameter space.
     private: Private,
     local_bytes: u64,
     param_bytes: u64,
+    /// Accesses that are not ordered.
+    pub(crate) races: Races,
+    rules: Rules,
+    /// The number of vector stores that are performed as one.
+    wholes: u64,
 }
+
+/// The bits of the assumptions, which change accesses.
+#[derive(Debug)]
+struct Rules(u32);
 
 /// The sizes of the memory that a launch needs beside its windows.
 #[derive(Debug)]
 pub(crate) struct Sizes {
-    /// The homes of the warps.
-    pub(crate) homes: Vec<Home>,
-    /// Bytes of shared memory of each block.
-    pub(crate) shared: Vec<u64>,
+    /// The most warps at a time.
+    pub(crate) warps: usize,
+    /// The number of blocks of all launches.
+    pub(crate) blocks: usize,
     /// The constant memory of each rank.
-    pub(crate) constants: Vec<Vec<u8>>,
+    pub(crate) constants: Vec<Rc<[u8]>>,
     /// Bytes of local memory of a thread.
     pub(crate) local_bytes: u64,
     /// Bytes of parameter space of a thread.
@@ -112,33 +141,59 @@ pub(crate) struct Sizes {
 #[derive(Clone, Copy)]
 enum Target {
     Global(usize, u64),
-    Shared(u64),
+    Shared(usize, u64),
     Private(u64),
     Const(u64),
 }
 
 impl Memory {
     /// Memory with windows, of which no two may overlap.
-    pub(crate) fn new(mut windows: Vec<Window>, sizes: Sizes) -> Self {
+    pub(crate) fn new(
+        (mut windows, aliases): (Vec<Window>, Vec<Alias>),
+        sizes: Sizes,
+        assumptions: &Assumptions,
+        races: Races,
+    ) -> Self {
         windows.sort_by_key(|window| window.address);
         let global = |window: Window| Global {
+            weak_is_relaxed: assumptions.iter().any(|a| a.is_of_window(&window.name)),
             name: window.name,
             address: window.address,
             end: window.address + window.bytes.len() as u64,
             region: Region::new(window.address, window.bytes),
         };
         let local_bytes = sizes.local_bytes.next_multiple_of(64);
-        let threads = sizes.homes.len() * LANES as usize;
+        let has = |assumption| assumptions.has(&assumption);
         Self {
-            clocks: Clocks::new(sizes.homes),
+            clocks: Clocks::new(sizes.warps, has(Assumption::LoadsBeforeFlag)),
             globals: windows.into_iter().map(global).collect(),
+            aliases,
             last_global: 0,
-            shared: sizes.shared.into_iter().map(Region::without_values).collect(),
+            shared: (0..sizes.blocks).map(|_| Region::without_values(0)).collect(),
             constants: sizes.constants,
-            private: Private::new(threads, local_bytes + sizes.param_bytes),
+            private: Private::new(sizes.warps * LANES as usize, local_bytes + sizes.param_bytes),
             local_bytes,
             param_bytes: sizes.param_bytes,
+            races,
+            rules: Rules(assumptions.bits()),
+            wholes: 0,
         }
+    }
+
+    /// Begins a block, with that number of bytes of shared memory.
+    pub(crate) fn begin_block(&mut self, block: u32, shared: u64) {
+        self.shared[block as usize] = Region::without_values(shared);
+    }
+
+    /// Ends a block, whose shared memory is gone.
+    pub(crate) fn end_block(&mut self, block: u32) {
+        self.begin_block(block, 0);
+    }
+
+    /// Begins a thread, with the parameters of its kernel and no other values.
+    pub(crate) fn begin_thread(&mut self, thread: Thread, parameters: &[u8]) {
+        self.private.clear(thread, 0, self.local_bytes + self.param_bytes);
+        self.private.store_bytes(thread, self.local_bytes, parameters);
     }
 
     /// The windows, with their bytes of now.
@@ -166,9 +221,30 @@ impl Memory {
         self.private.copy(thread, self.local_bytes + from, self.local_bytes + to, bytes);
     }
 
-    /// Stores bytes in a thread's parameter space.
-    pub(crate) fn set_param(&mut self, thread: Thread, offset: u64, bytes: &[u8]) {
-        self.private.store_bytes(thread, self.local_bytes + offset, bytes);
+    /// The bytes at an address of global or constant memory, up to the first zero, as they are now.
+    pub(crate) fn text(&self, rank: u32, address: u64) -> String {
+        let (space, first) = space_of(address);
+        let bytes = match space {
+            Space::Const => &self.constants[rank as usize][..],
+            _ => {
+                let global = self.globals.iter().find(|g| (g.address..g.end).contains(&address));
+                global.map_or(&[][..], |global| global.region.bytes())
+            }
+        };
+        let first = if space == Space::Const { first } else { self.start_of(address) };
+        let text = bytes.get((address - first) as usize..).unwrap_or_default();
+        let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(text).into_owned()
+    }
+
+    fn start_of(&self, address: u64) -> u64 {
+        let global = self.globals.iter().find(|g| (g.address..g.end).contains(&address));
+        global.map_or(address, |global| global.address)
+    }
+
+    /// The value of bytes of a thread's parameter space.
+    pub(crate) fn param(&self, thread: Thread, offset: u64, size: u64) -> u64 {
+        self.private.load(thread, self.local_bytes + offset, size)
     }
 
     /// Whether an address is in global memory.
@@ -176,8 +252,11 @@ impl Memory {
         space == Space::Global || space == Space::Generic && space_of(address).0 == Space::Global
     }
 
-    /// Returns the name of the window at an address, and the offset in it.
+    /// Returns the name of the window or of the alias at an address, and the offset in it.
     pub(crate) fn window(&self, address: u64) -> Option<(&str, u64)> {
+        if let Some(alias) = self.alias(address, 1) {
+            return Some((&alias.name, address - alias.address));
+        }
         let global = self.globals.iter().find(|g| (g.address..g.end).contains(&address))?;
         Some((&global.name, address - global.address))
     }
@@ -205,8 +284,17 @@ impl Memory {
             }
             Space::Global => self.global(address, end),
             Space::Shared => {
-                let block = self.clocks.home(thread).block as usize;
-                within(self.shared[block].bytes().len() as u64, Target::Shared(address))
+                let Home { block, cluster, in_cluster, .. } = self.clocks.home(thread);
+                let (block, address) = match (address / SHARED_EACH).checked_sub(1) {
+                    None => (block, address),
+                    Some(rank) if rank < in_cluster.into() => {
+                        (cluster + rank as u32, address % SHARED_EACH)
+                    }
+                    Some(_) => return Err(Refusal::Bounds),
+                };
+                let bytes = self.shared[block as usize].bytes().len() as u64;
+                let within = address + size <= bytes;
+                within.then_some(Target::Shared(block as usize, address)).ok_or(Refusal::Bounds)
             }
             Space::Local => within(self.local_bytes, Target::Private(address)),
             Space::Param => within(self.param_bytes, Target::Private(self.local_bytes + address)),
@@ -223,213 +311,33 @@ impl Memory {
             self.last_global =
                 self.globals.partition_point(|g| g.address <= address).wrapping_sub(1);
         }
-        let global =
-            self.globals.get(self.last_global).filter(|&g| has(g)).ok_or(Refusal::Bounds)?;
-        Ok(Target::Global(self.last_global, address - global.address))
-    }
-
-    /// Loads the elements of an access into `values`. Returns the bytes of private memory that nothing has stored, the first
-    /// byte at bit 0.
-    pub(crate) fn load(
-        &mut self,
-        choices: &mut Choices,
-        access: &MemoryAccess,
-        (thread, place): (Thread, u32),
-        address: u64,
-        values: &mut [u64],
-    ) -> Result<u32, Refusal> {
-        let each = u64::from(access.ty.bytes());
-        let elements = u64::from(access.elements);
-        let target = self.target(thread, access.space, address, each * elements)?;
-        let used = u64::from(access.used_bytes) & (u64::MAX >> (64 - each * elements));
-        let is_used = |element: u64| used >> (element * each) & (u64::MAX >> (64 - each)) != 0;
-        let clocks = &mut self.clocks;
-        let region = match target {
-            Target::Private(offset) => {
-                for (element, value) in (0..elements).zip(values) {
-                    *value = self.private.load(thread, offset + element * each, each);
-                }
-                return Ok(self.private.without_value(thread, offset, used) as u32);
-            }
-            Target::Const(offset) => {
-                let rank = clocks.home(thread).rank as usize;
-                for (element, value) in (0..elements).zip(values) {
-                    let at = (offset + element * each) as usize;
-                    let bytes = &self.constants[rank][at..at + each as usize];
-                    *value = bytes.iter().rev().fold(0, |value, &b| value << 8 | u64::from(b));
-                }
-                return Ok(0);
-            }
-            Target::Global(global, _) => &mut self.globals[global].region,
-            Target::Shared(_) => &mut self.shared[clocks.home(thread).block as usize],
-        };
-        let (Target::Global(_, first) | Target::Shared(first)) = target else { return Ok(0) };
-        for (element, value) in (0..elements).zip(values) {
-            if !is_used(element) {
-                continue;
-            }
-            let offset = first + element * each;
-            if !region.has_value(offset, each) {
-                return Err(Refusal::NoValue(element * each));
-            }
-            let stamp = clocks.stamp(thread, place);
-            let loaded = match strength(access) {
-                None if access.non_coherent => region.load_constant(clocks, stamp, offset, each),
-                None => region.load(clocks, stamp, offset, each),
-                Some(scope) => {
-                    let orders = access.semantics == Semantics::Acquire;
-                    let strong = Strong { stamp, scope, orders };
-                    region.load_strong(clocks, choices, &strong, offset, each)
-                }
-            };
-            *value = loaded.map_err(Refusal::Unordered)?;
+        if let Some(global) = self.globals.get(self.last_global).filter(|&g| has(g)) {
+            return Ok(Target::Global(self.last_global, address - global.address));
         }
-        Ok(0)
-    }
-
-    /// Whether all stores have come that a waiting strong load of that number reads; or the load is an error.
-    pub(crate) fn has_come(
-        &mut self,
-        access: &MemoryAccess,
-        thread: Thread,
-        address: u64,
-        load: u64,
-    ) -> bool {
-        let each = u64::from(access.ty.bytes());
-        let elements = u64::from(access.elements);
-        let (region, first) = match self.target(thread, access.space, address, each * elements) {
-            Ok(Target::Global(global, offset)) => (&mut self.globals[global].region, offset),
-            Ok(Target::Shared(offset)) => {
-                (&mut self.shared[self.clocks.home(thread).block as usize], offset)
+        let alias = self.alias(address, end - address).ok_or(Refusal::Bounds)?;
+        match alias.of.first() {
+            Some(of) if !alias.multicast => {
+                let of = of + (address - alias.address);
+                self.global(of, of + (end - address))
             }
-            _ => return true,
-        };
-        let mut places = (0..elements).map(|element| (first + element * each, each));
-        places.all(|place| region.has_come(&self.clocks, thread, place, load))
-    }
-
-    /// Stores the elements of an access. In private memory the bytes of `missing`, the first one at bit 0, have no value then.
-    pub(crate) fn store(
-        &mut self,
-        choices: &mut Choices,
-        access: &MemoryAccess,
-        (thread, place): (Thread, u32),
-        address: u64,
-        (values, missing): (&[u64], u32),
-    ) -> Result<(), Refusal> {
-        let each = u64::from(access.ty.bytes());
-        let elements = u64::from(access.elements);
-        let target = self.target(thread, access.space, address, each * elements)?;
-        let clocks = &mut self.clocks;
-        let region = match target {
-            Target::Private(offset) => {
-                for (element, &value) in (0..elements).zip(values) {
-                    self.private.store(thread, offset + element * each, each, value);
-                }
-                for byte in (0..each * elements).filter(|byte| missing >> byte & 1 == 1) {
-                    self.private.clear(thread, offset + byte, 1);
-                }
-                return Ok(());
-            }
-            Target::Const(_) => return Err(Refusal::Constant),
-            Target::Global(..) | Target::Shared(_) if missing != 0 => return Err(Refusal::Missing),
-            Target::Global(global, _) => &mut self.globals[global].region,
-            Target::Shared(_) => &mut self.shared[clocks.home(thread).block as usize],
-        };
-        let (Target::Global(_, first) | Target::Shared(first)) = target else { return Ok(()) };
-        for (element, &value) in (0..elements).zip(values) {
-            let offset = first + element * each;
-            let stamp = clocks.stamp(thread, place);
-            let stored = match strength(access) {
-                None => region.store(clocks, stamp, offset, each, value),
-                Some(scope) => {
-                    let orders = access.semantics == Semantics::Release;
-                    let strong = Strong { stamp, scope, orders };
-                    region.store_strong(clocks, choices, &strong, (offset, each), value)
-                }
-            };
-            stored.map_err(Refusal::Unordered)?;
+            _ => Err(Refusal::Multicast),
         }
-        Ok(())
     }
 
-    /// Performs an atomic reduction.
-    pub(crate) fn reduce(
-        &mut self,
-        choices: &mut Choices,
-        access: &MemoryAccess,
-        (thread, place): (Thread, u32),
-        address: u64,
-        (op, value): (ReduceOp, u64),
-    ) -> Result<(), Refusal> {
-        let each = u64::from(access.ty.bytes());
-        let target = self.target(thread, access.space, address, each)?;
-        let clocks = &mut self.clocks;
-        let (region, offset) = match target {
-            Target::Global(global, offset) => (&mut self.globals[global].region, offset),
-            Target::Shared(offset) => {
-                (&mut self.shared[clocks.home(thread).block as usize], offset)
-            }
-            Target::Private(_) | Target::Const(_) => return Err(Refusal::Constant),
-        };
-        if !region.has_value(offset, each) {
-            return Err(Refusal::NoValue(0));
+    fn alias(&self, address: u64, size: u64) -> Option<&Alias> {
+        self.aliases.iter().find(|alias| {
+            let within = address.checked_sub(alias.address);
+            within.is_some_and(|within| within + size <= alias.bytes)
+        })
+    }
+
+    /// The addresses that a multicast address stands for.
+    pub(crate) fn multicast(&self, address: u64, size: u64) -> Result<Vec<u64>, Refusal> {
+        if !address.is_multiple_of(size) {
+            return Err(Refusal::Alignment);
         }
-        let scope = strength(access).unwrap_or(Scope::Gpu);
-        let orders = access.semantics == Semantics::Release;
-        let strong = Strong { stamp: clocks.stamp(thread, place), scope, orders };
-        let reduction = |old| reduced(op, access.ty, old, value);
-        region
-            .reduce(clocks, choices, &strong, (offset, each), reduction)
-            .map_err(Refusal::Unordered)
+        let alias = self.alias(address, size).filter(|alias| alias.multicast);
+        let alias = alias.ok_or(Refusal::Multicast)?;
+        Ok(alias.of.iter().map(|of| of + (address - alias.address)).collect())
     }
-}
-
-/// The scope of a strong access; none of a plain one.
-pub(crate) fn strength(access: &MemoryAccess) -> Option<Scope> {
-    match access.semantics {
-        Semantics::Weak => None,
-        Semantics::Volatile => Some(Scope::Sys),
-        _ => Some(access.scope.unwrap_or(Scope::Gpu)),
-    }
-}
-
-/// The space of a generic address, and the generic address of its offset 0.
-pub(crate) fn space_of(address: u64) -> (Space, u64) {
-    match address {
-        ..SHARED | VARIABLES.. => (Space::Global, 0),
-        SHARED..LOCAL => (Space::Shared, SHARED),
-        LOCAL..PARAM => (Space::Local, LOCAL),
-        PARAM..CONST => (Space::Param, PARAM),
-        CONST..VARIABLES => (Space::Const, CONST),
-    }
-}
-
-/// The generic address of offset 0 of a space.
-pub(crate) fn generic(space: Space) -> u64 {
-    match space {
-        Space::Generic | Space::Global => 0,
-        Space::Shared => SHARED,
-        Space::Local => LOCAL,
-        Space::Param => PARAM,
-        Space::Const => CONST,
-    }
-}
-
-/// The result of a reduction of an old value.
-fn reduced(op: ReduceOp, ty: Type, old: u64, value: u64) -> u64 {
-    let bits = ty.bits();
-    let signed = |value: u64| (value << (64 - bits)) as i64 >> (64 - bits);
-    let cut = |value: u64| value & (u64::MAX >> (64 - bits));
-    let (old, value) = (cut(old), cut(value));
-    let less = if ty.is_signed() { signed(value) < signed(old) } else { value < old };
-    cut(match op {
-        ReduceOp::Add => old.wrapping_add(value),
-        ReduceOp::Min => [old, value][usize::from(less)],
-        ReduceOp::Max => [value, old][usize::from(less)],
-        ReduceOp::And => old & value,
-        ReduceOp::Or => old | value,
-        ReduceOp::Xor => old ^ value,
-        ReduceOp::Popc => old,
-    })
 }

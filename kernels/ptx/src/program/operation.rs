@@ -177,9 +177,52 @@ pub struct Vote {
     pub mask: Operand,
 }
 
+/// How a value is made of those of lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CollectMode {
+    /// For each lane the lanes that have its value, of that number of bits, `match.any`.
+    Any(u8),
+    /// The lanes, if all have the same value, else none, `match.all`.
+    All(u8),
+    /// A reduction, `redux`.
+    Reduce(ReduceOp, Type),
+    /// The first one of the lanes, `elect`.
+    Elect,
+}
+
+/// A value that lanes of a warp have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Collect {
+    /// How it is made.
+    pub mode: CollectMode,
+    /// The register of the result.
+    pub to: Option<Slot>,
+    /// The register of the truth value: whether all have the same value, or the lane is the elected one.
+    pub is: Option<Slot>,
+    /// The value that this lane gives.
+    pub from: Operand,
+    /// The lanes that take part.
+    pub mask: Operand,
+}
+
+/// An operation on all windows of a multicast address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MulticastOp {
+    /// A load of the reduction of all their values, `multimem.ld_reduce`; of halves in f32 if it says so.
+    LoadReduce(ReduceOp, bool),
+    /// A store, `multimem.st`.
+    Store,
+    /// A reduction of each, `multimem.red`.
+    Reduce(ReduceOp),
+}
+
 /// A fence's strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ordering {
+    /// Acquire alone.
+    Acquire,
+    /// Release alone.
+    Release,
     /// Acquire and release.
     AcqRel,
     /// Sequential consistency.
@@ -206,6 +249,21 @@ pub struct Call {
     pub returns: Box<[u32]>,
 }
 
+/// The lanes of a mask, by how their index compares with that of the lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LaneMask {
+    /// The lane itself.
+    Equal,
+    /// Those below.
+    Less,
+    /// Those below, and the lane.
+    LessOrEqual,
+    /// Those above.
+    Greater,
+    /// Those above, and the lane.
+    GreaterOrEqual,
+}
+
 /// A register that the machine holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Special {
@@ -221,6 +279,30 @@ pub enum Special {
     LaneId,
     /// A clock in nanoseconds, of 64 bits.
     GlobalTimer,
+    /// Its low half.
+    TimerLow,
+    /// Its high half.
+    TimerHigh,
+    /// The number of the warp in its block.
+    WarpId,
+    /// The number of warps of a block.
+    WarpCount,
+    /// The number of the launch.
+    GridId,
+    /// The index of the cluster in the grid, in an axis.
+    ClusterId(u8),
+    /// The number of clusters of the grid in an axis.
+    ClusterCount(u8),
+    /// The index of the block in its cluster, in an axis.
+    InCluster(u8),
+    /// The number of blocks of a cluster in an axis.
+    ClusterShape(u8),
+    /// The number of the block in its cluster.
+    ClusterRank,
+    /// The number of blocks of a cluster.
+    ClusterSize,
+    /// Bits of lanes.
+    LaneMask(LaneMask),
 }
 
 /// The effect of an instruction.
@@ -299,14 +381,18 @@ pub enum Operation {
         /// The elements.
         from: Box<[Operand]>,
     },
-    /// An atomic reduction on memory without a result.
+    /// An atomic operation on memory.
     Reduce {
         /// The access.
         access: MemoryAccess,
         /// The operation.
         op: ReduceOp,
-        /// The value.
-        from: Operand,
+        /// The value, and for `cas` the one that is stored.
+        from: [Operand; 2],
+        /// Whether it is an `atom`, whose load gives the value before, and not a `red`.
+        returns: bool,
+        /// The register of the value before.
+        to: Option<Slot>,
     },
     /// A fence.
     Fence(Fence),
@@ -316,11 +402,80 @@ pub enum Operation {
     Shuffle(Shuffle),
     /// A vote of lanes.
     Vote(Vote),
+    /// A value that lanes have in common.
+    Collect(Collect),
+    /// An access to all windows of a multicast address.
+    Multicast {
+        /// The operation.
+        op: MulticastOp,
+        /// The access to each window.
+        access: MemoryAccess,
+        /// The values, of a store or a reduction.
+        from: Box<[Operand]>,
+        /// The registers of the elements, of a load.
+        to: Box<[Option<Slot>]>,
+    },
+    /// Comes to the barrier of the cluster.
+    ClusterArrive {
+        /// Whether what the thread knows is released.
+        releases: bool,
+    },
+    /// Waits for all threads of the cluster to come to its barrier.
+    ClusterWait {
+        /// Whether what they have released is acquired.
+        acquires: bool,
+    },
+    /// The address of a variable in the shared memory of a block of the cluster.
+    MapShared {
+        /// The register of the result.
+        to: Slot,
+        /// The address.
+        from: Operand,
+        /// The number of the block in the cluster.
+        rank: Operand,
+    },
+    /// The number of the block in the cluster that has an address of shared memory.
+    RankOfShared {
+        /// The register of the result.
+        to: Slot,
+        /// The address.
+        from: Operand,
+    },
+    /// The lanes that execute the instruction together.
+    ActiveMask {
+        /// The register of the mask.
+        to: Slot,
+    },
+    /// Whether a generic address is in a space.
+    IsSpace {
+        /// The register of the truth value.
+        to: Slot,
+        /// The address.
+        from: Operand,
+        /// The space.
+        space: Space,
+    },
+    /// Nothing that shows.
+    Nothing,
+    /// A pause, in which other threads may go on.
+    Pause,
+    /// The end of the launch with an error, by a condition of the source that does not hold: the frame's offsets of the
+    /// addresses of its text, its file and its function, and of its line.
+    Assert {
+        /// The offsets of three addresses.
+        texts: [u32; 3],
+        /// The offset of the line.
+        line: u32,
+    },
     /// A barrier of the lanes of a mask.
     WarpSync {
         /// The lanes.
         mask: Operand,
     },
+    /// Tells that launches which may begin early need not wait for the block, `griddepcontrol.launch_dependents`.
+    LaunchDependents,
+    /// Waits for the end of the launches before this one, `griddepcontrol.wait`.
+    WaitForLaunches,
     /// A branch.
     Branch {
         /// The index of the next instruction.

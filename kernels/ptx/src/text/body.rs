@@ -10,6 +10,7 @@ impl Parser<'_> {
     pub(super) fn statements(&mut self) -> Result<Vec<Statement>, BadText> {
         let (mut statements, mut depth) = (Vec::new(), 0);
         loop {
+            let start = self.position_of_next();
             match self.take() {
                 Some(Token::Mark('{')) => {
                     depth += 1;
@@ -20,18 +21,26 @@ impl Parser<'_> {
                     depth -= 1;
                     statements.push(Statement::Close);
                 }
-                Some(Token::Mark('@')) => {
-                    let negated = self.is_mark('!');
-                    let guard = self.word("a truth value")?.to_owned();
-                    let opcode = self.word("an instruction")?;
-                    let instruction = self.instruction(Some((guard, negated)), opcode)?;
-                    statements.push(Statement::Instruction(instruction));
-                }
-                Some(Token::Word(word)) => statements.extend(self.statement(word)?),
+                Some(Token::Mark('@')) => match self.guarded() {
+                    Ok(instruction) => statements.push(Statement::Instruction(instruction)),
+                    Err(error) => statements.push(Statement::Unread(self.unread(start, error)?)),
+                },
+                Some(Token::Word(word)) => match self.statement(word) {
+                    Ok(statement) => statements.extend(statement),
+                    Err(error) => statements.push(Statement::Unread(self.unread(start, error)?)),
+                },
                 Some(Token::Mark(';')) => {}
                 _ => return Err(self.unexpected("an instruction")),
             }
         }
+    }
+
+    /// Reads a guarded instruction behind `@`.
+    fn guarded(&mut self) -> Result<InstructionText, BadText> {
+        let negated = self.is_mark('!');
+        let guard = self.word("a truth value")?.to_owned();
+        let opcode = self.word("an instruction")?;
+        self.instruction(Some((guard, negated)), opcode)
     }
 
     fn statement(&mut self, word: &str) -> Result<Option<Statement>, BadText> {
@@ -132,6 +141,14 @@ impl Parser<'_> {
     }
 
     fn operand(&mut self) -> Result<OperandText, BadText> {
+        self.operand_within(0)
+    }
+
+    /// Reads an operand in that number of brackets.
+    fn operand_within(&mut self, depth: u32) -> Result<OperandText, BadText> {
+        if depth > 1 {
+            return Err(self.error("an operand in more than one pair of brackets"));
+        }
         Ok(match self.take() {
             Some(Token::Word(name)) if self.is_mark('|') => {
                 OperandText::Pair(name.to_owned(), self.word("a register")?.to_owned())
@@ -146,7 +163,7 @@ impl Parser<'_> {
             },
             Some(Token::Mark('!')) => OperandText::Not(self.word("a truth value")?.to_owned()),
             Some(Token::Mark('[')) => {
-                let base = self.operand()?;
+                let base = self.operand_within(depth + 1)?;
                 let mut offset = 0;
                 if self.is_mark('+') {
                     offset = self.integer("an offset")? as i64;
@@ -157,7 +174,7 @@ impl Parser<'_> {
             Some(Token::Mark('{')) => {
                 let mut elements = Vec::new();
                 loop {
-                    elements.push(self.operand()?);
+                    elements.push(self.operand_within(depth + 1)?);
                     if self.is_mark('}') {
                         break;
                     }
