@@ -1,9 +1,10 @@
-// ParallelKernelBench, an example that was removed and 34 solutions after it: the place of a signal is counted in words and
-// added to an address of bytes.
+// ParallelKernelBench, an example that was removed and 34 solutions after it: the place of a signal
+// is counted in words and added to an address of bytes.
 // https://github.com/togethercomputer/ParallelKernelBench/commit/e6e9efb
 #include "flags.cuh"
 
-extern "C" __global__ void all_reduce(u32* const* inputs, const u64* pads, u32* output, u32 rank, u32 ranks, u32 count) {
+extern "C" __global__ void all_reduce(u32* const* inputs, const u64* pads, u32* output, u32 rank,
+                                      u32 ranks, u32 count) {
     if (threadIdx.x < ranks) {
 #ifdef BAD
         u32 size = 1;

@@ -1,11 +1,11 @@
-// pytorch/pytorch#192581: a slot is named by the rank within its group. Groups {0, 1, 2} and {0, 2} share a pad, where the
-// second rank of each has the same slot.
+// pytorch/pytorch#192581: a slot is named by the rank within its group. Groups {0, 1, 2} and {0, 2}
+// share a pad, where the second rank of each has the same slot.
 // https://github.com/pytorch/pytorch/issues/192581
 #include "flags.cuh"
 
 // The group has every step-th rank.
-extern "C" __global__ void all_reduce(const u32* input, u32* const* shares, u32* const* pads, u32* output, u32 rank,
-                                      u32 ranks, u32 step, u32 count) {
+extern "C" __global__ void all_reduce(const u32* input, u32* const* shares, u32* const* pads,
+                                      u32* output, u32 rank, u32 ranks, u32 step, u32 count) {
     u32 size = (ranks + step - 1) / step, own = rank / step;
     if (rank % step != 0) return;
 #ifdef BAD

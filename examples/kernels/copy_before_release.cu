@@ -1,9 +1,10 @@
-// PyTorch, one_shot_all_reduce_copy: each thread copies its part, and a few threads release without a barrier of the block.
+// PyTorch, one_shot_all_reduce_copy: each thread copies its part, and a few threads release without
+// a barrier of the block.
 // https://github.com/pytorch/pytorch/pull/150129
 #include "flags.cuh"
 
-extern "C" __global__ void all_reduce(const u32* input, u32* const* shares, u32* const* pads, u32* output, u32 rank,
-                                      u32 ranks, u32 count) {
+extern "C" __global__ void all_reduce(const u32* input, u32* const* shares, u32* const* pads,
+                                      u32* output, u32 rank, u32 ranks, u32 count) {
     u32 first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
     for (u32 i = first; i < count; i += step) shares[rank][i] = input[i];
 #ifndef BAD

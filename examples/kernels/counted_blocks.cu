@@ -1,5 +1,6 @@
-// FlashInfer, the two-shot all-reduce's communicator: blocks count themselves by a relaxed atomic, the first block polls the
-// count, and then stores the epoch that all blocks have loaded, without an order.
+// FlashInfer, the two-shot all-reduce's communicator: blocks count themselves by a relaxed atomic,
+// the first block polls the count, and then stores the epoch that all blocks have loaded, without
+// an order.
 // https://github.com/flashinfer-ai/flashinfer/blob/main/include/flashinfer/comm/trtllm_allreduce_fusion.cuh
 #include "flags.cuh"
 
@@ -12,8 +13,8 @@
 #endif
 
 // The state is the epoch and the count of blocks.
-extern "C" __global__ void all_reduce(u32* const* inputs, u32* const* pads, u32* state, u32* output, u32 rank,
-                                      u32 ranks, u32 count) {
+extern "C" __global__ void all_reduce(u32* const* inputs, u32* const* pads, u32* state, u32* output,
+                                      u32 rank, u32 ranks, u32 count) {
     u32 epoch = state[0] + 1;
     meet(pads, 0, rank, ranks, epoch);
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {

@@ -8,8 +8,8 @@
 #define POLL "ld.acquire.sys.global.u32"
 #endif
 
-extern "C" __global__ void all_reduce(const u32* input, u32* const* mail, u32* const* pads, u32* output, u32 rank,
-                                      u32 ranks, u32 count) {
+extern "C" __global__ void all_reduce(const u32* input, u32* const* mail, u32* const* pads,
+                                      u32* output, u32 rank, u32 ranks, u32 count) {
     u32 first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
     for (u32 peer = 0; peer < ranks; peer++) {
         for (u32 i = first; i < count; i += step) mail[peer][rank * count + i] = input[i];

@@ -1,4 +1,5 @@
-// vllm-project/vllm#45448: a kernel lets its successor begin before it has stored what the successor reads.
+// vllm-project/vllm#45448: a kernel lets its successor begin before it has stored what the
+// successor reads.
 // https://github.com/vllm-project/vllm/pull/45448
 #include "flags.cuh"
 
@@ -20,5 +21,7 @@ extern "C" __global__ void use(const u32* middle, u32* output, u32 count) {
 #ifndef BAD
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
-    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) output[i] = middle[i];
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
+        output[i] = middle[i];
+    }
 }

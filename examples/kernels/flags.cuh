@@ -39,8 +39,8 @@ __device__ inline u32 cas_acquire(u32* at, u32 old, u32 value) {
     return was;
 }
 
-/// The blocks of this number meet on all ranks: what they stored before is seen by all of them behind it. A row of the
-/// pads has a flag for each block and rank, and epochs rise.
+/// The blocks of this number meet on all ranks: all of them see behind it what was stored before
+/// it. A row of the pads has a flag for each block and rank, and epochs rise.
 __device__ inline void meet(u32* const* pads, u32 row, u32 rank, u32 ranks, u32 epoch) {
     __syncthreads();
     if (threadIdx.x < ranks) {

@@ -1,10 +1,11 @@
-// lightseekorg/tokenspeed#1383: an empty slot is -0.0, and a result of -0.0 is sent as it is. The receiver waits for ever.
+// lightseekorg/tokenspeed#1383: an empty slot is -0.0, and a result of -0.0 is sent as it is. The
+// receiver waits for ever.
 #include "flags.cuh"
 
 #define EMPTY 0x80000000u
 
-extern "C" __global__ void all_reduce(const float* input, u32* const* mail, float* output, u32 rank, u32 ranks,
-                                      u32 count) {
+extern "C" __global__ void all_reduce(const float* input, u32* const* mail, float* output, u32 rank,
+                                      u32 ranks, u32 count) {
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
         u32 own = __float_as_uint(input[i]);
 #ifndef BAD

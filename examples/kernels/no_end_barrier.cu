@@ -1,10 +1,10 @@
-// pytorch/pytorch#137257, and a solution of ParallelKernelBench: no barrier at the end, so the next call overwrites what a
-// slow peer still reads. One call is right.
+// pytorch/pytorch#137257, and a solution of ParallelKernelBench: no barrier at the end, so the next
+// call overwrites what a slow peer still reads. One call is right.
 // https://github.com/pytorch/pytorch/issues/137257
 #include "flags.cuh"
 
-extern "C" __global__ void all_gather(const u32* input, u32* const* shares, u32* const* pads, u32* epochs, u32* output,
-                                      u32 rank, u32 ranks, u32 count) {
+extern "C" __global__ void all_gather(const u32* input, u32* const* shares, u32* const* pads,
+                                      u32* epochs, u32* output, u32 rank, u32 ranks, u32 count) {
     u32 epoch = epochs[blockIdx.x] + 1;
     u32 first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
     for (u32 i = first; i < count; i += step) shares[rank][i] = input[i];

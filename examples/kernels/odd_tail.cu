@@ -1,5 +1,6 @@
-// ROCm/rccl#1556, NVIDIA/FasterTransformer#480: a count that is no multiple of the vectors' four elements. Rounded up, the
-// last vector is beyond the buffer. Rounded down, the tail is never written.
+// ROCm/rccl#1556, NVIDIA/FasterTransformer#480: a count that is no multiple of the vectors' four
+// elements. Rounded up, the last vector is beyond the buffer. Rounded down, the tail is never
+// written.
 // https://github.com/ROCm/rccl/issues/1556
 #include "flags.cuh"
 

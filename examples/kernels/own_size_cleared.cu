@@ -1,12 +1,13 @@
-// NVIDIA/TensorRT-LLM#6237: of three buffers, each call clears the one of the call before, as far as its own size goes.
+// NVIDIA/TensorRT-LLM#6237: of three buffers, each call clears the one of the call before, as far
+// as its own size goes.
 // https://github.com/NVIDIA/TensorRT-LLM/pull/6237
 #include "flags.cuh"
 
 #define EMPTY 0x80000000u
 
 // The calls so far, and the size of the last one, are in device memory. The grid has one block.
-extern "C" __global__ void all_reduce(const u32* input, u32* const* mail, u32* state, u32* output, u32 rank, u32 ranks,
-                                      u32 count, u32 most) {
+extern "C" __global__ void all_reduce(const u32* input, u32* const* mail, u32* state, u32* output,
+                                      u32 rank, u32 ranks, u32 count, u32 most) {
     u32 call = state[0], size = count;
 #ifndef BAD
     size = state[1];

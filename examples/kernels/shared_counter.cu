@@ -1,5 +1,5 @@
-// lightseekorg/tokenspeed#351: the flag behind a payload is stored without a release; and kernels of different grids count
-// their blocks by one counter, which hangs when they are mixed.
+// lightseekorg/tokenspeed#351: the flag behind a payload is stored without a release; and kernels
+// of different grids count their blocks by one counter, which hangs when they are mixed.
 #include "flags.cuh"
 
 /// All blocks of the grid meet.
@@ -15,14 +15,16 @@ __device__ void meet_in_grid(u32* counter) {
     __syncthreads();
 }
 
-extern "C" __global__ void all_reduce(const u32* input, u32* const* mail, u32* const* pads, u32* counters, u32* output,
-                                      u32 rank, u32 ranks, u32 count, u32 epoch, u32 half) {
+extern "C" __global__ void all_reduce(const u32* input, u32* const* mail, u32* const* pads,
+                                      u32* counters, u32* output, u32 rank, u32 ranks, u32 count,
+                                      u32 epoch, u32 half) {
 #ifdef SHARED
     u32* counter = counters;
 #else
     u32* counter = counters + half;
 #endif
-    u32 first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x, data = half * ranks * count;
+    u32 first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
+    u32 data = half * ranks * count;
     for (u32 peer = 0; peer < ranks; peer++) {
         for (u32 i = first; i < count; i += step) mail[peer][data + rank * count + i] = input[i];
     }

@@ -1,14 +1,15 @@
-// vllm-project/vllm#2760: each rank stores its own byte of a word of 8 bytes, which its peer reads as one.
+// vllm-project/vllm#2760: each rank stores its own byte of a word of 8 bytes, which its peer reads
+// as one.
 // https://github.com/vllm-project/vllm/pull/2760
 #include "flags.cuh"
 
-extern "C" __global__ void all_reduce(u32* const* inputs, u32* const* pads, u32* output, u32 rank, u32 ranks,
-                                      u32 count) {
+extern "C" __global__ void all_reduce(u32* const* inputs, u32* const* pads, u32* output, u32 rank,
+                                      u32 ranks, u32 count) {
     if (threadIdx.x < ranks) {
         __threadfence_system();
 #ifdef BAD
-        volatile unsigned char* there = (volatile unsigned char*)(pads[threadIdx.x] + blockIdx.x * 2);
-        there[rank] = 1;
+        u32* there = pads[threadIdx.x] + blockIdx.x * 2;
+        ((volatile unsigned char*)there)[rank] = 1;
         volatile u64* here = (volatile u64*)(pads[rank] + blockIdx.x * 2);
         u64 all = 0x0101010101010101ull >> (64 - 8 * ranks);
         while (*here != all) {}

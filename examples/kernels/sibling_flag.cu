@@ -1,15 +1,16 @@
-// NVIDIA/nccl#2303: two handles count their own calls and share two slots. A flag of 1 that the sibling set is taken for
-// a new one.
+// NVIDIA/nccl#2303: two handles count their own calls and share two slots. A flag of 1 that the
+// sibling set is taken for a new one.
 // https://github.com/NVIDIA/nccl/issues/2303
 #include "flags.cuh"
 
-extern "C" __global__ void all_reduce(const u32* input, u32* const* mail, u32* const* pads, u32* calls, u32* output,
-                                      u32 rank, u32 ranks, u32 count, u32 handle) {
+extern "C" __global__ void all_reduce(const u32* input, u32* const* mail, u32* const* pads,
+                                      u32* calls, u32* output, u32 rank, u32 ranks, u32 count,
+                                      u32 handle) {
 #ifdef BAD
     u32* counter = calls + handle * gridDim.x + blockIdx.x;
     u32 call = *counter + 1, flag = 1;
 #else
-    u32* counter = calls + blockIdx.x; // the calls of both handles, and the flag says which call it is of
+    u32* counter = calls + blockIdx.x; // the calls of both handles
     u32 call = *counter + 1, flag = call;
 #endif
     u32 half = call & 1, data = half * ranks * count, pad = (half * gridDim.x + blockIdx.x) * ranks;

@@ -1,5 +1,6 @@
-// vllm-project/vllm#57059: a one-shot all-reduce whose start barrier orders nothing. An earlier kernel wrote the input.
-// https://github.com/vllm-project/vllm/pull/57059
+// vllm-project/vllm#57059: a one-shot all-reduce whose start barrier orders nothing. An earlier
+// kernel wrote the input.
+// https://github.com/vllm-project/vllm/issues/57059
 #include "flags.cuh"
 
 #ifdef BAD
@@ -10,8 +11,8 @@
 #define GET get_acquire
 #endif
 
-extern "C" __global__ void all_reduce(u32* const* inputs, u32* const* pads, u32* epochs, u32* output, u32 rank,
-                                      u32 ranks, u32 count) {
+extern "C" __global__ void all_reduce(u32* const* inputs, u32* const* pads, u32* epochs,
+                                      u32* output, u32 rank, u32 ranks, u32 count) {
     u32 epoch = epochs[blockIdx.x] + 1;
     if (threadIdx.x < ranks) {
         PUT(pads[threadIdx.x] + blockIdx.x * ranks + rank, epoch);

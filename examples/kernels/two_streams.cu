@@ -1,9 +1,10 @@
-// pytorch/pytorch#189228: two streams share a pad of signals. No order of their kernels is the same on all ranks.
+// pytorch/pytorch#189228: two streams share a pad of signals. No order of their kernels is the same
+// on all ranks.
 // https://github.com/pytorch/pytorch/issues/189228
 #include "flags.cuh"
 
-extern "C" __global__ void all_reduce(const u32* input, u32* const* shares, u32* const* pads, u32* output, u32 rank,
-                                      u32 ranks, u32 count, u32 stream) {
+extern "C" __global__ void all_reduce(const u32* input, u32* const* shares, u32* const* pads,
+                                      u32* output, u32 rank, u32 ranks, u32 count, u32 stream) {
 #ifdef BAD
     u32 channel = blockIdx.x;
 #else
