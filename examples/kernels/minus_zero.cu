@@ -1,5 +1,6 @@
 // lightseekorg/tokenspeed#1383: an empty slot is -0.0, and a result of -0.0 is sent as it is. The
 // receiver waits for ever.
+// https://github.com/lightseekorg/tokenspeed/pull/1383
 #include "flags.cuh"
 
 #define EMPTY 0x80000000u

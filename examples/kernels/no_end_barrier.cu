@@ -1,6 +1,6 @@
 // pytorch/pytorch#137257, and a solution of ParallelKernelBench: no barrier at the end, so the next
 // call overwrites what a slow peer still reads. One call is right.
-// https://github.com/pytorch/pytorch/issues/137257
+// https://github.com/pytorch/pytorch/pull/137257
 #include "flags.cuh"
 
 extern "C" __global__ void all_gather(const u32* input, u32* const* shares, u32* const* pads,

@@ -1,5 +1,6 @@
 // lightseekorg/tokenspeed#351: the flag behind a payload is stored without a release; and kernels
 // of different grids count their blocks by one counter, which hangs when they are mixed.
+// https://github.com/lightseekorg/tokenspeed/pull/351
 #include "flags.cuh"
 
 /// All blocks of the grid meet.
