@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use roundelay_kernels::cuda::{CudaWorld, LoadedPtx};
-use roundelay_ptx::machine::{FinalState, Launch, Limits, RankLaunch, Window};
+use roundelay_ptx::machine::{FinalState, Launch, RankLaunch, Window};
 use roundelay_ptx::program::Module;
 
 /// The address of the first buffer in the interpreter.
@@ -30,7 +30,7 @@ pub(crate) struct Interpreter(pub(crate) u64);
 
 impl Machine for Interpreter {
     fn run(&self, text: &str, jobs: &[Job]) -> Result<Vec<Vec<Vec<u8>>>, String> {
-        let module = Module::parse(text).map_err(|error| error.to_string())?;
+        let module = Module::parse_whole(text).map_err(|error| error.to_string())?;
         jobs.iter().map(|job| interpreted(&module, job, self.0)).collect()
     }
 }
@@ -44,16 +44,12 @@ fn interpreted(module: &Module, job: &Job, seed: u64) -> Result<Vec<Vec<u8>>, St
     }
     parameters.extend(job.numbers.iter().flat_map(|number| number.to_le_bytes()));
     let rank = RankLaunch {
-        module,
-        kernel: &job.kernel,
         grid: [job.blocks, 1, 1],
         block: [job.threads, 1, 1],
         parameters,
-        dynamic_shared: 0,
-        device: 0,
-        after: Vec::new(),
+        ..RankLaunch::new(module, &job.kernel)
     };
-    let launch = Launch { ranks: vec![rank], windows, seed, limits: Limits::default() };
+    let launch = Launch { seed, ..Launch::new(vec![rank], windows) };
     let FinalState { windows, .. } = launch.run().map_err(|failure| failure.to_string())?;
     Ok(windows.into_iter().map(|window| window.bytes).collect())
 }

@@ -179,7 +179,7 @@ mod tests {
     fn shown(kind: FaultKind, at: Option<Where>) -> String {
         let source = Source::from_text("pages/swap.coll", TEXT);
         let page = KernelPage { source: &source, header: Span::new(0, 1), nranks: 2, seed: 9 };
-        let failure = Failure::Fault(Box::new(KernelFault { kind, at }));
+        let failure = Failure::Fault(Box::new(KernelFault { kind, at, before: Vec::new() }));
         render(&page.failure(&failure), &source, false)
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use roundelay_ptx::machine::{
-    Conflict, Failure, FaultKind, FinalState, Launch, Limits, RankLaunch, Window,
+    Conflict, Failure, FaultKind, FinalState, Launch, RankLaunch, Window,
 };
 use roundelay_ptx::program::Module;
 
@@ -51,7 +51,8 @@ impl Litmus {
             writeln!(text, "ret;\n$L{number}:").unwrap();
         }
         text += "ret;\n}\n";
-        Module::parse(&text).unwrap_or_else(|error| panic!("{}: {error:?}\n{text}", self.name))
+        Module::parse_whole(&text)
+            .unwrap_or_else(|error| panic!("{}: {error:?}\n{text}", self.name))
     }
 
     fn shown(&self, result: &Result<FinalState, Failure>) -> String {
@@ -92,14 +93,11 @@ impl Litmus {
         let locations = (0..4).map(|number| MEMORY + 16 * number).chain([RESULTS]);
         let parameters: Vec<u8> = locations.flat_map(u64::to_le_bytes).collect();
         let rank = |(device, module)| RankLaunch {
-            module,
-            kernel: "litmus",
             grid: [blocks, 1, 1],
             block: [32 * (warps - 1) + 1, 1, 1],
             parameters: parameters.clone(),
-            dynamic_shared: 0,
             device,
-            after: Vec::new(),
+            ..RankLaunch::new(module, "litmus")
         };
         let window = |name: &str, address, bytes| Window {
             name: name.to_owned(),
@@ -107,12 +105,8 @@ impl Litmus {
             bytes: vec![0; bytes],
         };
         let results = EACH as usize * self.threads.len();
-        run(Launch {
-            ranks: (0..).zip(&modules).map(rank).collect(),
-            windows: vec![window("memory", MEMORY, 64), window("results", RESULTS, results)],
-            seed: 0,
-            limits: Limits::default(),
-        });
+        let windows = vec![window("memory", MEMORY, 64), window("results", RESULTS, results)];
+        run(Launch::new((0..).zip(&modules).map(rank).collect(), windows));
     }
 }
 

@@ -29,7 +29,7 @@ impl DrivenMoves {
     /// # Errors
     /// The line that is not in the interpreter's subset.
     pub fn new(ptx: &str) -> Result<Self, roundelay_ptx::BadText> {
-        Ok(Self { module: Module::parse(ptx)? })
+        Ok(Self { module: Module::parse_whole(ptx)? })
     }
 
     /// Runs the moves of a kernel's schedule. Each one begins when those before it in its stream have ended, and those
@@ -56,14 +56,11 @@ impl DrivenMoves {
                 return;
             }
             launches.push(RankLaunch {
-                module: &self.module,
-                kernel: fold::NAME,
                 grid: [job.parts, 1, 1],
                 block: block_of(&self.module, fold::NAME),
                 parameters: bytes_of(FoldCall::new(from, to, len, divisor).words()),
-                dynamic_shared: 0,
-                device: 0,
                 after: std::mem::take(after),
+                ..RankLaunch::new(&self.module, fold::NAME)
             });
             after.push(launches.len() - 1);
         };

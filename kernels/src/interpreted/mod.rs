@@ -7,7 +7,7 @@ mod trace;
 use std::fmt;
 
 use roundelay_ptx::machine::{
-    Counters, Failure, FaultKind, FinalState, Launch as Run, Limits, RankLaunch, Where,
+    Counters, Failure, FaultKind, FinalState, Launch as Run, RankLaunch, Where,
 };
 use roundelay_ptx::program::Module;
 
@@ -56,7 +56,7 @@ impl Interpreted {
     /// # Errors
     /// The line that is not in the interpreter's subset.
     pub fn new(ptx: &str, kernel: &str) -> Result<Self, roundelay_ptx::BadText> {
-        let (module, kernel) = (Module::parse(ptx)?, kernel.to_owned());
+        let (module, kernel) = (Module::parse_whole(ptx)?, kernel.to_owned());
         Ok(Self { module, kernel, devices: 1, binds: None })
     }
 
@@ -72,7 +72,7 @@ impl Interpreted {
     /// # Errors
     /// The line that is not in the interpreter's subset.
     pub fn bound_by(self, ptx: &str) -> Result<Self, roundelay_ptx::BadText> {
-        Ok(Self { binds: Some(Module::parse(ptx)?), ..self })
+        Ok(Self { binds: Some(Module::parse_whole(ptx)?), ..self })
     }
 
     /// Runs the launches of a job, with the choices of a seed. The job's number of threads is that of the shim; a block
@@ -171,14 +171,12 @@ impl Interpreted {
             let parameters = bytes_of(memory.launch(job, device).words().into_iter());
             let mut add = |kernel: &'a str, blocks: usize, after| {
                 launches.push(RankLaunch {
-                    module: &self.module,
-                    kernel,
                     grid: [(blocks * layout.parts) as u32, 1, 1],
                     block: block_of(&self.module, kernel),
                     parameters: parameters.clone(),
-                    dynamic_shared: 0,
                     device: device as u32,
                     after,
+                    ..RankLaunch::new(&self.module, kernel)
                 });
             };
             add(&self.kernel, groups, Vec::new());
@@ -207,14 +205,10 @@ fn bindings<'a>(
     let calls = (0..placement.devices).flat_map(of);
     calls
         .map(|(device, call)| RankLaunch {
-            module: binds,
-            kernel: BIND,
-            grid: [1; 3],
             block: [BOUND_AT_ONCE as u32, 1, 1],
             parameters: bytes_of(call.words()),
-            dynamic_shared: 0,
             device: device as u32,
-            after: Vec::new(),
+            ..RankLaunch::new(binds, BIND)
         })
         .collect()
 }
@@ -227,7 +221,7 @@ fn run(
     counts: bool,
 ) -> Result<FinalState, Failure> {
     let windows = std::mem::take(&mut memory.windows);
-    let launch = Run { ranks, windows, seed, limits: Limits::default() };
+    let launch = Run { seed, ..Run::new(ranks, windows) };
     let mut state = if counts { launch.run_patiently()? } else { launch.run()? };
     memory.windows = std::mem::take(&mut state.windows);
     Ok(state)

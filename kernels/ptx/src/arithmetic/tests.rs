@@ -194,7 +194,8 @@ fn read(instruction: &str, values: &[u64]) -> (ArithmeticOp, [u64; 4]) {
     let text = format!(
         ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry K()\n{{\n{registers}{instruction};\nret;\n}}"
     );
-    let module = Module::parse(&text).unwrap_or_else(|error| panic!("{instruction}: {error}"));
+    let module =
+        Module::parse_whole(&text).unwrap_or_else(|error| panic!("{instruction}: {error}"));
     let Operation::Arithmetic(found) = &module.functions[0].instructions[0].operation else {
         panic!("{instruction} is not arithmetic");
     };

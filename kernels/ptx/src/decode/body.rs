@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 
 use super::opcode;
-use super::{Names, ParamFrame, size};
+use super::{Names, ParamFrame, end, size};
 use crate::error::BadText;
 use crate::program::{Guard, Operand, Slot, Symbol, Type};
 use crate::text::{Declaration, InstructionText, OperandText};
+
+/// Registers of a function at most.
+const MOST_REGISTERS: u32 = 1 << 17;
 
 /// A register: its slot and its type.
 #[derive(Clone, Copy)]
@@ -87,6 +90,9 @@ impl<'m> Body<'m> {
         let ty =
             ty.ok_or_else(|| BadText::new(line, "the type of a register is not in the subset"))?;
         for (name, many) in names {
+            if many.unwrap_or(1) > MOST_REGISTERS - self.slots.min(MOST_REGISTERS) {
+                return Err(BadText::new(line, "more registers than a function may have"));
+            }
             let all = (0..many.unwrap_or(1)).map(|number| match many {
                 Some(_) => format!("{name}{number}"),
                 None => name.clone(),
@@ -114,7 +120,7 @@ impl<'m> Body<'m> {
                 let size = size(declared)?;
                 let offset = self.local_bytes.next_multiple_of(size.align);
                 let bytes = size.bytes.ok_or_else(|| size.open(declared))?;
-                self.local_bytes = offset + bytes;
+                self.local_bytes = end(declared, offset, bytes)?;
                 self.declare(&declared.name, Symbol::Local(offset.into()));
             }
             _ => {}

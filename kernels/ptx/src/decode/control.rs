@@ -25,6 +25,8 @@ pub(super) fn operation(
             let uniform = words.has("uni");
             Ok(Operation::Branch { target: body.label(name, words.line)?, uniform })
         }
+        ("griddepcontrol", []) if words.has("launch_dependents") => Ok(Operation::LaunchDependents),
+        ("griddepcontrol", []) if words.has("wait") => Ok(Operation::WaitForLaunches),
         ("call", _) => call(words, body, operands),
         ("bar", _) => barrier(words, body, operands),
         ("shfl", _) => shuffle(words, body, operands),

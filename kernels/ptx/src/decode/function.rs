@@ -15,46 +15,67 @@ pub(super) fn function(
     module: &mut Module,
     names: &Names,
     places: &mut Places,
-) -> Result<Function, BadText> {
+) -> Function {
     let statements = text.body.as_deref().unwrap_or_default();
     let mut own = Vec::new();
     for statement in statements {
         if let Statement::Declare(declared) = statement
             && declared.space == ".shared"
         {
-            own.push((declared.name.clone(), module.variables.len() as u32));
-            module.variables.push(super::variable(declared)?);
+            match super::variable(declared) {
+                Ok(variable) => {
+                    own.push((declared.name.clone(), module.variables.len() as u32));
+                    module.variables.push(variable);
+                }
+                Err(why) => module.lack(&text.name, ".shared", why),
+            }
         }
     }
     let frame = names.functions[&text.name].1.clone();
-    let mut body = Body::new(names, &frame, labels(statements)?);
+    let labels = labels(statements, |why| module.lack(&text.name, "a label", why));
+    let mut body = Body::new(names, &frame, labels);
     for (name, number) in own {
         body.declare(&name, Symbol::Variable(number, 0));
     }
     let mut instructions = Vec::new();
     let mut place = None;
     for statement in statements {
-        match statement {
-            Statement::Open => body.open(),
-            Statement::Close => body.close(),
-            Statement::Label(..) => {}
-            Statement::Registers { line, ty, names } => body.registers(*line, ty, names)?,
-            Statement::Declare(declared) => body.memory(declared)?,
-            Statement::Place(text) => place = Some(places.number(*text)),
-            Statement::UsedBytes(mask) => body.used_bytes = Some(*mask),
-            Statement::Instruction(text) => {
-                let guard = body.guard(text)?;
-                let operation = operation(&body, text)?;
-                instructions.push(Instruction { guard, operation, place, line: text.line });
-                if body.used_bytes.take().is_some_and(|_| !is_load(instructions.last())) {
-                    let what = "a mask of used bytes before an instruction that loads nothing";
-                    return Err(BadText::new(text.line, what));
-                }
+        let done = match statement {
+            Statement::Open => {
+                body.open();
+                Ok(())
+            }
+            Statement::Close => {
+                body.close();
+                Ok(())
+            }
+            Statement::Label(..) => Ok(()),
+            Statement::Registers { line, ty, names } => body.registers(*line, ty, names),
+            Statement::Declare(declared) => body.memory(declared),
+            Statement::Place(text) => {
+                place = Some(places.number(*text));
+                Ok(())
+            }
+            Statement::UsedBytes(mask) => {
+                body.used_bytes = Some(*mask);
+                Ok(())
+            }
+            Statement::Unread(unread) => Err(unread.error.clone()),
+            Statement::Instruction(text) => instruction(&mut body, text, place)
+                .map(|instruction| instructions.push(instruction)),
+        };
+        if let Err(why) = done {
+            let line = why.line;
+            module.lack(&text.name, spelling(statement), why);
+            if is_instruction(statement) {
+                // A function with it is not launched; labels keep their places.
+                let operation = Operation::Trap;
+                instructions.push(Instruction { guard: None, operation, place, line });
             }
         }
     }
     let Body { local_bytes, most_bytes, slots, .. } = body;
-    Ok(Function {
+    Function {
         name: text.name.clone(),
         is_kernel: text.is_kernel,
         parameters: frame.parameters,
@@ -64,26 +85,50 @@ pub(super) fn function(
         slots,
         most_threads: text.most_threads,
         instructions,
-    })
+    }
 }
 
-fn is_load(instruction: Option<&Instruction>) -> bool {
-    instruction.is_some_and(|last| matches!(last.operation, Operation::Load { .. }))
+/// The word that a statement begins with.
+fn spelling(statement: &Statement) -> &str {
+    match statement {
+        Statement::Instruction(text) => &text.opcode,
+        Statement::Unread(unread) => &unread.spelling,
+        Statement::Registers { ty, .. } => ty,
+        Statement::Declare(declared) => &declared.ty,
+        _ => "",
+    }
+}
+
+fn is_instruction(statement: &Statement) -> bool {
+    matches!(statement, Statement::Instruction(_) | Statement::Unread(_))
+}
+
+fn instruction(
+    body: &mut Body,
+    text: &InstructionText,
+    place: Option<u32>,
+) -> Result<Instruction, BadText> {
+    let guard = body.guard(text)?;
+    let operation = operation(body, text)?;
+    if body.used_bytes.take().is_some() && !matches!(operation, Operation::Load { .. }) {
+        let what = "a mask of used bytes before an instruction that loads nothing";
+        return Err(BadText::new(text.line, what));
+    }
+    Ok(Instruction { guard, operation, place, line: text.line })
 }
 
 /// Returns the index of the instruction behind each label.
-fn labels(statements: &[Statement]) -> Result<HashMap<String, u32>, BadText> {
+fn labels(statements: &[Statement], mut twice: impl FnMut(BadText)) -> HashMap<String, u32> {
     let (mut found, mut next) = (HashMap::new(), 0);
     for statement in statements {
         match statement {
-            Statement::Instruction(_) => next += 1,
             Statement::Label(line, name) if found.insert(name.clone(), next).is_some() => {
-                return Err(BadText::new(*line, format!("`{name}` is a label twice")));
+                twice(BadText::new(*line, format!("`{name}` is a label twice")));
             }
-            _ => {}
+            _ => next += u32::from(is_instruction(statement)),
         }
     }
-    Ok(found)
+    found
 }
 
 fn operation(body: &Body, text: &InstructionText) -> Result<Operation, BadText> {
@@ -92,7 +137,7 @@ fn operation(body: &Body, text: &InstructionText) -> Result<Operation, BadText> 
         "ld" | "st" | "red" | "fence" | "cvta" => {
             memory::operation(first, &mut words, body, &text.operands)
         }
-        "bra" | "call" | "ret" | "exit" | "trap" | "bar" | "shfl" | "vote" => {
+        "bra" | "call" | "ret" | "exit" | "trap" | "bar" | "shfl" | "vote" | "griddepcontrol" => {
             control::operation(first, &mut words, body, &text.operands)
         }
         _ => arithmetic::operation(first, &mut words, body, &text.operands),

@@ -4,8 +4,8 @@ use super::body::Body;
 use super::opcode::Words;
 use crate::error::BadText;
 use crate::program::{
-    Address, Base, Fence, MemoryAccess, Operation, Ordering, ReduceOp, Scope, Semantics, Space,
-    Symbol, Type,
+    Address, Base, Fence, MemoryAccess, Operand, Operation, Ordering, ReduceOp, Scope, Semantics,
+    Space, Symbol, Type,
 };
 use crate::text::OperandText;
 
@@ -129,7 +129,13 @@ fn accessed(
     let from = values.iter().map(|value| body.source(value, ty, words.line));
     let from = from.collect::<Result<Box<[_]>, _>>()?;
     Ok(match op {
-        Some(op) => Operation::Reduce { access, op, from: from[0] },
+        Some(op) => Operation::Reduce {
+            access,
+            op,
+            from: [from[0], Operand::Value(0)],
+            returns: false,
+            to: None,
+        },
         None => Operation::Store { access, from },
     })
 }

@@ -14,12 +14,27 @@ use crate::program::{Module, Parameter, Place, Space, Type, Variable};
 use crate::text::{Declaration, FunctionText, PlaceText, Text};
 
 impl Module {
-    /// Reads the text of a module.
+    /// Reads the text of a module, of which all functions are to be in the subset.
     ///
     /// # Errors
-    /// The line that is not PTX, or not in the subset.
+    /// A line that is not PTX, or not in the subset.
+    pub fn parse_whole(text: &str) -> Result<Self, BadText> {
+        let module = Self::parse(text)?;
+        match module.lacks.first() {
+            Some(lack) => Err(lack.why.clone()),
+            None => Ok(module),
+        }
+    }
+
+    /// Reads the text of a module. What is not in the subset is among [`lacks`](Self::lacks).
+    ///
+    /// # Errors
+    /// The line that is not PTX.
     pub fn parse(text: &str) -> Result<Self, BadText> {
         let text = Text::parse(text)?;
+        if let Some((number, _)) = text.files.iter().find(|(number, _)| *number > MOST_FILES) {
+            return Err(BadText::new(1, format!("the number {number} of a file is too large")));
+        }
         let files = text.files.iter().map(|(number, _)| *number as usize + 1).max().unwrap_or(0);
         let mut module = Self {
             version: text.version,
@@ -28,12 +43,19 @@ impl Module {
             variables: Vec::new(),
             files: vec![String::new(); files],
             places: Vec::new(),
+            lacks: Vec::new(),
         };
+        for unread in text.unread {
+            module.lack("", &unread.spelling, unread.error);
+        }
         for (number, name) in text.files {
             module.files[number as usize] = name;
         }
         for declared in &text.variables {
-            module.variables.push(variable(declared)?);
+            match variable(declared) {
+                Ok(variable) => module.variables.push(variable),
+                Err(why) => module.lack("", &declared.ty, why),
+            }
         }
         let bodies: Vec<_> = text.functions.iter().filter(|text| text.body.is_some()).collect();
         let mut names = Names::default();
@@ -41,18 +63,27 @@ impl Module {
             names.variables.insert(variable.name.clone(), number as u32);
         }
         for (number, text) in bodies.iter().enumerate() {
-            let frame = ParamFrame::of(text)?;
+            let frame = ParamFrame::of(text).unwrap_or_else(|why| {
+                module.lack(&text.name, ".param", why);
+                ParamFrame::default()
+            });
             names.functions.insert(text.name.clone(), (number as u32, frame));
         }
         let mut places = Places::default();
         for text in bodies {
-            let function = function::function(text, &mut module, &names, &mut places)?;
+            let function = function::function(text, &mut module, &names, &mut places);
             module.functions.push(function);
         }
         module.places = places.all;
         Ok(module)
     }
 }
+
+/// The most bytes of a frame, of a variable, and of an alignment.
+const MOST_BYTES: u32 = 1 << 28;
+
+/// The largest number of a source file.
+const MOST_FILES: u32 = 1 << 16;
 
 /// The names of a module.
 #[derive(Default)]
@@ -86,7 +117,7 @@ impl ParamFrame {
         let size = size(declared)?;
         let bytes = size.bytes.ok_or_else(|| size.open(declared))?;
         let offset = self.bytes.next_multiple_of(size.align);
-        self.bytes = offset + bytes;
+        self.bytes = end(declared, offset, bytes)?;
         Ok(Parameter { name: declared.name.clone(), offset, bytes })
     }
 }
@@ -114,10 +145,17 @@ fn size(declared: &Declaration) -> Result<Extent, BadText> {
     })?;
     let element = ty.bytes();
     let align = declared.align.unwrap_or(element);
-    if !align.is_power_of_two() {
+    if !align.is_power_of_two() || align > MOST_BYTES {
         return Err(BadText::new(declared.line, format!("an alignment of {align}")));
     }
-    Ok(Extent { element, align, bytes: declared.elements.map(|many| many * element) })
+    let bytes = declared.elements.map(|many| end(declared, 0, many.saturating_mul(element)));
+    Ok(Extent { element, align, bytes: bytes.transpose()? })
+}
+
+/// Returns the end of a range of bytes.
+fn end(declared: &Declaration, offset: u32, bytes: u32) -> Result<u32, BadText> {
+    let end = offset.checked_add(bytes).filter(|&end| end <= MOST_BYTES);
+    end.ok_or_else(|| BadText::new(declared.line, format!("`{}` is too large", declared.name)))
 }
 
 fn variable(declared: &Declaration) -> Result<Variable, BadText> {

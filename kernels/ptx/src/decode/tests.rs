@@ -8,7 +8,7 @@ use crate::program::{
 const SMALL: &str = include_str!("../../tests/kernels/small.ptx");
 
 fn small() -> Module {
-    Module::parse(SMALL).unwrap_or_else(|error| panic!("{error}"))
+    Module::parse_whole(SMALL).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -89,8 +89,11 @@ fn instructions_are_decoded() {
     assert_eq!(to.len(), 2);
     let Operation::Join { from, bits: 32, .. } = at(&module, "mov.b64 \t%rd3") else { panic!() };
     assert_eq!(from.len(), 2);
-    let Operation::Reduce { access, op, from } = at(&module, "red.release") else { panic!() };
-    assert_eq!((op, from), (ReduceOp::Add, Operand::Value(1)));
+    let Operation::Reduce { access, op, from, returns: false, .. } = at(&module, "red.release")
+    else {
+        panic!()
+    };
+    assert_eq!((op, from[0]), (ReduceOp::Add, Operand::Value(1)));
     let MemoryAccess { space, ty, semantics, scope, .. } = access;
     let expected = (Space::Global, Type::Unsigned(64), Semantics::Release, Some(Scope::Gpu));
     assert_eq!((space, ty, semantics, scope), expected);
@@ -122,7 +125,7 @@ fn a_text_that_is_not_in_the_subset_is_refused_with_its_line() {
         let text = SMALL.replacen(from, to, 1);
         assert_ne!(text, SMALL, "{from}");
         let line = text.lines().zip(SMALL.lines()).position(|(new, old)| new != old);
-        let error = Module::parse(&text).expect_err(to);
+        let error = Module::parse_whole(&text).expect_err(to);
         assert_eq!(Some(error.line), line.map(|line| line as u32 + 1), "{to}: {error}");
         error.what
     };
@@ -148,7 +151,7 @@ fn a_text_that_is_not_in_the_subset_is_refused_with_its_line() {
         assert!(found.contains(what), "{to}: {found}");
     }
     let cut = &SMALL[..SMALL.find("ret;").expect("the end")];
-    let error = Module::parse(cut).expect_err("half a text");
+    let error = Module::parse_whole(cut).expect_err("half a text");
     assert!(error.what.contains("the end of the text"), "{error}");
 }
 
@@ -156,7 +159,7 @@ fn a_text_that_is_not_in_the_subset_is_refused_with_its_line() {
 #[test]
 fn a_compiled_kernel_is_read() {
     let text = include_str!("../../tests/kernels/pairwise_all_to_all.ptx");
-    let module = Module::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    let module = Module::parse_whole(text).unwrap_or_else(|error| panic!("{error}"));
     let kernel = &module.functions[module.function("PairwiseAllToAll").expect("the kernel")];
     assert!(kernel.is_kernel && kernel.parameters[0].bytes == 80);
     assert_eq!(module.functions.len(), 10);

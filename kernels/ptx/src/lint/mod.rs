@@ -62,7 +62,7 @@ impl fmt::Display for Finding {
 /// The line that is not PTX, or not in the subset.
 pub fn lint(text: &str) -> Result<Vec<Finding>, BadText> {
     let mut findings = opcodes(&Text::parse(text)?);
-    findings.extend(rules::check(&Module::parse(text)?));
+    findings.extend(rules::check(&Module::parse_whole(text)?));
     findings.sort_by_key(|finding| (finding.line, finding.rule));
     Ok(findings)
 }

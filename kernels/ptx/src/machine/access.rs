@@ -1,11 +1,13 @@
 //! Accesses to memory of the lanes of a group.
 
-use super::fault::FaultKind;
+use super::fault::{FaultKind, KernelFault};
 use super::image::lanes;
 use super::{Failed, Machine};
-use crate::memory::{LANES, Memory, Refusal, space_of, strength};
+use crate::memory::{
+    Atomic, LANES, Memory, Refusal, Thread, Unordered, VARIABLES, space_of, strength,
+};
 use crate::program::{
-    Base, Fence, Instruction, MemoryAccess, Operand, Operation, Ordering, ReduceOp, Slot, Space,
+    Base, Fence, Instruction, MemoryAccess, Operand, Operation, ReduceOp, Slot, Space,
 };
 
 /// The lanes of an access: the first register of their function, the mask, and the instruction.
@@ -40,6 +42,7 @@ impl Machine<'_> {
                 self.memory.load(&mut self.choices, access, (thread, place), address, &mut values);
             let missing = loaded
                 .map_err(|refusal| self.refusal(&refusal, access, address, (thread, false)))?;
+            self.note_races(place, access, address, (thread, false))?;
             for (element, (slot, value)) in (0..).zip(to.iter().zip(values)) {
                 let Some((slot, width)) = *slot else { continue };
                 let extended = if access.ty.is_signed() {
@@ -109,6 +112,7 @@ impl Machine<'_> {
             let stored =
                 self.memory.store(&mut self.choices, access, at, address, (&values, missing));
             stored.map_err(|refusal| self.refusal(&refusal, access, address, (thread, true)))?;
+            self.note_races(place, access, address, (thread, true))?;
         }
         if !matches!(access.space, Space::Local | Space::Param) {
             self.progress();
@@ -121,17 +125,23 @@ impl Machine<'_> {
         warp: usize,
         (base, mask, place): Lanes,
         access: &MemoryAccess,
-        (op, from): (ReduceOp, Operand),
+        (op, from, returns, to): (ReduceOp, [Operand; 2], bool, Option<Slot>),
     ) -> Result<(), Failed> {
         let addresses = self.addresses(warp, base, place, access);
         self.counters_of(warp).reductions += 1;
         for lane in lanes(mask) {
             let address = addresses[lane as usize];
-            let value = self.warps[warp].value(base, from, lane);
+            let values = from.map(|from| self.warps[warp].value(base, from, lane));
             let thread = self.warps[warp].first + lane;
             let at = (thread, place);
-            let reduced = self.memory.reduce(&mut self.choices, access, at, address, (op, value));
-            reduced.map_err(|refusal| self.refusal(&refusal, access, address, (thread, true)))?;
+            let atomic = Atomic { op, values, returns };
+            let reduced = self.memory.reduce(&mut self.choices, access, at, address, atomic);
+            let before = reduced
+                .map_err(|refusal| self.refusal(&refusal, access, address, (thread, true)))?;
+            self.note_races(place, access, address, (thread, true))?;
+            if let Some(slot) = to {
+                self.warps[warp].set(base, slot, lane, before);
+            }
         }
         self.progress();
         Ok(())
@@ -139,10 +149,9 @@ impl Machine<'_> {
 
     pub(super) fn fence(&mut self, warp: usize, mask: u32, fence: Fence) {
         self.counters_of(warp).fences += 1;
-        let sequential = fence.ordering == Ordering::SeqCst;
         for lane in lanes(mask) {
             let thread = self.warps[warp].first + lane;
-            self.memory.clocks.fence(thread, fence.scope, sequential);
+            self.memory.clocks.fence(thread, fence.scope, fence.ordering);
         }
     }
 
@@ -162,7 +171,8 @@ impl Machine<'_> {
             Base::Value(value) => [value.wrapping_add_signed(offset); LANES as usize],
             Base::Symbol(symbol) => {
                 let frame = self.image.frame_number(place);
-                let address = self.image.address(frame, symbol, self.rank(warp) as u32);
+                let variables = self.launches[self.rank(warp)].variables;
+                let address = self.image.address(frame, symbol, variables);
                 [address.wrapping_add_signed(offset); LANES as usize]
             }
         }
@@ -236,17 +246,58 @@ impl Machine<'_> {
             Refusal::Constant => FaultKind::ReadOnly { space, address },
             Refusal::Missing => FaultKind::Unset { what: "a store" },
             Refusal::NoValue(offset) => FaultKind::NoValue { space, address: address + *offset },
-            Refusal::Unordered(unordered) => FaultKind::Unordered {
-                conflict: unordered.conflict,
-                memory: match self.memory.window(address) {
-                    Some((name, offset)) => format!("{name} at byte {offset}"),
-                    None => format!("shared memory at {:#x}", address & 0xffff_ffff),
-                },
-                stores,
-                other: Box::new(self.place_of(unordered.other.thread, unordered.other.place)),
-                other_stores: unordered.other_stores,
-            },
+            Refusal::Unordered(found) => self.unordered(found, address, (thread, stores)),
         };
         (kind, 1 << (thread % LANES))
+    }
+
+    fn unordered(
+        &self,
+        found: &Unordered,
+        address: u64,
+        (thread, stores): (Thread, bool),
+    ) -> FaultKind {
+        let module = || self.launches[self.rank((thread / LANES) as usize)].module;
+        let memory = match self.memory.window(address) {
+            Some((name, offset)) if address >= VARIABLES => {
+                match self.image.global_at(module(), offset) {
+                    Some((variable, at)) => format!("{variable} at byte {at}, of {name}"),
+                    None => format!("{name} at byte {offset}"),
+                }
+            }
+            Some((name, offset)) => format!("{name} at byte {offset}"),
+            None => format!("shared memory at {:#x}", address & 0xffff_ffff),
+        };
+        FaultKind::Unordered {
+            conflict: found.conflict,
+            memory,
+            stores,
+            other: Box::new(self.place_of(found.other)),
+            other_stores: found.other_stores,
+        }
+    }
+
+    /// Notes the races of an access behind which the run goes on. The one that is too many is an error.
+    fn note_races(
+        &mut self,
+        place: u32,
+        access: &MemoryAccess,
+        address: u64,
+        (thread, stores): (Thread, bool),
+    ) -> Result<(), Failed> {
+        for found in std::mem::take(&mut self.memory.races.found) {
+            let other = found.other.place;
+            if !self.raced.insert((place.min(other), place.max(other))) {
+                continue;
+            }
+            let unordered = Refusal::Unordered(found);
+            let (kind, lanes) = self.refusal(&unordered, access, address, (thread, stores));
+            if self.races.len() == self.limits.races {
+                return Err((kind, lanes));
+            }
+            let at = Some(self.lanes_at((thread / LANES) as usize, lanes, place));
+            self.races.push(KernelFault { kind, at, before: Vec::new() });
+        }
+        Ok(())
     }
 }

@@ -33,6 +33,7 @@ impl Machine<'_> {
                 | Operation::Shuffle(_)
                 | Operation::Vote(_)
                 | Operation::WarpSync { .. }
+                | Operation::WaitForLaunches
         );
         if self.warps[warp].may_miss() {
             self.refuse_missing(warp, (base, all, mask), instruction)?;
@@ -73,13 +74,20 @@ impl Machine<'_> {
             Operation::Shuffle(_) | Operation::Vote(_) | Operation::WarpSync { .. } => {
                 return self.exchange(warp, group);
             }
+            Operation::WaitForLaunches => {
+                if self.wait_for_launches(warp, group) {
+                    return Ok(true);
+                }
+            }
+            Operation::LaunchDependents => self.launch_dependents(warp),
             Operation::Trap => return Err((FaultKind::Trap, mask)),
             Operation::Load { access, to } => self.load(warp, (base, mask, place), access, to)?,
             Operation::Store { access, from } => {
                 self.store(warp, (base, mask, place), access, from)?;
             }
-            Operation::Reduce { access, op, from } => {
-                self.reduce(warp, (base, mask, place), access, (*op, *from))?;
+            Operation::Reduce { access, op, from, returns, to } => {
+                let atomic = (*op, *from, *returns, *to);
+                self.reduce(warp, (base, mask, place), access, atomic)?;
             }
             Operation::Fence(fence) => self.fence(warp, mask, *fence),
             _ => {
@@ -106,8 +114,8 @@ impl Machine<'_> {
         (base, mask, frame): (u32, u32, usize),
         operation: &Operation,
     ) {
-        let rank = self.rank(number);
         self.counters_of(number).arithmetic += 1;
+        let rank = self.rank(number);
         let warp = &mut self.warps[number];
         match operation {
             Operation::Arithmetic(arithmetic) => {
@@ -130,7 +138,8 @@ impl Machine<'_> {
                 warp.set_all(base, *to, mask, &values);
             }
             Operation::AddressOf { to, symbol } => {
-                let address = self.image.address(frame, *symbol, rank as u32);
+                let variables = self.launches[rank].variables;
+                let address = self.image.address(frame, *symbol, variables);
                 warp.set_all(base, *to, mask, &[address; LANES as usize]);
             }
             Operation::ToGeneric { to, from, space } => {
@@ -249,7 +258,9 @@ impl Machine<'_> {
         self.warps[warp].live &= !ended;
         self.progress();
         if self.warps[warp].live == 0 {
+            self.complete_barriers(block);
             self.end_warp(warp);
+            return Ok(());
         }
         for waiting in &self.warps[warp].groups {
             if let State::Lanes(mask) = waiting.state

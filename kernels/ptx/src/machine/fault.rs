@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::memory::Conflict;
-use crate::program::Space;
+use crate::program::{Lack, Space};
 
 /// The reason why a launch cannot begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,14 @@ pub enum LaunchError {
     Block([u32; 3]),
     /// The window overlaps another one, or is at addresses that the machine needs.
     Window(String),
+    /// The grid has too many blocks.
+    Grid([u32; 3]),
+    /// A cluster has no block or more than 16, or does not divide the grid.
+    Cluster([u32; 3]),
+    /// No module on a device has a variable of this name in global memory with so many bytes.
+    Variable(String, usize),
+    /// The kernel, or a function that it calls, has instructions that are not in the subset.
+    Lacks(String, Vec<Lack>),
     /// The launch of this number is to begin after one with a number that is not lower.
     Order(u32),
 }
@@ -31,6 +39,15 @@ impl fmt::Display for LaunchError {
                 write!(f, "the kernel takes {takes} bytes of parameters, not {given}")
             }
             Self::Block([x, y, z]) => write!(f, "a block of {x} x {y} x {z} threads cannot run"),
+            Self::Grid([x, y, z]) => write!(f, "a grid of {x} x {y} x {z} blocks cannot run"),
+            Self::Cluster([x, y, z]) => write!(f, "a cluster of {x} x {y} x {z} blocks cannot run"),
+            Self::Variable(name, bytes) => {
+                write!(f, "no variable {name} of {bytes} bytes in global memory")
+            }
+            Self::Lacks(name, lacks) => {
+                write!(f, "{name} has what is not in the subset")?;
+                lacks.iter().try_for_each(|lack| write!(f, "\n  {lack}"))
+            }
             Self::Window(name) => write!(f, "the addresses of {name} are not free"),
             Self::Order(number) => {
                 write!(f, "launch {number} is to begin after one with a number that is not lower")
@@ -107,6 +124,8 @@ pub struct KernelFault {
     pub kind: FaultKind,
     /// The threads that ran into it; none where no thread can go on.
     pub at: Option<Where>,
+    /// Races before it, behind which the run went on.
+    pub before: Vec<KernelFault>,
 }
 
 /// The kind of an error of a run.

@@ -1,10 +1,12 @@
 //! The code of all ranks in one array, and the places of frames and variables.
 
 use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
 
 use super::fault::LaunchError;
-use crate::memory::{LANES, VARIABLES, VARIABLES_EACH};
-use crate::program::{Function, Instruction, Module, Operation, Space, Symbol};
+use crate::memory::{LANES, variables_at};
+use crate::program::{Function, Instruction, Lack, Module, Operation, Space, Symbol, Variable};
 
 /// A function in the array of all code.
 #[derive(Debug)]
@@ -30,7 +32,7 @@ pub(crate) struct Sizes {
     pub(crate) local: u64,
     pub(crate) param: u64,
     pub(crate) shared: u64,
-    pub(crate) constants: Vec<u8>,
+    pub(crate) constants: Rc<[u8]>,
     pub(crate) globals: Vec<u8>,
     /// The offset of each variable in its space.
     variables: Vec<u64>,
@@ -112,7 +114,14 @@ impl<'a> Image<'a> {
         let number = self.module(module);
         let function = module.function(name).filter(|&f| module.functions[f].is_kernel);
         match (number, function) {
-            (Some(number), Some(function)) => Ok(self.first_frame[number] + function),
+            (Some(number), Some(function)) => {
+                let lacks: Vec<Lack> = module.lacks_of(function).into_iter().cloned().collect();
+                if lacks.is_empty() {
+                    Ok(self.first_frame[number] + function)
+                } else {
+                    Err(LaunchError::Lacks(name.to_owned(), lacks))
+                }
+            }
             _ => Err(LaunchError::Kernel(name.to_owned())),
         }
     }
@@ -122,24 +131,42 @@ impl<'a> Image<'a> {
         self.first_frame[self.frames[caller].module] + called as usize
     }
 
-    /// The address of a symbol in its space, for a function's frame and a rank.
-    pub(crate) fn address(&self, frame: usize, symbol: Symbol, rank: u32) -> u64 {
+    /// The address of a symbol in its space, for a function's frame and the variables of a launch.
+    pub(crate) fn address(&self, frame: usize, symbol: Symbol, variables: u32) -> u64 {
         let frame = &self.frames[frame];
         match symbol {
             Symbol::Variable(variable, offset) => {
-                self.variable(frame.module, variable, rank).wrapping_add_signed(offset)
+                self.variable(frame.module, variable, variables).wrapping_add_signed(offset)
             }
             Symbol::Local(offset) => frame.local.wrapping_add_signed(offset),
             Symbol::Param(offset) => frame.param.wrapping_add_signed(offset),
         }
     }
 
-    fn variable(&self, module: usize, variable: u32, rank: u32) -> u64 {
+    fn variable(&self, module: usize, variable: u32, variables: u32) -> u64 {
         let offset = self.sizes[module].variables[variable as usize];
         match self.modules[module].variables[variable as usize].space {
-            Space::Global => VARIABLES + u64::from(rank) * VARIABLES_EACH + offset,
+            Space::Global => variables_at(variables) + offset,
             _ => offset,
         }
+    }
+
+    /// The bytes of a variable among those of all variables of a module in global memory.
+    pub(crate) fn global(module: &Module, name: &str) -> Option<Range<usize>> {
+        let is_it = |variable: &Variable| variable.space == Space::Global && variable.name == name;
+        let number = module.variables.iter().position(is_it)?;
+        let first = variables(module).variables[number] as usize;
+        Some(first..first + module.variables[number].bytes as usize)
+    }
+
+    /// The variable of a module at an offset in global memory, and the offset in it.
+    pub(crate) fn global_at(&self, module: usize, offset: u64) -> Option<(&str, u64)> {
+        let variables = self.modules[module].variables.iter().zip(&self.sizes[module].variables);
+        let mut globals = variables.filter(|(variable, _)| variable.space == Space::Global);
+        globals.find_map(|(variable, &first)| {
+            let within = offset.checked_sub(first)?;
+            (within < variable.bytes.into()).then_some((variable.name.as_str(), within))
+        })
     }
 
     /// The variables of a module in global memory, by their names, from the bytes of all of them.
@@ -168,11 +195,12 @@ impl<'a> Image<'a> {
 /// Lays the variables of a module out.
 fn variables(module: &Module) -> Sizes {
     let mut sizes = Sizes::default();
+    let mut constants = Vec::new();
     let aligned = |bytes: usize, align: u32| bytes.next_multiple_of(align.max(1) as usize);
     for variable in &module.variables {
         let bytes = match variable.space {
             Space::Global => &mut sizes.globals,
-            Space::Const => &mut sizes.constants,
+            Space::Const => &mut constants,
             _ => {
                 let offset = sizes.shared.next_multiple_of(u64::from(variable.align.max(1)));
                 sizes.variables.push(offset);
@@ -186,6 +214,7 @@ fn variables(module: &Module) -> Sizes {
         bytes.extend(&variable.initial);
         bytes.resize(offset + variable.bytes as usize, 0);
     }
+    sizes.constants = constants.into();
     // An array whose size the launch gives is behind all others.
     for (variable, offset) in module.variables.iter().zip(&mut sizes.variables) {
         if variable.space == Space::Shared && variable.bytes == 0 {

@@ -1,38 +1,17 @@
 //! Launches: the kernels of ranks, and the state after their run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::fault::{KernelFault, LaunchError};
-use super::image::{Image, first_lanes};
-use super::stream::InStream;
+use super::image::Image;
+use super::rank::RankLaunch;
+use super::stream::{Columns, InStream};
 use super::warp::Warp;
 use super::{Block, Counters, Machine};
+use crate::assumptions::{Assumption, Assumptions};
 use crate::choices::Choices;
-use crate::memory::{
-    END_OF_WINDOWS, Home, LANES, Memory, Sizes, VARIABLES, VARIABLES_EACH, Window,
-};
+use crate::memory::{END_OF_WINDOWS, LANES, Memory, Races, Sizes, Window, variables_at};
 use crate::program::Module;
-
-/// A launch of a kernel: one for a rank, or one for several ranks.
-#[derive(Clone, Debug)]
-pub struct RankLaunch<'a> {
-    /// The module; ranks may share one.
-    pub module: &'a Module,
-    /// The name of the kernel.
-    pub kernel: &'a str,
-    /// The blocks in x, y and z.
-    pub grid: [u32; 3],
-    /// The threads of a block in x, y and z.
-    pub block: [u32; 3],
-    /// The bytes of the parameters.
-    pub parameters: Vec<u8>,
-    /// Bytes of shared memory beyond the variables of the module.
-    pub dynamic_shared: u32,
-    /// The device: the scope `gpu` has the threads of all its launches.
-    pub device: u32,
-    /// The launches that end before this one begins, by their numbers, which are lower; none begins with the run.
-    pub after: Vec<usize>,
-}
 
 /// Limits of a run, and its clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +24,38 @@ pub struct Limits {
     pub start_ns: u64,
     /// Nanoseconds that pass in a turn.
     pub turn_ns: u64,
+    /// Races of accesses of one size behind which a run goes on, each pair of instructions once. The race after them ends
+    /// the run.
+    pub races: usize,
+    /// Blocks that a device runs at once, unless [`Assumption::Resident`] is assumed. The blocks of a cluster begin
+    /// together, even if they are more.
+    pub resident_blocks: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { instructions: 1_000_000_000, idle_turns: 1000, start_ns: 1, turn_ns: 1 }
+        Self {
+            instructions: 1_000_000_000,
+            idle_turns: 1000,
+            start_ns: 1,
+            turn_ns: 1,
+            races: 0,
+            resident_blocks: 1,
+        }
     }
+}
+
+/// The bytes of a variable of a module on a device, before the run.
+#[derive(Clone, Debug)]
+pub struct InitialVariable<'a> {
+    /// The device.
+    pub device: u32,
+    /// The module.
+    pub module: &'a Module,
+    /// The name of the variable in global memory.
+    pub name: String,
+    /// All its bytes.
+    pub bytes: Vec<u8>,
 }
 
 /// Launches of kernels that run at the same time, unless one is to run after others.
@@ -60,6 +65,10 @@ pub struct Launch<'a> {
     pub ranks: Vec<RankLaunch<'a>>,
     /// Global memory, which all ranks reach.
     pub windows: Vec<Window>,
+    /// Variables of modules that do not begin with the bytes of the module's text.
+    pub variables: Vec<InitialVariable<'a>>,
+    /// What the kernels may rely on beyond PTX.
+    pub assumptions: Assumptions,
     /// The seed of all choices.
     pub seed: u64,
     /// The limits.
@@ -73,8 +82,13 @@ pub struct FinalState {
     pub windows: Vec<Window>,
     /// The counts of each launch, for each warp of a block: those of the warps with this number in all its blocks.
     pub counters: Vec<Vec<Counters>>,
-    /// The variables of each launch in global memory, by their names.
+    /// The variables of each module on each device in global memory, by their names. Launches of a module on a device
+    /// have them in common.
     pub variables: Vec<HashMap<String, Vec<u8>>>,
+    /// For each launch the number of its variables in [`variables`](Self::variables).
+    pub variables_of: Vec<usize>,
+    /// Races behind which the run went on.
+    pub races: Vec<KernelFault>,
 }
 
 /// The way in which a launch fails.
@@ -97,7 +111,19 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-impl Launch<'_> {
+impl<'a> Launch<'a> {
+    /// Launches with these windows, by the seed 0.
+    pub fn new(ranks: Vec<RankLaunch<'a>>, windows: Vec<Window>) -> Self {
+        Self {
+            ranks,
+            windows,
+            variables: Vec::new(),
+            assumptions: Assumptions::default(),
+            seed: 0,
+            limits: Limits::default(),
+        }
+    }
+
     /// Runs the kernels of all ranks to their end, with the choices of the seed.
     pub fn run(&self) -> Result<FinalState, Failure> {
         self.run_by(Choices::seeded(self.seed)).1
@@ -117,87 +143,88 @@ impl Launch<'_> {
             Err(error) => return (choices, Err(Failure::Launch(error))),
         };
         let run = machine.run();
-        let Machine { memory, counters, choices, image, launches, .. } = machine;
-        let outcome = run.map_err(Failure::Fault).map(|()| {
-            let (windows, own) = memory
-                .into_windows()
-                .into_iter()
-                .partition(|window| window.address < END_OF_WINDOWS);
-            let mut own: HashMap<u64, Vec<u8>> =
-                Vec::into_iter(own).map(|window: Window| (window.address, window.bytes)).collect();
-            let variables = (0..).zip(&launches).map(|(number, launch)| {
-                let bytes = own.remove(&variables_of(number)).unwrap_or_default();
-                image.globals(launch.module, &bytes)
-            });
-            FinalState { windows, counters, variables: variables.collect() }
-        });
+        let Machine { memory, counters, choices, image, launches, races, .. } = machine;
+        let outcome = match run {
+            Err(fault) => Err(Failure::Fault(Box::new(KernelFault { before: races, ..*fault }))),
+            Ok(()) => {
+                let (windows, own): (Vec<Window>, Vec<Window>) = memory
+                    .into_windows()
+                    .into_iter()
+                    .partition(|window| window.address < END_OF_WINDOWS);
+                let variables_of: Vec<usize> =
+                    launches.iter().map(|launch| launch.variables as usize).collect();
+                let mut variables = Vec::new();
+                for (launch, &number) in launches.iter().zip(&variables_of) {
+                    if number == variables.len() {
+                        let at = variables_at(launch.variables);
+                        let bytes = own.iter().find(|window| window.address == at);
+                        let bytes = bytes.map_or(&[][..], |window| &window.bytes);
+                        variables.push(image.globals(launch.module, bytes));
+                    }
+                }
+                Ok(FinalState { windows, counters, variables, variables_of, races })
+            }
+        };
         (choices, outcome)
     }
 
     fn machine(&self, choices: Choices) -> Result<Machine<'_>, LaunchError> {
         let image = Image::new(self.ranks.iter().map(|rank| rank.module))?;
-        let mut sizes = Sizes {
-            homes: Vec::new(),
-            shared: Vec::new(),
-            constants: Vec::new(),
-            local_bytes: 0,
-            param_bytes: 0,
-        };
+        let mut sizes =
+            Sizes { warps: 0, blocks: 0, constants: Vec::new(), local_bytes: 0, param_bytes: 0 };
         let mut windows = self.windows.clone();
-        let (mut blocks, mut warps, mut launches) = (Vec::new(), Vec::new(), Vec::new());
-        let mut counters = Vec::new();
-        for (number, rank) in (0..).zip(&self.ranks) {
+        let mut launches: Vec<InStream> = Vec::new();
+        let (mut blocks, mut counters) = (Vec::new(), Vec::new());
+        let mut columns = Columns::default();
+        let mut variables: Vec<(u32, usize)> = Vec::new();
+        for (number, rank) in self.ranks.iter().enumerate() {
             let kernel = image.kernel(rank.module, rank.kernel)?;
             let frame = &image.frames[kernel];
             let takes = frame.function.parameters.iter().map(|p| p.offset + p.bytes).max();
             if takes.unwrap_or(0) as usize != rank.parameters.len() {
                 return Err(LaunchError::Parameters(takes.unwrap_or(0), rank.parameters.len()));
             }
-            let threads = threads(rank)?;
-            counters.push(vec![Counters::default(); threads.div_ceil(LANES) as usize]);
+            let in_grid = blocks_of(rank)?;
+            let warps_of_block = threads(rank)?.div_ceil(LANES);
+            counters.push(vec![Counters::default(); warps_of_block as usize]);
             let own = &image.sizes[frame.module];
             sizes.local_bytes = sizes.local_bytes.max(own.local);
             sizes.param_bytes = sizes.param_bytes.max(own.param);
             sizes.constants.push(own.constants.clone());
-            if !own.globals.is_empty() {
-                windows.push(Window {
-                    name: format!("the variables of rank {number}"),
-                    address: variables_of(number),
-                    bytes: own.globals.clone(),
-                });
+            let key = (rank.device, frame.module);
+            let of_device = variables.iter().position(|known| *known == key);
+            let of_device = of_device.unwrap_or_else(|| {
+                variables.push(key);
+                windows.extend(self.globals(rank, &own.globals, variables.len() - 1));
+                variables.len() - 1
+            });
+            if rank.after.iter().any(|&before| before >= number) {
+                return Err(LaunchError::Order(number as u32));
             }
-            if rank.after.iter().any(|&before| before >= number as usize) {
-                return Err(LaunchError::Order(number));
+            let mut launch = InStream::new(rank, (kernel, frame.module), number);
+            launch.variables = of_device as u32;
+            launch.early = rank.early && !self.assumptions.has(&Assumption::Pdl);
+            if self.assumptions.has(&Assumption::OneOrder) {
+                let same = |before: &usize| self.ranks[*before].device == rank.device;
+                launch.after.extend((0..number).filter(same));
             }
-            let first_warp = warps.len();
-            for in_rank in 0..rank.grid.iter().product() {
-                let block = blocks.len();
-                let first = warps.len();
-                for in_block in 0..threads.div_ceil(LANES) {
-                    let lanes = first_lanes(threads - in_block * LANES);
-                    let thread = warps.len() as u32 * LANES;
-                    let start = (kernel, frame.first);
-                    warps.push(Warp::new(thread, (block, in_block), lanes, start, own.registers));
-                    let (block, device) = (block as u32, rank.device);
-                    sizes.homes.push(Home { block, rank: number, device });
-                }
-                sizes.shared.push(own.shared + u64::from(rank.dynamic_shared));
-                let warps = first..warps.len();
-                let (barriers, lines) = (Vec::new(), HashMap::new());
-                blocks.push(Block { rank: number, in_rank, warps, barriers, lines });
+            launch.set_before(&launches);
+            let warps = in_grid * u64::from(warps_of_block);
+            let taken = columns.take(number, &launch, rank.device, warps);
+            launch.columns = taken.ok_or(LaunchError::Grid(rank.grid))?;
+            launch.blocks = blocks.len()..blocks.len() + in_grid as usize;
+            let cluster = rank.cluster.iter().product::<u32>();
+            for (in_rank, warps) in (0..).zip(launch.columns.chunks(warps_of_block as usize)) {
+                let first_of_cluster = (launch.blocks.start as u32) + in_rank / cluster * cluster;
+                blocks.push(Block::new((number as u32, in_rank), first_of_cluster, warps));
             }
-            let (shape, warps) = ([rank.grid, rank.block], first_warp..warps.len());
-            launches.push(InStream::new(shape, frame.module, warps, rank.after.clone()));
+            launches.push(launch);
         }
         self.check_windows()?;
-        let mut memory = Memory::new(windows, sizes);
-        for warp in &warps {
-            let block: &Block = &blocks[warp.block];
-            let parameters = &self.ranks[block.rank as usize].parameters;
-            for thread in warp.first..warp.first + LANES {
-                memory.set_param(thread, 0, parameters);
-            }
-        }
+        sizes.warps = columns.count();
+        sizes.blocks = blocks.len();
+        let races = Races { go_on: self.limits.races > 0, found: Vec::new() };
+        let memory = Memory::new(windows, sizes, &self.assumptions, races);
         let limits = self.limits;
         let mut junctions = Vec::new();
         if choices.waiting_load().is_some() {
@@ -206,24 +233,49 @@ impl Launch<'_> {
                 junctions.extend(of_frame.into_iter().map(|to| to.map(|to| frame.first + to)));
             }
         }
-        let (executed, turns, idle) = (0, 0, 0);
         Ok(Machine {
             image,
+            ranks: &self.ranks,
+            assumptions: &self.assumptions,
             launches,
             blocks,
-            warps,
+            warps: (0..columns.count() as u32).map(|number| Warp::new(number * LANES)).collect(),
+            occupants: vec![Vec::new(); columns.count()],
             memory,
             choices,
             limits,
             junctions,
             counters,
-            executed,
-            turns,
-            idle,
+            races: Vec::new(),
+            raced: BTreeSet::new(),
+            executed: 0,
+            turns: 0,
+            idle: 0,
         })
     }
 
+    /// The window of a module's variables on a device.
+    fn globals(&self, rank: &RankLaunch, initial: &[u8], number: usize) -> Option<Window> {
+        let mut bytes = initial.to_vec();
+        for given in &self.variables {
+            let is_of = given.device == rank.device && std::ptr::eq(given.module, rank.module);
+            if let Some(range) = is_of.then(|| Image::global(rank.module, &given.name)).flatten()
+                && range.len() == given.bytes.len()
+            {
+                bytes[range].copy_from_slice(&given.bytes);
+            }
+        }
+        let name = format!("the variables of device {}", rank.device);
+        (!bytes.is_empty()).then(|| Window { name, address: variables_at(number as u32), bytes })
+    }
+
     fn check_windows(&self) -> Result<(), LaunchError> {
+        for InitialVariable { module, name, bytes, .. } in &self.variables {
+            let range = Image::global(module, name);
+            if range.is_none_or(|range| range.len() != bytes.len()) {
+                return Err(LaunchError::Variable(name.clone(), bytes.len()));
+            }
+        }
         let mut windows: Vec<&Window> = self.windows.iter().collect();
         windows.sort_by_key(|window| window.address);
         let mut free = 0;
@@ -238,10 +290,19 @@ impl Launch<'_> {
     }
 }
 
-/// The address of the variables of a launch in global memory.
-fn variables_of(number: u32) -> u64 {
-    VARIABLES + u64::from(number) * VARIABLES_EACH
+/// The number of blocks of a launch.
+fn blocks_of(rank: &RankLaunch) -> Result<u64, LaunchError> {
+    let divides = |(grid, cluster): (&u32, &u32)| *cluster > 0 && grid.is_multiple_of(*cluster);
+    let of_cluster = rank.cluster.iter().map(|&blocks| u64::from(blocks)).product::<u64>();
+    if !rank.grid.iter().zip(&rank.cluster).all(divides) || of_cluster > 16 {
+        return Err(LaunchError::Cluster(rank.cluster));
+    }
+    let all = rank.grid.iter().try_fold(1u64, |all, &more| all.checked_mul(more.into()));
+    all.filter(|&all| all <= MOST_BLOCKS).ok_or(LaunchError::Grid(rank.grid))
 }
+
+/// The blocks of a launch at most.
+const MOST_BLOCKS: u64 = 1 << 20;
 
 /// The threads of a block of a rank.
 fn threads(rank: &RankLaunch) -> Result<u32, LaunchError> {
@@ -250,6 +311,6 @@ fn threads(rank: &RankLaunch) -> Result<u32, LaunchError> {
     let threads = x.checked_mul(y).and_then(|xy| xy.checked_mul(z)).unwrap_or(0);
     let kernel = rank.module.functions.iter().find(|function| function.name == rank.kernel);
     let most = kernel.and_then(|kernel| kernel.most_threads);
-    let most = most.map_or(1024, |[x, y, z]| (x * y * z).min(1024));
-    if threads == 0 || threads > most { Err(error) } else { Ok(threads) }
+    let most = most.map_or(1024, |three| three.iter().fold(1, |a: u32, &b| a.saturating_mul(b)));
+    if threads == 0 || threads > most.min(1024) { Err(error) } else { Ok(threads) }
 }

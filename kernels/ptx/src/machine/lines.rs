@@ -64,7 +64,7 @@ impl Machine<'_> {
         self.warps[warp].groups.iter().any(|g| g.place == place && g.lanes & lanes != 0)
     }
 
-    fn source(&self, place: u32) -> Option<(&str, u32)> {
+    pub(super) fn source(&self, place: u32) -> Option<(&str, u32)> {
         self.image.module_of(place).source_line(self.image.code[place as usize])
     }
 }

@@ -106,15 +106,15 @@ impl Machine<'_> {
         while at < self.blocks[block].barriers.len() {
             let arrivals = &self.blocks[block].barriers[at];
             // A warp has come when all its lanes have that have not ended.
-            let has_come = |&warp: &usize| {
+            let has_come = |&&warp: &&usize| {
                 let of = |list: &[(usize, u32)]| {
                     list.iter().find(|(number, _)| *number == warp).map_or(0, |(_, lanes)| *lanes)
                 };
                 let come = of(&arrivals.waiting) | of(&arrivals.passed);
                 come != 0 && self.warps[warp].live & !come == 0
             };
-            let come = warps.clone().filter(has_come).count() as u64 * u64::from(LANES);
-            let live = warps.clone().filter(|&warp| self.warps[warp].live != 0).count() as u64;
+            let come = warps.iter().filter(has_come).count() as u64 * u64::from(LANES);
+            let live = warps.iter().filter(|&&warp| self.warps[warp].live != 0).count() as u64;
             if come >= arrivals.count.unwrap_or(live * u64::from(LANES)) {
                 let arrivals = self.blocks[block].barriers.remove(at);
                 self.complete(&arrivals);

@@ -59,7 +59,7 @@ impl Machine<'_> {
             Operation::Load { access, .. } | Operation::Store { access, .. } => address(access),
             Operation::Reduce { access, from, .. } => {
                 address(access)?;
-                refuse("a reduction on memory", mask, *from)
+                from.iter().try_for_each(|&from| refuse("a reduction on memory", mask, from))
             }
             Operation::Barrier(barrier) => {
                 let value = barrier.reduction.map_or(barrier.id, |(_, _, from, _)| from);

@@ -18,6 +18,7 @@ mod launch;
 mod lines;
 mod meet;
 mod missing;
+mod rank;
 mod schedule;
 mod shrink;
 mod stream;
@@ -26,14 +27,15 @@ mod warp;
 pub use crate::memory::{Conflict, Window};
 pub use counters::Counters;
 pub use fault::{FaultKind, KernelFault, LaunchError, Where};
-pub use launch::{Failure, FinalState, Launch, Limits, RankLaunch};
+pub use launch::{Failure, FinalState, InitialVariable, Launch, Limits};
+pub use rank::RankLaunch;
 pub use shrink::Shrunk;
 
-use std::collections::HashMap;
-use std::ops::Range;
+use std::collections::{BTreeSet, HashMap};
 
+use crate::assumptions::Assumptions;
 use crate::choices::Choices;
-use crate::memory::{LANES, Memory, Thread};
+use crate::memory::{LANES, Memory, Stamp};
 use image::Image;
 use meet::Arrivals;
 use stream::InStream;
@@ -48,20 +50,62 @@ struct Block {
     rank: u32,
     /// The number of the block in its rank's grid.
     in_rank: u32,
-    warps: Range<usize>,
+    /// The number of the first block of its cluster.
+    cluster: u32,
+    /// The warps that it runs in.
+    warps: Vec<usize>,
+    /// The number of its warps that have not ended.
+    live: usize,
+    has_ended: bool,
+    /// Whether a thread has let launches begin early.
+    lets_launch: bool,
     /// The barriers to which threads have come.
     barriers: Vec<Arrivals>,
     /// The lines of words in shared memory, by their offsets: instructions of the threads that stored them.
     lines: HashMap<u64, u32>,
 }
 
+impl Block {
+    /// A block of a launch, with its number in the grid, before it begins.
+    fn new((rank, in_rank): (u32, u32), cluster: u32, warps: &[u32]) -> Self {
+        Self {
+            rank,
+            in_rank,
+            cluster,
+            warps: warps.iter().map(|&warp| warp as usize).collect(),
+            live: 0,
+            has_ended: false,
+            lets_launch: false,
+            barriers: Vec::new(),
+            lines: HashMap::new(),
+        }
+    }
+
+    /// Whether launches that may begin early need not wait for it.
+    fn is_done(&self) -> bool {
+        self.has_ended || self.lets_launch
+    }
+}
+
+/// The warp of a block that a warp of the run is from an epoch of its threads on.
+#[derive(Clone, Copy, Debug)]
+struct Occupant {
+    epoch: u32,
+    block: u32,
+    in_block: u32,
+}
+
 /// The state of a run.
 #[derive(Debug)]
 struct Machine<'a> {
     image: Image<'a>,
+    ranks: &'a [RankLaunch<'a>],
+    assumptions: &'a Assumptions,
     launches: Vec<InStream>,
     blocks: Vec<Block>,
     warps: Vec<Warp>,
+    /// For each warp the blocks that it was in, one after another.
+    occupants: Vec<Vec<Occupant>>,
     memory: Memory,
     choices: Choices,
     limits: Limits,
@@ -69,6 +113,10 @@ struct Machine<'a> {
     junctions: Vec<Option<u32>>,
     /// By rank, and by the number of the warp in its block.
     counters: Vec<Vec<Counters>>,
+    /// Races behind which the run went on.
+    races: Vec<KernelFault>,
+    /// The instructions of these.
+    raced: BTreeSet<(u32, u32)>,
     /// Instructions, once for each group of lanes.
     executed: u64,
     turns: u64,
@@ -91,26 +139,43 @@ impl Machine<'_> {
         self.idle = 0;
     }
 
-    /// The description of a thread at an instruction.
-    fn place_of(&self, thread: Thread, place: u32) -> Where {
-        let warp = (thread / LANES) as usize;
-        self.lanes_at(warp.min(self.warps.len() - 1), 1 << (thread % LANES), place)
+    /// The description of the thread of an access before.
+    fn place_of(&self, Stamp { thread, epoch, place }: Stamp) -> Where {
+        let warp = ((thread / LANES) as usize).min(self.warps.len() - 1);
+        let occupants = &self.occupants[warp];
+        let after = occupants.partition_point(|occupant| occupant.epoch <= epoch);
+        match occupants.get(after.saturating_sub(1)) {
+            Some(&Occupant { block, in_block, .. }) if after < occupants.len() => {
+                let source = self.source(place);
+                self.describe((block as usize, in_block), 1 << (thread % LANES), place, source)
+            }
+            _ => self.lanes_at(warp, 1 << (thread % LANES), place),
+        }
     }
 
     /// The description of lanes of a warp at an instruction.
     fn lanes_at(&self, warp: usize, lanes: u32, place: u32) -> Where {
         let Warp { block, in_block, .. } = self.warps[warp];
-        let Block { rank, in_rank, .. } = self.blocks[block];
-        let instruction = self.image.code[place as usize];
         let source = self.source_of(warp, lanes, place);
+        self.describe((block, in_block), lanes, place, source)
+    }
+
+    fn describe(
+        &self,
+        (block, warp): (usize, u32),
+        lanes: u32,
+        place: u32,
+        source: Option<(&str, u32)>,
+    ) -> Where {
+        let Block { rank, in_rank, .. } = self.blocks[block];
         Where {
             rank,
             block: in_rank,
-            warp: in_block,
+            warp,
             lanes,
             function: self.image.frames[self.image.frame_number(place)].function.name.clone(),
             source: source.map(|(file, line)| (file.to_owned(), line)),
-            line: instruction.line,
+            line: self.image.code[place as usize].line,
         }
     }
 }

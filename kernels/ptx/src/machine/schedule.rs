@@ -2,6 +2,7 @@
 
 use super::fault::{FaultKind, KernelFault, Where};
 use super::image::lanes;
+use super::stream::InStream;
 use super::warp::State;
 use super::{Failed, Machine};
 use crate::choices::Choice;
@@ -37,7 +38,7 @@ impl Machine<'_> {
                 { from }.find(|&warp| self.warps[warp].is_ready())
             };
             let Some(warp) = next else {
-                let ended = self.warps.iter().all(|warp| warp.groups.is_empty());
+                let ended = self.launches.iter().all(InStream::has_ended);
                 return if ended { Ok(()) } else { Err(Box::new(self.stuck())) };
             };
             in_a_row = if warp == current { in_a_row + 1 } else { 0 };
@@ -116,7 +117,7 @@ impl Machine<'_> {
     }
 
     fn fault(&self, warp: usize, place: u32, (kind, lanes): Failed) -> KernelFault {
-        KernelFault { kind, at: Some(self.lanes_at(warp, lanes, place)) }
+        KernelFault { kind, at: Some(self.lanes_at(warp, lanes, place)), before: Vec::new() }
     }
 
     /// The error of threads of which none can go on.
@@ -126,7 +127,9 @@ impl Machine<'_> {
             for group in &warp.groups {
                 let what = match group.state {
                     State::Ready => "polls".to_owned(),
-                    State::Launch => "waits for the launches before its own".to_owned(),
+                    State::Launches => {
+                        "waits in `griddepcontrol.wait` for the launches before its own".to_owned()
+                    }
                     State::Barrier(id) => self.barrier_in_words(warp.block, id),
                     State::Lanes(mask) => {
                         format!("waits for the lanes of {:#010x}", mask & !group.lanes)
@@ -135,8 +138,9 @@ impl Machine<'_> {
                 waiting.push((self.lanes_at(number, group.lanes, group.place), what));
             }
         }
+        waiting.extend(self.not_begun());
         waiting.truncate(REPORTED);
-        KernelFault { kind: FaultKind::Stuck(waiting), at: None }
+        KernelFault { kind: FaultKind::Stuck(waiting), at: None, before: Vec::new() }
     }
 
     fn barrier_in_words(&self, block: usize, id: u64) -> String {
@@ -154,7 +158,7 @@ fn is_strong(instruction: &Instruction) -> bool {
         Operation::Load { access, .. } | Operation::Store { access, .. } => {
             strength(access).is_some()
         }
-        Operation::Reduce { .. } => true,
+        Operation::Reduce { .. } | Operation::LaunchDependents => true,
         Operation::Fence(Fence { ordering, .. }) => *ordering == Ordering::SeqCst,
         _ => false,
     }

@@ -13,8 +13,8 @@ pub(super) type Missing = [u8; LANES as usize];
 pub(crate) enum State {
     /// It can go on.
     Ready,
-    /// Launches before its own have not ended.
-    Launch,
+    /// It waits for the ends of the launches before its own.
+    Launches,
     /// It waits at the barrier of its block with this number.
     Barrier(u64),
     /// It waits for the other lanes of this mask.
@@ -66,8 +66,6 @@ pub(crate) struct Warp {
     pub(crate) turns: u32,
     /// The line of the page for which it does an op: an instruction of the thread that handed it the op.
     pub(crate) line: Option<u32>,
-    /// The number of its registers.
-    count: u32,
     /// The value of each register in each lane; none before its launch begins, and after its end.
     registers: Vec<[u64; LANES as usize]>,
     /// The bytes of each register without a value; empty as long as no register has had one.
@@ -75,41 +73,40 @@ pub(crate) struct Warp {
 }
 
 impl Warp {
-    /// A warp at the start of a kernel, before its launch begins.
-    pub(crate) fn new(
-        first: Thread,
-        (block, in_block): (usize, u32),
-        threads: u32,
-        (frame, place): (usize, u32),
-        registers: u32,
-    ) -> Self {
-        let calls = Vec::new();
-        let group = LaneGroup {
-            lanes: threads,
-            place,
-            frame,
-            calls,
-            state: State::Launch,
-            junctions: Vec::new(),
-        };
+    /// A warp that is in no block yet.
+    pub(crate) fn new(first: Thread) -> Self {
         Self {
             first,
-            block,
-            in_block,
-            live: threads,
-            groups: vec![group],
+            block: 0,
+            in_block: 0,
+            live: 0,
+            groups: Vec::new(),
             turns: 0,
             line: None,
-            count: registers,
             registers: Vec::new(),
             missing: Vec::new(),
         }
     }
 
-    /// Lets all its lanes go on, with registers of their own.
-    pub(crate) fn begin(&mut self) {
-        self.registers = vec![[0; LANES as usize]; self.count as usize];
-        self.groups.iter_mut().for_each(|group| group.state = State::Ready);
+    /// Begins as a warp of a block, at the start of a kernel.
+    pub(crate) fn begin(
+        &mut self,
+        (block, in_block): (usize, u32),
+        threads: u32,
+        (frame, place): (usize, u32),
+        registers: u32,
+    ) {
+        let (calls, junctions) = (Vec::new(), Vec::new());
+        let state = State::Ready;
+        let group = LaneGroup { lanes: threads, place, frame, calls, state, junctions };
+        *self = Self {
+            block,
+            in_block,
+            live: threads,
+            groups: vec![group],
+            registers: vec![[0; LANES as usize]; registers as usize],
+            ..Self::new(self.first)
+        };
     }
 
     /// Gives the registers back, after the end of all lanes.

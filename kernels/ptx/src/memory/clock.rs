@@ -3,22 +3,22 @@
 //! The time of a thread is cut into epochs, which end where the thread releases: at a fence, a release or a barrier. A
 //! thread knows an event of another thread if the epoch of the event is at most that in the thread's clock.
 
-use std::ops::Range;
 use std::rc::Rc;
 
-use crate::program::Scope;
+use crate::program::{Ordering, Scope};
 
 /// Lanes of a warp.
 pub(crate) const LANES: u32 = 32;
 
-/// A thread: the number of its warp among all warps of all ranks, times 32, plus its lane.
+/// A thread: the number of its warp, times 32, plus its lane. A launch that begins after the end of another one takes the
+/// numbers over: to the order of events, its threads are those threads, which go on.
 pub(crate) type Thread = u32;
 
 /// The thread of stores before the launch.
 pub(crate) const NOBODY: Thread = u32::MAX;
 
 /// For every thread, the last epoch of it that is known.
-type Clock = Rc<[u32]>;
+pub(crate) type Clock = Rc<[u32]>;
 
 /// An access in the order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,15 +40,17 @@ impl Stamp {
 #[derive(Clone, Debug)]
 pub(crate) struct Release {
     clock: Clock,
+    /// The same for loads, where they are known before other accesses.
+    loads: Option<Clock>,
     thread: Thread,
     epoch: u32,
     scope: Scope,
 }
 
 impl Release {
-    /// Whether `thread` released.
-    pub(crate) fn is_of(&self, thread: Thread) -> bool {
-        self.thread == thread
+    /// Whether `me` released, and not the thread of another launch that had its number.
+    pub(crate) fn is_own(&self, clocks: &Clocks, me: Thread) -> bool {
+        clocks.is_own(me, self.thread, self.epoch)
     }
 
     /// Whether `other` tells at least as much, and to at least as many threads if both are of one block.
@@ -63,7 +65,13 @@ impl Release {
 #[derive(Clone, Debug)]
 struct Events {
     clock: Clock,
+    /// The epochs of which the loads are known, where they may be known before other accesses.
+    loads: Option<Clock>,
     epoch: u32,
+    /// What it knew when it began.
+    start: Clock,
+    /// The epoch in which the thread began: those before it are of threads of other launches.
+    begun: u32,
     /// Releases by fences of the thread, which its later strong stores publish.
     fences: Vec<Release>,
     /// Releases whose stores the thread's strong loads have read, which its later fences acquire.
@@ -75,6 +83,8 @@ struct Events {
 pub(crate) struct Home {
     /// The number of the block among all blocks of all ranks.
     pub(crate) block: u32,
+    /// The number of the first block of the block's cluster.
+    pub(crate) cluster: u32,
     /// The launch.
     pub(crate) rank: u32,
     /// The device that runs the launch.
@@ -86,6 +96,8 @@ pub(crate) struct Home {
 pub(crate) struct Clocks {
     homes: Vec<Home>,
     events: Vec<Events>,
+    /// The clock of a thread that knows nothing.
+    nothing: Clock,
     /// Releases by sequentially consistent fences.
     sequential: Vec<Release>,
     /// The last joins: both clocks, and the clock that has them.
@@ -94,18 +106,86 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// The start of a launch with warps of these homes.
-    pub(crate) fn new(homes: Vec<Home>) -> Self {
-        let threads = homes.len() * LANES as usize;
+    /// The order of events before any thread has begun, of that many warps at most. Loads may be known before other
+    /// accesses where they are told of by themselves.
+    pub(crate) fn new(warps: usize, tells_loads: bool) -> Self {
+        let threads = warps * LANES as usize;
         let clock: Clock = vec![0; threads].into();
-        let first = Events { clock, epoch: 1, fences: Vec::new(), pending: Vec::new() };
+        let loads = tells_loads.then(|| Rc::clone(&clock));
+        let first = Events {
+            clock: Rc::clone(&clock),
+            loads,
+            epoch: 0,
+            start: Rc::clone(&clock),
+            begun: 0,
+            fences: Vec::new(),
+            pending: Vec::new(),
+        };
+        let nowhere = Home { block: 0, cluster: 0, rank: 0, device: 0 };
         Self {
-            homes,
+            homes: vec![nowhere; warps],
             events: vec![first; threads],
+            nothing: clock,
             sequential: Vec::new(),
             joins: [const { None }; 4],
             next_join: 0,
         }
+    }
+
+    /// No knowledge.
+    pub(crate) fn nothing(&self) -> Clock {
+        Rc::clone(&self.nothing)
+    }
+
+    /// Begins the threads of a warp, with the knowledge that their launch has. They may release it, at the system's scope.
+    /// Returns their first epoch.
+    pub(crate) fn begin(&mut self, warp: u32, home: Home, start: &Clock, releases: bool) -> u32 {
+        self.homes[warp as usize] = home;
+        let threads = warp * LANES..(warp + 1) * LANES;
+        let of_warp = &mut self.events[threads.start as usize..threads.end as usize];
+        let epoch = of_warp.iter().map(|events| events.epoch).max().unwrap_or(0) + 1;
+        for events in of_warp {
+            let loads = events.loads.is_some().then(|| Rc::clone(start));
+            let (fences, pending) = (Vec::new(), Vec::new());
+            let (clock, start) = (Rc::clone(start), Rc::clone(start));
+            *events = Events { clock, loads, epoch, start, begun: epoch, fences, pending };
+        }
+        for thread in threads.filter(|_| releases) {
+            let release = self.release(thread, Scope::Sys);
+            self.events[thread as usize].fences.push(release);
+        }
+        epoch
+    }
+
+    /// All that is known by the threads of warps and by others, with the events of these threads.
+    pub(crate) fn known_by(&self, warps: &[u32], others: impl Iterator<Item = Clock>) -> Clock {
+        let mut all = self.nothing.to_vec();
+        let mut last = self.nothing();
+        let threads = || warps.iter().flat_map(|warp| warp * LANES..(warp + 1) * LANES);
+        let clocks = threads().map(|thread| Rc::clone(&self.events[thread as usize].clock));
+        for clock in clocks.chain(others) {
+            if !Rc::ptr_eq(&clock, &last) {
+                raise(&mut all, &clock);
+                last = clock;
+            }
+        }
+        threads().for_each(|thread| all[thread as usize] = self.events[thread as usize].epoch);
+        all.into()
+    }
+
+    /// Gives a thread knowledge.
+    pub(crate) fn know(&mut self, me: Thread, clock: &Clock) {
+        let events = &mut self.events[me as usize];
+        for known in [Some(&mut events.clock), events.loads.as_mut()].into_iter().flatten() {
+            let mut more = known.to_vec();
+            raise(&mut more, clock);
+            *known = more.into();
+        }
+    }
+
+    /// Whether an event is one of `me`, and not of the thread of another launch that had its number.
+    pub(crate) fn is_own(&self, me: Thread, thread: Thread, epoch: u32) -> bool {
+        thread == me && epoch >= self.events[me as usize].begun
     }
 
     /// The block, the launch and the device of a thread.
@@ -123,10 +203,26 @@ impl Clocks {
         thread == me || thread == NOBODY || self.events[me as usize].clock[thread as usize] >= epoch
     }
 
-    /// Returns the first lane of a warp whose event in its epoch is not known to `me`; an epoch of 0 stands for no event.
+    /// Whether an event happened before the launch of `me` began.
+    pub(crate) fn knew(&self, me: Thread, Stamp { thread, epoch, .. }: Stamp) -> bool {
+        thread == NOBODY || self.events[me as usize].start[thread as usize] >= epoch
+    }
+
+    /// Whether a load of `thread` in `epoch` happened before the next store of `me`.
+    pub(crate) fn knows_load(&self, me: Thread, thread: Thread, epoch: u32) -> bool {
+        thread == me || self.load_clock(me)[thread as usize] >= epoch
+    }
+
+    fn load_clock(&self, me: Thread) -> &Clock {
+        let events = &self.events[me as usize];
+        events.loads.as_ref().unwrap_or(&events.clock)
+    }
+
+    /// Returns the first lane of a warp whose load in its epoch is not known to `me`; an epoch of 0 stands for no event.
     pub(crate) fn unknown_lane(&self, me: Thread, warp: u32, epochs: &[u32; 32]) -> Option<u32> {
         let first = (warp * LANES) as usize;
-        let clock = &self.events[me as usize].clock[first..first + LANES as usize];
+        let clock = self.load_clock(me);
+        let clock = &clock[first..first + LANES as usize];
         let behind = clock.iter().zip(epochs).any(|(known, epoch)| known < epoch);
         if !behind {
             return None;
@@ -140,6 +236,7 @@ impl Clocks {
         let (from, to) = (self.home(from), self.home(to));
         match scope {
             Scope::Cta => from.block == to.block,
+            Scope::Cluster => from.cluster == to.cluster,
             Scope::Gpu => from.device == to.device,
             Scope::Sys => true,
         }
@@ -162,10 +259,25 @@ impl Clocks {
     /// Ends the epoch of a thread, and returns its knowledge until now.
     pub(crate) fn release(&mut self, thread: Thread, scope: Scope) -> Release {
         let events = &mut self.events[thread as usize];
-        let release =
-            Release { clock: Rc::clone(&events.clock), thread, epoch: events.epoch, scope };
+        let (clock, loads) = (Rc::clone(&events.clock), events.loads.clone());
+        let release = Release { clock, loads, thread, epoch: events.epoch, scope };
         events.epoch += 1;
         release
+    }
+
+    /// The loads that a thread knows and has done, for a store that tells of them alone; none where no store does.
+    pub(crate) fn release_loads(&mut self, thread: Thread, scope: Scope) -> Option<Release> {
+        self.events[thread as usize].loads.is_some().then(|| self.release(thread, scope))
+    }
+
+    /// Gives a thread the knowledge of the loads that a store told of.
+    pub(crate) fn learn_loads(&mut self, me: Thread, scope: Scope, release: &Release) {
+        let reaches = self.reaches(release.scope, release.thread, me)
+            && self.reaches(scope, me, release.thread);
+        let Some(known) = self.events[me as usize].loads.as_ref().filter(|_| reaches) else {
+            return;
+        };
+        self.events[me as usize].loads = Some(with_loads(known, release));
     }
 
     /// The releases by fences of a thread.
@@ -193,24 +305,29 @@ impl Clocks {
         }
     }
 
-    /// A fence that acquires and releases.
-    pub(crate) fn fence(&mut self, me: Thread, scope: Scope, sequential: bool) {
-        let pending = std::mem::take(&mut self.events[me as usize].pending);
-        self.acquire(me, scope, &pending);
-        let left = pending.into_iter().filter(|r| !self.knows(me, r.thread, r.epoch)).collect();
-        self.events[me as usize].pending = left;
+    /// A fence: one that acquires, one that releases, one that does both, or that is sequentially consistent, too.
+    pub(crate) fn fence(&mut self, me: Thread, scope: Scope, ordering: Ordering) {
+        let sequential = ordering == Ordering::SeqCst;
         let mut before = std::mem::take(&mut self.sequential);
-        if sequential {
-            self.acquire(me, scope, &before);
+        if ordering != Ordering::Release {
+            let pending = std::mem::take(&mut self.events[me as usize].pending);
+            self.acquire(me, scope, &pending);
+            let left = pending.into_iter().filter(|r| !self.knows(me, r.thread, r.epoch)).collect();
+            self.events[me as usize].pending = left;
+            if sequential {
+                self.acquire(me, scope, &before);
+            }
         }
-        let release = self.release(me, scope);
-        if sequential {
-            self.add_release(&mut before, &release);
+        if ordering != Ordering::Acquire {
+            let release = self.release(me, scope);
+            if sequential {
+                self.add_release(&mut before, &release);
+            }
+            let mut fences = std::mem::take(&mut self.events[me as usize].fences);
+            self.add_release(&mut fences, &release);
+            self.events[me as usize].fences = fences;
         }
         self.sequential = before;
-        let mut fences = std::mem::take(&mut self.events[me as usize].fences);
-        self.add_release(&mut fences, &release);
-        self.events[me as usize].fences = fences;
     }
 
     /// Gives each of these threads the knowledge of all of them.
@@ -228,29 +345,19 @@ impl Clocks {
         for &thread in threads {
             all[thread as usize] = self.events[thread as usize].epoch;
         }
+        let loads = self.events[first as usize].loads.is_some().then(|| {
+            let mut loads = all.clone();
+            for &thread in threads {
+                self.events[thread as usize].loads.iter().for_each(|more| raise(&mut loads, more));
+            }
+            Clock::from(loads)
+        });
         let all: Clock = all.into();
         for &thread in threads {
             let events = &mut self.events[thread as usize];
             events.clock = Rc::clone(&all);
+            events.loads.clone_from(&loads);
             events.epoch += 1;
-        }
-    }
-
-    /// Gives threads that have done nothing yet the knowledge of threads that have ended.
-    pub(crate) fn start(&mut self, threads: Range<Thread>, ended: impl Iterator<Item = Thread>) {
-        let mut all = vec![0; self.events.len()];
-        let mut last: Option<&Clock> = None;
-        for thread in ended {
-            let Events { clock, epoch, .. } = &self.events[thread as usize];
-            if last.is_none_or(|last| !Rc::ptr_eq(clock, last)) {
-                raise(&mut all, clock);
-                last = Some(clock);
-            }
-            all[thread as usize] = *epoch;
-        }
-        let all: Clock = all.into();
-        for thread in threads {
-            self.events[thread as usize].clock = Rc::clone(&all);
         }
     }
 
@@ -262,6 +369,9 @@ impl Clocks {
     }
 
     fn learn(&mut self, me: Thread, release: &Release) {
+        if let Some(known) = &self.events[me as usize].loads {
+            self.events[me as usize].loads = Some(with_loads(known, release));
+        }
         let mine = &self.events[me as usize].clock;
         let same = |(clock, told, _): &&(Clock, Release, Clock)| {
             Rc::ptr_eq(clock, mine)
@@ -283,6 +393,15 @@ impl Clocks {
         self.next_join = (self.next_join + 1) % self.joins.len();
         self.events[me as usize].clock = joined;
     }
+}
+
+/// Adds the loads that a release tells of to known ones.
+fn with_loads(known: &Clock, release: &Release) -> Clock {
+    let mut more = known.to_vec();
+    raise(&mut more, release.loads.as_ref().unwrap_or(&release.clock));
+    let of_thread = &mut more[release.thread as usize];
+    *of_thread = release.epoch.max(*of_thread);
+    more.into()
 }
 
 /// Raises each number of a clock to that of another clock.

@@ -23,6 +23,10 @@ struct StrongStore {
     is_reduction: bool,
     /// Releases that a load of this store may acquire.
     releases: Rc<[Release]>,
+    /// The loads that a load of this store knows of, where stores tell of loads alone.
+    loads: Option<Release>,
+    /// The number of the vector store of which it is a part that is performed as one; 0 for another store.
+    whole: u64,
     /// The first strong loads of this store.
     readers: Reads,
 }
@@ -56,8 +60,14 @@ pub(crate) struct Strong {
     pub(crate) stamp: Stamp,
     /// The scope.
     pub(crate) scope: Scope,
-    /// Whether it acquires or releases.
-    pub(crate) orders: bool,
+    /// Whether its load acquires.
+    pub(crate) acquires: bool,
+    /// Whether its load acquires if it reads an atomic operation.
+    pub(crate) acquires_counts: bool,
+    /// Whether its store releases.
+    pub(crate) releases: bool,
+    /// The number of the vector store of which it is a part that is performed as one; 0 for another access.
+    pub(crate) whole: u64,
 }
 
 impl History {
@@ -69,6 +79,8 @@ impl History {
             value,
             is_reduction: false,
             releases: Rc::new([]),
+            loads: None,
+            whole: 0,
             readers: Reads::None,
         };
         Self {
@@ -129,7 +141,7 @@ impl History {
         let reaches = match narrowest {
             Scope::Sys => true,
             Scope::Gpu => self.device == Some(device),
-            Scope::Cta => self.block == Some(block),
+            Scope::Cta | Scope::Cluster => self.block == Some(block),
         };
         if reaches {
             return None;
@@ -149,7 +161,7 @@ impl History {
         });
         let load = || {
             self.loads.iter().find(|load| {
-                misses(*load, self.narrowest) && !clocks.knows(me, load.thread, load.epoch)
+                misses(*load, self.narrowest) && !clocks.knows_load(me, load.thread, load.epoch)
             })
         };
         let store = message.map(|message| message.stamp).or(older.map(|(stamp, _)| *stamp));
@@ -179,16 +191,76 @@ impl History {
             }
             None => last - choices.choose(Choice::Store, || last + 1 - self.floor(clocks, me)),
         };
+        self.load_at(clocks, access, message)
+    }
+
+    /// A strong load of the store at an index.
+    pub(crate) fn load_at(&mut self, clocks: &mut Clocks, access: &Strong, message: usize) -> u64 {
         self.has_read(clocks, access, message);
-        if access.orders {
-            for message in &self.messages[..=message] {
-                if !message.releases.is_empty() && message.readers.has(me) {
-                    clocks.acquire(me, access.scope, &message.releases);
+        self.learn(clocks, access, message);
+        self.messages[message].value
+    }
+
+    /// Gives the thread of a load what the store that it reads tells.
+    fn learn(&self, clocks: &mut Clocks, access: &Strong, message: usize) {
+        let me = access.stamp.thread;
+        let read = &self.messages[message];
+        if access.acquires || access.acquires_counts && read.is_reduction {
+            for (at, other) in self.messages[..=message].iter().enumerate() {
+                let is_read = at == message || other.readers.has(clocks, me);
+                if !other.releases.is_empty() && is_read {
+                    clocks.acquire(me, access.scope, &other.releases);
                 }
             }
         }
-        clocks.read(me, &self.messages[message].releases);
-        self.messages[message].value
+        clocks.read(me, &read.releases);
+        if let Some(loads) = &read.loads {
+            clocks.learn_loads(me, access.scope, loads);
+        }
+    }
+
+    /// Chooses the store that a load reads which is performed as one with loads of other locations.
+    pub(crate) fn choose(&self, clocks: &Clocks, choices: &mut Choices, me: Thread) -> usize {
+        let last = self.messages.len() - 1;
+        last - choices.choose(Choice::Store, || last + 1 - self.floor(clocks, me))
+    }
+
+    /// The vector stores from an index on.
+    pub(crate) fn wholes(&self, from: usize) -> impl Iterator<Item = u64> {
+        self.messages[from..].iter().map(|message| message.whole).filter(|&whole| whole != 0)
+    }
+
+    /// The index of the newest store before any of these vector stores, if `me` may read it.
+    pub(crate) fn newest_before(
+        &self,
+        clocks: &Clocks,
+        me: Thread,
+        wholes: &[u64],
+    ) -> Option<usize> {
+        let newest = self.end_before(wholes).checked_sub(1)?;
+        (newest >= self.floor(clocks, me)).then_some(newest)
+    }
+
+    /// The index of the newest store.
+    pub(crate) fn newest(&self) -> usize {
+        self.messages.len() - 1
+    }
+
+    /// The index at which a store of `me` is before these vector stores, if it may be there.
+    pub(crate) fn place_before(
+        &self,
+        clocks: &Clocks,
+        me: Thread,
+        wholes: &[u64],
+    ) -> Option<usize> {
+        let place = self.end_before(wholes);
+        let splits = self.messages.get(place).is_some_and(|next| next.is_reduction);
+        (place > self.floor(clocks, me) && !splits).then_some(place)
+    }
+
+    fn end_before(&self, wholes: &[u64]) -> usize {
+        let is_one = |message: &StrongStore| wholes.contains(&message.whole);
+        self.messages.iter().position(is_one).unwrap_or(self.messages.len())
     }
 
     /// A strong store. Returns whether it is the last one in coherence order.
@@ -199,36 +271,55 @@ impl History {
         access: &Strong,
         value: u64,
     ) -> bool {
-        let me = access.stamp.thread;
-        let place = self.place(clocks, choices, me);
-        let mut releases = Vec::new();
-        if let Some(own) = self.messages[..place].iter().rev().find(|m| m.stamp.thread == me) {
-            for release in own.releases.iter().filter(|release| release.is_of(me)) {
-                clocks.add_release(&mut releases, release);
-            }
-        }
-        let is_last = self.insert(clocks, access, place, value, false, releases);
+        let place = self.place(clocks, choices, access.stamp.thread);
+        let is_last = self.store_at(clocks, access, place, value);
         self.forget(choices);
         is_last
     }
 
-    /// An atomic reduction of a store, as a function of its value. Returns whether it is the last one in coherence order.
+    /// A strong store at an index of coherence order. Returns whether it is the last one.
+    pub(crate) fn store_at(
+        &mut self,
+        clocks: &mut Clocks,
+        access: &Strong,
+        place: usize,
+        value: u64,
+    ) -> bool {
+        let me = access.stamp.thread;
+        let mut releases = Vec::new();
+        let is_own = |m: &&StrongStore| clocks.is_own(me, m.stamp.thread, m.stamp.epoch);
+        if let Some(own) = self.messages[..place].iter().rev().find(is_own) {
+            for release in own.releases.iter().filter(|release| release.is_own(clocks, me)) {
+                clocks.add_release(&mut releases, release);
+            }
+        }
+        self.insert(clocks, access, place, value, false, releases)
+    }
+
+    /// An atomic operation on a store, as a function of its value; none is stored where the function has none. Returns the
+    /// value before. The thread learns what the store tells only where it gets the value: the load of a reduction without
+    /// a result is not part of an acquire pattern.
     pub(crate) fn reduce(
         &mut self,
         clocks: &mut Clocks,
         choices: &mut Choices,
         access: &Strong,
-        reduction: impl FnOnce(u64) -> u64,
-    ) -> bool {
+        returns: bool,
+        reduction: impl FnOnce(u64) -> Option<u64>,
+    ) -> u64 {
         let me = access.stamp.thread;
         let place = self.place(clocks, choices, me);
         self.has_read(clocks, access, place - 1);
-        let value = reduction(self.messages[place - 1].value);
-        let releases = Rc::clone(&self.messages[place - 1].releases);
-        clocks.read(me, &releases);
-        let is_last = self.insert(clocks, access, place, value, true, releases.to_vec());
-        self.forget(choices);
-        is_last
+        if returns {
+            self.learn(clocks, access, place - 1);
+        }
+        let before = self.messages[place - 1].value;
+        if let Some(value) = reduction(before) {
+            let releases = self.messages[place - 1].releases.to_vec();
+            self.insert(clocks, access, place, value, true, releases);
+            self.forget(choices);
+        }
+        before
     }
 
     /// Returns the value of the last store in coherence order.
@@ -260,7 +351,7 @@ impl History {
 
     /// Chooses the place of a store of `me`: behind all that it may not precede, and not between a reduction and the store
     /// that it reads.
-    fn place(&self, clocks: &Clocks, choices: &mut Choices, me: Thread) -> usize {
+    pub(crate) fn place(&self, clocks: &Clocks, choices: &mut Choices, me: Thread) -> usize {
         let end = self.messages.len();
         let places = || {
             let first = self.floor(clocks, me) + 1;
@@ -303,16 +394,19 @@ impl History {
         for release in clocks.fences(me) {
             clocks.add_release(&mut releases, release);
         }
-        if access.orders {
+        if access.releases {
             let release = clocks.release(me, access.scope);
             clocks.add_release(&mut releases, &release);
         }
+        let loads = clocks.release_loads(me, access.scope);
         let message = StrongStore {
             stamp: access.stamp,
             scope: Some(access.scope),
             value,
             is_reduction,
             releases: releases.into(),
+            loads,
+            whole: access.whole,
             readers: Reads::None,
         };
         let is_last = place == self.messages.len();
@@ -321,7 +415,7 @@ impl History {
     }
 
     /// Forgets the oldest store if there are too many.
-    fn forget(&mut self, choices: &Choices) {
+    pub(crate) fn forget(&mut self, choices: &Choices) {
         let kept = if choices.waiting_load().is_some() { KEPT_FOR_WAITS } else { KEPT };
         if self.messages.len() > kept {
             self.forgotten += 1;

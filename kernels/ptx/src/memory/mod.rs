@@ -10,6 +10,7 @@
 //! A load reads a store that was executed before it. So an outcome in which loads read later stores of the other
 //! thread, in a circle (load buffering), is allowed by the axioms but is not shown.
 
+mod atomic;
 mod cells;
 mod clock;
 mod history;
@@ -17,13 +18,17 @@ mod private;
 mod reads;
 mod region;
 
-pub(crate) use clock::{Clocks, Home, LANES, Release, Thread};
+pub(crate) use atomic::Atomic;
+pub(crate) use clock::{Clock, Clocks, Home, LANES, Release, Stamp, Thread};
 use private::Private;
 pub use region::Conflict;
-pub(crate) use region::{Region, Unordered};
+pub(crate) use region::{Races, Region, Unordered};
 
+use std::rc::Rc;
+
+use crate::assumptions::{Assumption, Assumptions};
 use crate::choices::Choices;
-use crate::program::{MemoryAccess, ReduceOp, Scope, Semantics, Space, Type};
+use crate::program::{MemoryAccess, Scope, Semantics, Space};
 use history::Strong;
 
 /// The generic address of offset 0 of shared memory, local memory, parameter space and constant memory. Windows of
@@ -32,9 +37,9 @@ const SHARED: u64 = 0x7f01_0000_0000;
 const LOCAL: u64 = 0x7f02_0000_0000;
 const PARAM: u64 = 0x7f03_0000_0000;
 const CONST: u64 = 0x7f04_0000_0000;
-/// The address of the first rank's variables in global memory, and the distance to those of the next rank.
+/// The address of the first module's variables on a device in global memory, and the distance to the next ones.
 pub(crate) const VARIABLES: u64 = 0x7f10_0000_0000;
-pub(crate) const VARIABLES_EACH: u64 = 1 << 32;
+const VARIABLES_EACH: u64 = 1 << 32;
 /// The end of the addresses that windows may have.
 pub(crate) const END_OF_WINDOWS: u64 = SHARED;
 
@@ -56,6 +61,8 @@ pub(crate) struct Global {
     address: u64,
     end: u64,
     region: Region,
+    /// Whether plain accesses are relaxed ones.
+    weak_is_relaxed: bool,
 }
 
 /// An access that is not possible.
@@ -86,22 +93,31 @@ pub(crate) struct Memory {
     /// The shared memory of each block.
     shared: Vec<Region>,
     /// The constant memory of each rank.
-    constants: Vec<Vec<u8>>,
+    constants: Vec<Rc<[u8]>>,
     /// The private memory: local memory, and behind it parameter space.
     private: Private,
     local_bytes: u64,
     param_bytes: u64,
+    /// Accesses that are not ordered.
+    pub(crate) races: Races,
+    rules: Rules,
+    /// The number of vector stores that are performed as one.
+    wholes: u64,
 }
+
+/// The bits of the assumptions, which change accesses.
+#[derive(Debug)]
+struct Rules(u32);
 
 /// The sizes of the memory that a launch needs beside its windows.
 #[derive(Debug)]
 pub(crate) struct Sizes {
-    /// The homes of the warps.
-    pub(crate) homes: Vec<Home>,
-    /// Bytes of shared memory of each block.
-    pub(crate) shared: Vec<u64>,
+    /// The most warps at a time.
+    pub(crate) warps: usize,
+    /// The number of blocks of all launches.
+    pub(crate) blocks: usize,
     /// The constant memory of each rank.
-    pub(crate) constants: Vec<Vec<u8>>,
+    pub(crate) constants: Vec<Rc<[u8]>>,
     /// Bytes of local memory of a thread.
     pub(crate) local_bytes: u64,
     /// Bytes of parameter space of a thread.
@@ -119,26 +135,51 @@ enum Target {
 
 impl Memory {
     /// Memory with windows, of which no two may overlap.
-    pub(crate) fn new(mut windows: Vec<Window>, sizes: Sizes) -> Self {
+    pub(crate) fn new(
+        mut windows: Vec<Window>,
+        sizes: Sizes,
+        assumptions: &Assumptions,
+        races: Races,
+    ) -> Self {
         windows.sort_by_key(|window| window.address);
         let global = |window: Window| Global {
+            weak_is_relaxed: assumptions.iter().any(|a| a.is_of_window(&window.name)),
             name: window.name,
             address: window.address,
             end: window.address + window.bytes.len() as u64,
             region: Region::new(window.address, window.bytes),
         };
         let local_bytes = sizes.local_bytes.next_multiple_of(64);
-        let threads = sizes.homes.len() * LANES as usize;
+        let has = |assumption| assumptions.has(&assumption);
         Self {
-            clocks: Clocks::new(sizes.homes),
+            clocks: Clocks::new(sizes.warps, has(Assumption::LoadsBeforeFlag)),
             globals: windows.into_iter().map(global).collect(),
             last_global: 0,
-            shared: sizes.shared.into_iter().map(Region::without_values).collect(),
+            shared: (0..sizes.blocks).map(|_| Region::without_values(0)).collect(),
             constants: sizes.constants,
-            private: Private::new(threads, local_bytes + sizes.param_bytes),
+            private: Private::new(sizes.warps * LANES as usize, local_bytes + sizes.param_bytes),
             local_bytes,
             param_bytes: sizes.param_bytes,
+            races,
+            rules: Rules(assumptions.bits()),
+            wholes: 0,
         }
+    }
+
+    /// Begins a block, with so many bytes of shared memory.
+    pub(crate) fn begin_block(&mut self, block: u32, shared: u64) {
+        self.shared[block as usize] = Region::without_values(shared);
+    }
+
+    /// Ends a block, whose shared memory is gone.
+    pub(crate) fn end_block(&mut self, block: u32) {
+        self.begin_block(block, 0);
+    }
+
+    /// Begins a thread, with the parameters of its kernel and no other values.
+    pub(crate) fn begin_thread(&mut self, thread: Thread, parameters: &[u8]) {
+        self.private.clear(thread, 0, self.local_bytes + self.param_bytes);
+        self.private.store_bytes(thread, self.local_bytes, parameters);
     }
 
     /// The windows, with their bytes of now.
@@ -164,11 +205,6 @@ impl Memory {
     /// Copies a range of a thread's parameter space.
     pub(crate) fn copy_param(&mut self, thread: Thread, from: u64, to: u64, bytes: u64) {
         self.private.copy(thread, self.local_bytes + from, self.local_bytes + to, bytes);
-    }
-
-    /// Stores bytes in a thread's parameter space.
-    pub(crate) fn set_param(&mut self, thread: Thread, offset: u64, bytes: &[u8]) {
-        self.private.store_bytes(thread, self.local_bytes + offset, bytes);
     }
 
     /// Whether an address is in global memory.
@@ -244,6 +280,8 @@ impl Memory {
         let used = u64::from(access.used_bytes) & (u64::MAX >> (64 - each * elements));
         let is_used = |element: u64| used >> (element * each) & (u64::MAX >> (64 - each)) != 0;
         let clocks = &mut self.clocks;
+        let waits = choices.waiting_load().is_some();
+        let mut relaxed = false;
         let region = match target {
             Target::Private(offset) => {
                 for (element, value) in (0..elements).zip(values) {
@@ -260,29 +298,53 @@ impl Memory {
                 }
                 return Ok(0);
             }
-            Target::Global(global, _) => &mut self.globals[global].region,
+            Target::Global(global, _) => {
+                let Global { region, weak_is_relaxed, .. } = &mut self.globals[global];
+                relaxed = *weak_is_relaxed;
+                region
+            }
             Target::Shared(_) => &mut self.shared[clocks.home(thread).block as usize],
         };
         let (Target::Global(_, first) | Target::Shared(first)) = target else { return Ok(0) };
-        for (element, value) in (0..elements).zip(values) {
-            if !is_used(element) {
-                continue;
-            }
-            let offset = first + element * each;
-            if !region.has_value(offset, each) {
+        for element in (0..elements).filter(|&element| is_used(element)) {
+            if !region.has_value(first + element * each, each) {
                 return Err(Refusal::NoValue(element * each));
             }
-            let stamp = clocks.stamp(thread, place);
-            let loaded = match strength(access) {
-                None if access.non_coherent => region.load_constant(clocks, stamp, offset, each),
-                None => region.load(clocks, stamp, offset, each),
-                Some(scope) => {
-                    let orders = access.semantics == Semantics::Acquire;
-                    let strong = Strong { stamp, scope, orders };
-                    region.load_strong(clocks, choices, &strong, offset, each)
+        }
+        let scope = strength(access).or_else(|| relaxed.then_some(Scope::Sys));
+        let strong = scope.map(|scope| Strong {
+            stamp: clocks.stamp(thread, place),
+            scope,
+            acquires: access.semantics == Semantics::Acquire
+                || self.rules.has(Assumption::PollsAcquire),
+            acquires_counts: self.rules.has(Assumption::CountedBlocks),
+            releases: false,
+            whole: 0,
+        });
+        let together = if waits { 1 } else { self.rules.together(access) };
+        for (at, values) in
+            (0..).step_by(together).zip(values[..elements as usize].chunks_mut(together))
+        {
+            let offset = first + at * each;
+            let range = (offset, each);
+            let by = (&mut *choices, &mut self.races);
+            let loaded = match &strong {
+                _ if !(at..at + together as u64).any(is_used) => continue,
+                None => {
+                    let stamp = clocks.stamp(thread, place);
+                    if access.non_coherent && !self.rules.has(Assumption::NcOnPeers) {
+                        region.load_constant(clocks, by.1, stamp, offset, each)
+                    } else {
+                        region.load(clocks, by.1, stamp, offset, each)
+                    }
                 }
+                Some(strong) if values.len() > 1 => {
+                    let loaded = region.load_whole(clocks, by, strong, range, values);
+                    loaded.map(|()| values[0])
+                }
+                Some(strong) => region.load_strong(clocks, by, strong, offset, each),
             };
-            *value = loaded.map_err(Refusal::Unordered)?;
+            values[0] = loaded.map_err(Refusal::Unordered)?;
         }
         Ok(0)
     }
@@ -321,6 +383,8 @@ impl Memory {
         let elements = u64::from(access.elements);
         let target = self.target(thread, access.space, address, each * elements)?;
         let clocks = &mut self.clocks;
+        let waits = choices.waiting_load().is_some();
+        let mut relaxed = false;
         let region = match target {
             Target::Private(offset) => {
                 for (element, &value) in (0..elements).zip(values) {
@@ -333,55 +397,60 @@ impl Memory {
             }
             Target::Const(_) => return Err(Refusal::Constant),
             Target::Global(..) | Target::Shared(_) if missing != 0 => return Err(Refusal::Missing),
-            Target::Global(global, _) => &mut self.globals[global].region,
+            Target::Global(global, _) => {
+                let Global { region, weak_is_relaxed, .. } = &mut self.globals[global];
+                relaxed = *weak_is_relaxed;
+                region
+            }
             Target::Shared(_) => &mut self.shared[clocks.home(thread).block as usize],
         };
         let (Target::Global(_, first) | Target::Shared(first)) = target else { return Ok(()) };
-        for (element, &value) in (0..elements).zip(values) {
-            let offset = first + element * each;
+        let scope = strength(access).or_else(|| relaxed.then_some(Scope::Sys));
+        let together = if waits { 1 } else { self.rules.together(access) };
+        let all = values[..elements as usize].chunks(together);
+        for (at, values) in (0..).step_by(together).zip(all) {
+            let range = (first + at * each, each);
+            let by = (&mut *choices, &mut self.races);
             let stamp = clocks.stamp(thread, place);
-            let stored = match strength(access) {
-                None => region.store(clocks, stamp, offset, each, value),
-                Some(scope) => {
-                    let orders = access.semantics == Semantics::Release;
-                    let strong = Strong { stamp, scope, orders };
-                    region.store_strong(clocks, choices, &strong, (offset, each), value)
+            self.wholes += u64::from(values.len() > 1);
+            let strong = scope.map(|scope| Strong {
+                stamp,
+                scope,
+                acquires: false,
+                acquires_counts: false,
+                releases: access.semantics == Semantics::Release
+                    || self.rules.has(Assumption::FlagsRelease),
+                whole: if values.len() > 1 { self.wholes } else { 0 },
+            });
+            let stored = match &strong {
+                None => values.iter().zip((range.0..).step_by(each as usize)).try_for_each(
+                    |(&value, offset)| region.store(clocks, by.1, stamp, (offset, each), value),
+                ),
+                Some(strong) if values.len() > 1 => {
+                    region.store_whole(clocks, by, strong, range, values)
                 }
+                Some(strong) => region.store_strong(clocks, by, strong, range, values[0]),
             };
             stored.map_err(Refusal::Unordered)?;
         }
         Ok(())
     }
+}
 
-    /// Performs an atomic reduction.
-    pub(crate) fn reduce(
-        &mut self,
-        choices: &mut Choices,
-        access: &MemoryAccess,
-        (thread, place): (Thread, u32),
-        address: u64,
-        (op, value): (ReduceOp, u64),
-    ) -> Result<(), Refusal> {
-        let each = u64::from(access.ty.bytes());
-        let target = self.target(thread, access.space, address, each)?;
-        let clocks = &mut self.clocks;
-        let (region, offset) = match target {
-            Target::Global(global, offset) => (&mut self.globals[global].region, offset),
-            Target::Shared(offset) => {
-                (&mut self.shared[clocks.home(thread).block as usize], offset)
-            }
-            Target::Private(_) | Target::Const(_) => return Err(Refusal::Constant),
-        };
-        if !region.has_value(offset, each) {
-            return Err(Refusal::NoValue(0));
+impl Rules {
+    #[expect(clippy::needless_pass_by_value, reason = "the names alone are given")]
+    fn has(&self, assumption: Assumption) -> bool {
+        self.0 & assumption.bit() != 0
+    }
+
+    /// The number of elements of an access that are performed as one.
+    fn together(&self, access: &MemoryAccess) -> usize {
+        let (each, elements) = (access.ty.bytes(), usize::from(access.elements));
+        match each * u32::from(access.elements) {
+            16 if self.has(Assumption::Vec16) => elements,
+            8.. if self.has(Assumption::Vec8) && each == 4 => 2,
+            _ => 1,
         }
-        let scope = strength(access).unwrap_or(Scope::Gpu);
-        let orders = access.semantics == Semantics::Release;
-        let strong = Strong { stamp: clocks.stamp(thread, place), scope, orders };
-        let reduction = |old| reduced(op, access.ty, old, value);
-        region
-            .reduce(clocks, choices, &strong, (offset, each), reduction)
-            .map_err(Refusal::Unordered)
     }
 }
 
@@ -405,6 +474,11 @@ pub(crate) fn space_of(address: u64) -> (Space, u64) {
     }
 }
 
+/// The address of the variables of a module on a device in global memory, by their number.
+pub(crate) fn variables_at(number: u32) -> u64 {
+    VARIABLES + u64::from(number) * VARIABLES_EACH
+}
+
 /// The generic address of offset 0 of a space.
 pub(crate) fn generic(space: Space) -> u64 {
     match space {
@@ -414,22 +488,4 @@ pub(crate) fn generic(space: Space) -> u64 {
         Space::Param => PARAM,
         Space::Const => CONST,
     }
-}
-
-/// The result of a reduction of an old value.
-fn reduced(op: ReduceOp, ty: Type, old: u64, value: u64) -> u64 {
-    let bits = ty.bits();
-    let signed = |value: u64| (value << (64 - bits)) as i64 >> (64 - bits);
-    let cut = |value: u64| value & (u64::MAX >> (64 - bits));
-    let (old, value) = (cut(old), cut(value));
-    let less = if ty.is_signed() { signed(value) < signed(old) } else { value < old };
-    cut(match op {
-        ReduceOp::Add => old.wrapping_add(value),
-        ReduceOp::Min => [old, value][usize::from(less)],
-        ReduceOp::Max => [value, old][usize::from(less)],
-        ReduceOp::And => old & value,
-        ReduceOp::Or => old | value,
-        ReduceOp::Xor => old ^ value,
-        ReduceOp::Popc => old,
-    })
 }

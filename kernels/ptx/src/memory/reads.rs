@@ -50,7 +50,7 @@ impl Reads {
                 }
             }
             Self::Many(_) => {
-                if !self.has(read.thread) {
+                if !self.has(clocks, read.thread) {
                     self.set(read);
                 }
             }
@@ -72,12 +72,13 @@ impl Reads {
     }
 
     /// Whether a thread has read.
-    pub(crate) fn has(&self, thread: Thread) -> bool {
+    pub(crate) fn has(&self, clocks: &Clocks, thread: Thread) -> bool {
         match self {
             Self::None => false,
-            Self::One(read) => read.thread == thread,
+            Self::One(read) => clocks.is_own(thread, read.thread, read.epoch),
             Self::Many(warps) => warps.iter().any(|reads| {
-                reads.warp == thread / LANES && reads.epochs[(thread % LANES) as usize] != 0
+                let epoch = reads.epochs[(thread % LANES) as usize];
+                reads.warp == thread / LANES && clocks.is_own(thread, thread, epoch)
             }),
         }
     }
@@ -103,7 +104,7 @@ impl Reads {
     pub(crate) fn unknown(&self, clocks: &Clocks, me: Thread) -> Option<Stamp> {
         match self {
             Self::None => None,
-            Self::One(read) => (!clocks.knows(me, read.thread, read.epoch)).then_some(*read),
+            Self::One(read) => (!clocks.knows_load(me, read.thread, read.epoch)).then_some(*read),
             Self::Many(warps) => warps.iter().find_map(|reads| {
                 let lane = clocks.unknown_lane(me, reads.warp, &reads.epochs)?;
                 let (thread, epoch) = (reads.warp * LANES + lane, reads.epochs[lane as usize]);

@@ -1,7 +1,7 @@
 //! A range of bytes that several threads access, with the order of their accesses.
 
 use super::cells::{Cell, Cells};
-use super::clock::{Clocks, NOBODY, Stamp, Thread};
+use super::clock::{Clocks, Stamp, Thread};
 use super::history::{History, Strong};
 use crate::choices::Choices;
 
@@ -40,6 +40,26 @@ fn unordered(conflict: Conflict, other: Stamp, other_stores: bool) -> Unordered 
     Unordered { conflict, other, other_stores }
 }
 
+/// What becomes of accesses that are not ordered.
+#[derive(Debug, Default)]
+pub(crate) struct Races {
+    /// Whether a run goes on behind one of the same bytes: PTX says which values loads may have. It says nothing of
+    /// accesses of other sizes.
+    pub(crate) go_on: bool,
+    /// Those that were found since they were taken.
+    pub(crate) found: Vec<Unordered>,
+}
+
+impl Races {
+    fn meet(&mut self, found: Unordered) -> Result<(), Unordered> {
+        if !self.go_on {
+            return Err(found);
+        }
+        self.found.push(found);
+        Ok(())
+    }
+}
+
 impl Region {
     /// A region of bytes that have values, from `address` on.
     pub(crate) fn new(address: u64, bytes: Vec<u8>) -> Self {
@@ -74,15 +94,19 @@ impl Region {
     pub(crate) fn load(
         &mut self,
         clocks: &Clocks,
+        races: &mut Races,
         stamp: Stamp,
         offset: u64,
         size: u64,
     ) -> Result<u64, Unordered> {
         let me = stamp.thread;
         let cells = self.cells.at(clocks, me, offset, size);
-        for cell in cells.map_err(|other| unordered(Conflict::Race, other, true))? {
+        let cells = cells.map_err(|other| unordered(Conflict::Race, other, true))?;
+        let whole = cells.len() == 1;
+        for cell in cells {
             if let Some(other) = cell.unknown_store(clocks, me) {
-                return Err(unordered(Conflict::Race, other, true));
+                let race = unordered(Conflict::Race, other, true);
+                if whole { races.meet(race) } else { Err(race) }?;
             }
             cell.loads.add_last(clocks, stamp);
         }
@@ -93,6 +117,7 @@ impl Region {
     pub(crate) fn load_constant(
         &mut self,
         clocks: &Clocks,
+        races: &mut Races,
         stamp: Stamp,
         offset: u64,
         size: u64,
@@ -100,10 +125,10 @@ impl Region {
         let cells = self.cells.at(clocks, stamp.thread, offset, size);
         for cell in cells.map_err(|other| unordered(Conflict::Constant, other, true))? {
             let store = cell.history.as_ref().map_or(cell.store, |history| history.last());
-            if store.thread != NOBODY {
-                return Err(unordered(Conflict::Constant, store, true));
+            if !clocks.knew(stamp.thread, store) {
+                races.meet(unordered(Conflict::Constant, store, true))?;
             }
-            if cell.constant.is_none() {
+            if cell.constant.as_ref().is_none_or(|before| clocks.knew(stamp.thread, **before)) {
                 cell.constant = Some(Box::new(stamp));
             }
         }
@@ -114,22 +139,25 @@ impl Region {
     pub(crate) fn store(
         &mut self,
         clocks: &Clocks,
+        races: &mut Races,
         stamp: Stamp,
-        offset: u64,
-        size: u64,
+        (offset, size): (u64, u64),
         value: u64,
     ) -> Result<(), Unordered> {
         let me = stamp.thread;
         let cells = self.cells.at(clocks, me, offset, size);
-        for cell in cells.map_err(|other| unordered(Conflict::Race, other, true))? {
-            if let Some(other) = cell.unknown_store(clocks, me) {
-                return Err(unordered(Conflict::Race, other, true));
+        let cells = cells.map_err(|other| unordered(Conflict::Race, other, true))?;
+        let whole = cells.len() == 1;
+        for cell in cells {
+            let store = cell.unknown_store(clocks, me).map(|other| (other, true));
+            let other = store.or_else(|| Some((cell.unknown_load(clocks, me)?, false)));
+            if let Some((other, other_stores)) = other {
+                let race = unordered(Conflict::Race, other, other_stores);
+                if whole { races.meet(race) } else { Err(race) }?;
             }
-            if let Some(other) = cell.unknown_load(clocks, me) {
-                return Err(unordered(Conflict::Race, other, false));
-            }
-            if let Some(constant) = &cell.constant {
-                return Err(unordered(Conflict::Constant, **constant, false));
+            if let Some(constant) = cell.constant.as_ref().filter(|load| !clocks.knew(me, ***load))
+            {
+                races.meet(unordered(Conflict::Constant, **constant, false))?;
             }
             *cell = Cell { store: stamp, ..Cell::NEW };
         }
@@ -141,13 +169,45 @@ impl Region {
     pub(crate) fn load_strong(
         &mut self,
         clocks: &mut Clocks,
-        choices: &mut Choices,
+        (choices, races): (&mut Choices, &mut Races),
         access: &Strong,
         offset: u64,
         size: u64,
     ) -> Result<u64, Unordered> {
-        let history = self.history(clocks, access, offset, size, false)?;
+        let history = self.history(clocks, races, access, (offset, size), false)?;
         Ok(history.load(clocks, choices, access))
+    }
+
+    /// Strong loads of locations of `size` bytes from `first` on, that are performed as one.
+    pub(crate) fn load_whole(
+        &mut self,
+        clocks: &mut Clocks,
+        (choices, races): (&mut Choices, &mut Races),
+        access: &Strong,
+        (first, size): (u64, u64),
+        values: &mut [u64],
+    ) -> Result<(), Unordered> {
+        let me = access.stamp.thread;
+        let offsets = || (first..).step_by(size as usize);
+        for (offset, _) in offsets().zip(&*values) {
+            self.history(clocks, races, access, (offset, size), false)?;
+        }
+        let history = self.history(clocks, races, access, (first, size), false)?;
+        let chosen = history.choose(clocks, choices, me);
+        let missed: Vec<u64> = history.wholes(chosen + 1).collect();
+        // Each location gives the newest store that is in none of the vector stores that the first one did not read.
+        let mut indices = vec![Some(chosen)];
+        for (offset, _) in offsets().zip(&*values).skip(1) {
+            let history = self.history(clocks, races, access, (offset, size), false)?;
+            indices.push(history.newest_before(clocks, me, &missed));
+        }
+        let fits = indices.iter().all(Option::is_some);
+        for ((offset, value), index) in offsets().zip(values).zip(indices) {
+            let history = self.history(clocks, races, access, (offset, size), false)?;
+            let index = index.filter(|_| fits).unwrap_or(history.newest());
+            *value = history.load_at(clocks, access, index);
+        }
+        Ok(())
     }
 
     /// Whether the store has come that a waiting strong load of that number reads; or the load is an error.
@@ -170,41 +230,77 @@ impl Region {
     pub(crate) fn store_strong(
         &mut self,
         clocks: &mut Clocks,
-        choices: &mut Choices,
+        (choices, races): (&mut Choices, &mut Races),
         access: &Strong,
         (offset, size): (u64, u64),
         value: u64,
     ) -> Result<(), Unordered> {
-        let history = self.history(clocks, access, offset, size, true)?;
+        let history = self.history(clocks, races, access, (offset, size), true)?;
         if history.store(clocks, choices, access, value) {
             self.set(offset, size, value);
         }
         Ok(())
     }
 
-    /// An atomic reduction, as a function of the value.
+    /// Strong stores to locations of `size` bytes from `first` on, that are performed as one.
+    pub(crate) fn store_whole(
+        &mut self,
+        clocks: &mut Clocks,
+        (choices, races): (&mut Choices, &mut Races),
+        access: &Strong,
+        (first, size): (u64, u64),
+        values: &[u64],
+    ) -> Result<(), Unordered> {
+        let me = access.stamp.thread;
+        let offsets = || (first..).step_by(size as usize);
+        for (offset, _) in offsets().zip(values) {
+            self.history(clocks, races, access, (offset, size), true)?;
+        }
+        let history = self.history(clocks, races, access, (first, size), true)?;
+        let chosen = history.place(clocks, choices, me);
+        let behind: Vec<u64> = history.wholes(chosen).collect();
+        let mut places = vec![Some(chosen)];
+        for (offset, _) in offsets().zip(values).skip(1) {
+            let history = self.history(clocks, races, access, (offset, size), true)?;
+            places.push(history.place_before(clocks, me, &behind));
+        }
+        let fits = places.iter().all(Option::is_some);
+        for ((offset, &value), place) in offsets().zip(values).zip(places) {
+            let history = self.history(clocks, races, access, (offset, size), true)?;
+            let place = place.filter(|_| fits).unwrap_or(history.newest() + 1);
+            let is_last = history.store_at(clocks, access, place, value);
+            history.forget(choices);
+            if is_last {
+                self.set(offset, size, value);
+            }
+        }
+        Ok(())
+    }
+
+    /// An atomic operation, as a function of the value, which stores nothing where it has none. Returns the value before;
+    /// whether the thread gets it is in `returns`.
     pub(crate) fn reduce(
         &mut self,
         clocks: &mut Clocks,
-        choices: &mut Choices,
+        (choices, races): (&mut Choices, &mut Races),
         access: &Strong,
-        (offset, size): (u64, u64),
-        reduction: impl Fn(u64) -> u64,
-    ) -> Result<(), Unordered> {
-        let history = self.history(clocks, access, offset, size, true)?;
-        history.reduce(clocks, choices, access, reduction);
+        (offset, size, returns): (u64, u64, bool),
+        reduction: impl Fn(u64) -> Option<u64>,
+    ) -> Result<u64, Unordered> {
+        let history = self.history(clocks, races, access, (offset, size), true)?;
+        let before = history.reduce(clocks, choices, access, returns, reduction);
         let value = history.value();
         self.set(offset, size, value);
-        Ok(())
+        Ok(before)
     }
 
     /// The strong accesses to a range, if a further one may be.
     fn history(
         &mut self,
         clocks: &Clocks,
+        races: &mut Races,
         access: &Strong,
-        offset: u64,
-        size: u64,
+        (offset, size): (u64, u64),
         stores: bool,
     ) -> Result<&mut History, Unordered> {
         let me = access.stamp.thread;
@@ -221,20 +317,21 @@ impl Region {
         let cell = &mut cells[0];
         let Stamp { thread, epoch, .. } = cell.store;
         if !clocks.knows(me, thread, epoch) {
-            return Err(unordered(Conflict::Race, cell.store, true));
+            races.meet(race(cell.store))?;
         }
         if stores {
             if let Some(other) = cell.loads.unknown(clocks, me) {
-                return Err(unordered(Conflict::Race, other, false));
+                races.meet(unordered(Conflict::Race, other, false))?;
             }
-            if let Some(constant) = &cell.constant {
-                return Err(unordered(Conflict::Constant, **constant, false));
+            if let Some(constant) = cell.constant.as_ref().filter(|load| !clocks.knew(me, ***load))
+            {
+                races.meet(unordered(Conflict::Constant, **constant, false))?;
             }
         }
         let store = cell.store;
         let history = cell.history.get_or_insert_with(|| Box::new(History::new(store, value)));
         if let Some((other, is_store)) = history.unreached(clocks, access, stores) {
-            return Err(unordered(Conflict::Scope, other, is_store));
+            races.meet(unordered(Conflict::Scope, other, is_store))?;
         }
         Ok(history)
     }

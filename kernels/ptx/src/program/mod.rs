@@ -3,6 +3,10 @@
 mod operation;
 mod types;
 
+use std::fmt;
+
+use crate::error::BadText;
+
 pub use operation::{
     Address, Arithmetic, Barrier, Base, Call, Fence, Guard, Instruction, MemoryAccess, Operand,
     Operation, Ordering, Shuffle, ShuffleMode, Slot, Special, Symbol, Vote, VoteMode,
@@ -26,6 +30,28 @@ pub struct Module {
     pub files: Vec<String>,
     /// The places of sources that instructions name.
     pub places: Vec<Place>,
+    /// What the machine lacks for functions of the module: a function with such an instruction cannot be launched.
+    pub lacks: Vec<Lack>,
+}
+
+/// A spelling of a function that is not in the subset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lack {
+    /// The function; empty for a declaration of the module.
+    pub function: String,
+    /// The opcode with its modifiers, or the directive.
+    pub spelling: String,
+    /// The reason, with the line at which the spelling is found first.
+    pub why: BadText,
+    /// How often the function has it.
+    pub count: u32,
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { function, spelling, why, count } = self;
+        write!(f, "`{spelling}` of {function} ({count} x): {why}")
+    }
 }
 
 /// A kernel or a function.
@@ -95,6 +121,36 @@ impl Module {
     /// Returns the index of the function `name`.
     pub fn function(&self, name: &str) -> Option<usize> {
         self.functions.iter().position(|function| function.name == name)
+    }
+
+    /// What the machine lacks for a function and those that it calls.
+    pub fn lacks_of(&self, function: usize) -> Vec<&Lack> {
+        let mut called = vec![function];
+        let mut next = 0;
+        while let Some(&caller) = called.get(next) {
+            for instruction in &self.functions[caller].instructions {
+                if let Operation::Call(call) = &instruction.operation
+                    && !called.contains(&(call.function as usize))
+                {
+                    called.push(call.function as usize);
+                }
+            }
+            next += 1;
+        }
+        let is_of = |lack: &&Lack| called.iter().any(|&f| self.functions[f].name == lack.function);
+        self.lacks.iter().filter(is_of).collect()
+    }
+
+    /// Notes a line that is not in the subset.
+    pub(crate) fn lack(&mut self, function: &str, spelling: &str, why: BadText) {
+        let same = |lack: &&mut Lack| lack.function == function && lack.spelling == spelling;
+        match self.lacks.iter_mut().find(same) {
+            Some(lack) => lack.count += 1,
+            None => {
+                let (function, spelling) = (function.to_owned(), spelling.to_owned());
+                self.lacks.push(Lack { function, spelling, why, count: 1 });
+            }
+        }
     }
 
     /// Returns the place of an instruction and the places of the calls through which it was inlined, inner ones first.

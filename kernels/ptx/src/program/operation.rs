@@ -180,6 +180,10 @@ pub struct Vote {
 /// A fence's strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ordering {
+    /// Acquire alone.
+    Acquire,
+    /// Release alone.
+    Release,
     /// Acquire and release.
     AcqRel,
     /// Sequential consistency.
@@ -299,14 +303,18 @@ pub enum Operation {
         /// The elements.
         from: Box<[Operand]>,
     },
-    /// An atomic reduction on memory without a result.
+    /// An atomic operation on memory.
     Reduce {
         /// The access.
         access: MemoryAccess,
         /// The operation.
         op: ReduceOp,
-        /// The value.
-        from: Operand,
+        /// The value, and for `cas` the one that is stored.
+        from: [Operand; 2],
+        /// Whether it is an `atom`, whose load gives the value before, and not a `red`.
+        returns: bool,
+        /// The register of the value before.
+        to: Option<Slot>,
     },
     /// A fence.
     Fence(Fence),
@@ -321,6 +329,10 @@ pub enum Operation {
         /// The lanes.
         mask: Operand,
     },
+    /// Tells that launches which may begin early need not wait for the block, `griddepcontrol.launch_dependents`.
+    LaunchDependents,
+    /// Waits for the end of the launches before this one, `griddepcontrol.wait`.
+    WaitForLaunches,
     /// A branch.
     Branch {
         /// The index of the next instruction.

@@ -95,6 +95,8 @@ pub enum Space {
 pub enum Scope {
     /// The threads of the block.
     Cta,
+    /// The threads of the blocks of a cluster.
+    Cluster,
     /// The threads of the device.
     Gpu,
     /// All threads of all devices and of the host.
@@ -112,6 +114,8 @@ pub enum Semantics {
     Acquire,
     /// A strong store or reduction that orders the accesses before it.
     Release,
+    /// An atomic operation that orders those before it and those behind it.
+    AcqRel,
     /// A relaxed access of system scope that is performed as it is written.
     Volatile,
 }
@@ -131,6 +135,14 @@ pub enum ReduceOp {
     Or,
     /// The bitwise exclusive or.
     Xor,
+    /// The value itself.
+    Exch,
+    /// A second value, if the one in memory is the first.
+    Cas,
+    /// The successor, or 0 from the value on.
+    Inc,
+    /// The predecessor, or the value for 0 and for what is beyond the value.
+    Dec,
     /// The number of true values, of a barrier alone.
     Popc,
 }

@@ -10,6 +10,7 @@ impl Parser<'_> {
     pub(super) fn statements(&mut self) -> Result<Vec<Statement>, BadText> {
         let (mut statements, mut depth) = (Vec::new(), 0);
         loop {
+            let start = self.position_of_next();
             match self.take() {
                 Some(Token::Mark('{')) => {
                     depth += 1;
@@ -20,18 +21,26 @@ impl Parser<'_> {
                     depth -= 1;
                     statements.push(Statement::Close);
                 }
-                Some(Token::Mark('@')) => {
-                    let negated = self.is_mark('!');
-                    let guard = self.word("a truth value")?.to_owned();
-                    let opcode = self.word("an instruction")?;
-                    let instruction = self.instruction(Some((guard, negated)), opcode)?;
-                    statements.push(Statement::Instruction(instruction));
-                }
-                Some(Token::Word(word)) => statements.extend(self.statement(word)?),
+                Some(Token::Mark('@')) => match self.guarded() {
+                    Ok(instruction) => statements.push(Statement::Instruction(instruction)),
+                    Err(error) => statements.push(Statement::Unread(self.unread(start, error)?)),
+                },
+                Some(Token::Word(word)) => match self.statement(word) {
+                    Ok(statement) => statements.extend(statement),
+                    Err(error) => statements.push(Statement::Unread(self.unread(start, error)?)),
+                },
                 Some(Token::Mark(';')) => {}
                 _ => return Err(self.unexpected("an instruction")),
             }
         }
+    }
+
+    /// Reads a guarded instruction behind `@`.
+    fn guarded(&mut self) -> Result<InstructionText, BadText> {
+        let negated = self.is_mark('!');
+        let guard = self.word("a truth value")?.to_owned();
+        let opcode = self.word("an instruction")?;
+        self.instruction(Some((guard, negated)), opcode)
     }
 
     fn statement(&mut self, word: &str) -> Result<Option<Statement>, BadText> {

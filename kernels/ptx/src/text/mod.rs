@@ -15,6 +15,8 @@ pub(crate) struct Text {
     pub(crate) files: Vec<(u32, String)>,
     pub(crate) variables: Vec<Declaration>,
     pub(crate) functions: Vec<FunctionText>,
+    /// Declarations of the module that cannot be read.
+    pub(crate) unread: Vec<UnreadText>,
 }
 
 /// A declaration of memory.
@@ -65,6 +67,15 @@ pub(crate) enum Statement {
     /// The bytes that the next access uses, `.pragma "used_bytes_mask"`.
     UsedBytes(u32),
     Instruction(InstructionText),
+    Unread(UnreadText),
+}
+
+/// A statement or declaration that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UnreadText {
+    pub(crate) error: BadText,
+    /// The first word.
+    pub(crate) spelling: String,
 }
 
 /// A `.loc`: file, line and column, and those of the call where the code was inlined.

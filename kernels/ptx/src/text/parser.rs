@@ -1,7 +1,7 @@
 //! Directives and declarations of a module. Statements are read in [`super::body`].
 
 use super::lexer::{Placed, Token};
-use super::{Declaration, FunctionText, Text};
+use super::{Declaration, FunctionText, Text, UnreadText};
 use crate::error::BadText;
 
 /// A reader of tokens.
@@ -19,6 +19,7 @@ impl<'t> Parser<'t> {
     pub(super) fn module(mut self) -> Result<Text, BadText> {
         let mut module = Text::default();
         while let Some(token) = self.peek() {
+            let start = self.next;
             self.next += 1;
             let Token::Word(word) = token else { return Err(self.unexpected("a directive")) };
             match word {
@@ -41,16 +42,54 @@ impl<'t> Parser<'t> {
                 }
                 ".section" => self.section()?,
                 ".visible" | ".weak" | ".extern" => {}
-                ".global" | ".const" | ".shared" => {
-                    let declared = self.declaration(word)?;
-                    module.variables.push(declared);
-                    self.mark(';')?;
-                }
+                ".global" | ".const" | ".shared" => match self.variable(word) {
+                    Ok(declared) => module.variables.push(declared),
+                    Err(error) => module.unread.push(self.unread(start, error)?),
+                },
                 ".entry" | ".func" => module.functions.push(self.function(word == ".entry")?),
-                _ => return Err(self.error(format!("the directive `{word}` is not in the subset"))),
+                _ => {
+                    let error = self.error(format!("the directive `{word}` is not in the subset"));
+                    module.unread.push(self.unread(start, error)?);
+                }
             }
         }
         Ok(module)
+    }
+
+    fn variable(&mut self, space: &str) -> Result<Declaration, BadText> {
+        let declared = self.declaration(space)?;
+        self.mark(';')?;
+        Ok(declared)
+    }
+
+    /// The number of the next token.
+    pub(super) fn position_of_next(&self) -> usize {
+        self.next
+    }
+
+    /// Skips a statement from its first token on, which cannot be read for that reason.
+    pub(super) fn unread(&mut self, start: usize, error: BadText) -> Result<UnreadText, BadText> {
+        self.next = start;
+        let mut spelling = None;
+        let (mut depth, mut is_guard) = (0, false);
+        loop {
+            match self.peek() {
+                Some(Token::Mark('{')) => depth += 1,
+                Some(Token::Mark('}')) if depth == 0 => break,
+                Some(Token::Mark('}')) => depth -= 1,
+                Some(Token::Mark('@')) => is_guard = true,
+                Some(Token::Word(_)) if is_guard => is_guard = false,
+                Some(Token::Word(word)) => spelling = spelling.or(Some(word.to_owned())),
+                Some(Token::Mark(';')) => {
+                    self.next += 1;
+                    break;
+                }
+                Some(_) => {}
+                None => return Err(error),
+            }
+            self.next += 1;
+        }
+        Ok(UnreadText { error, spelling: spelling.unwrap_or_default() })
     }
 
     /// Reads the version, which the lexer splits at its point: a number and a word such as `.0`.
@@ -87,11 +126,14 @@ impl<'t> Parser<'t> {
                     body = Some(self.statements()?);
                     break;
                 }
-                Some(Token::Word(".maxntid")) => most_threads = Some(self.three()?),
-                Some(Token::Word(".minnctapersm" | ".maxnreg")) => {
+                Some(Token::Word(".maxntid" | ".reqntid")) => most_threads = Some(self.three()?),
+                Some(Token::Word(".minnctapersm" | ".maxnreg" | ".maxclusterrank")) => {
                     self.integer("a number")?;
                 }
-                Some(Token::Word(".noreturn")) => {}
+                Some(Token::Word(".reqnctapercluster")) => {
+                    self.three()?;
+                }
+                Some(Token::Word(".noreturn" | ".explicitcluster" | ".blocksareclusters")) => {}
                 _ => return Err(self.unexpected("a body")),
             }
         }
@@ -135,7 +177,19 @@ impl<'t> Parser<'t> {
             align = Some(self.number("an alignment")?);
             ty = self.word("a type")?;
         }
-        let name = self.word("a name")?.to_owned();
+        let mut name = self.word("a name")?;
+        if name == ".ptr" {
+            // What a pointer points to has no effect on its value.
+            name = self.word("a name")?;
+            if [".global", ".const", ".shared", ".local"].contains(&name) {
+                name = self.word("a name")?;
+            }
+            if name == ".align" {
+                self.number("an alignment")?;
+                name = self.word("a name")?;
+            }
+        }
+        let name = name.to_owned();
         let mut elements = Some(1);
         if self.is_mark('[') {
             elements = None;

@@ -7,9 +7,7 @@ mod runs;
 mod streams;
 mod warps;
 
-use roundelay_ptx::machine::{
-    Failure, FinalState, KernelFault, Launch, Limits, RankLaunch, Window,
-};
+use roundelay_ptx::machine::{Failure, FinalState, KernelFault, Launch, RankLaunch, Window};
 use roundelay_ptx::program::Module;
 
 const MEMORY: u64 = 0x10_0000;
@@ -37,27 +35,20 @@ add.s64 %d0, %m, %d0;
 ";
 
 fn parse(text: &str) -> Module {
-    Module::parse(text).unwrap_or_else(|error| panic!("{error:?}\n{text}"))
+    Module::parse_whole(text).unwrap_or_else(|error| panic!("{error:?}\n{text}"))
 }
 
 fn launch(module: &Module, ranks: u32, blocks: u32, threads: u32) -> Launch<'_> {
     let rank = |device| RankLaunch {
-        module,
-        kernel: "k",
         grid: [blocks, 1, 1],
         block: [threads, 1, 1],
         parameters: MEMORY.to_le_bytes().to_vec(),
-        dynamic_shared: 0,
         device,
-        after: Vec::new(),
+        ..RankLaunch::new(module, "k")
     };
     let bytes = vec![0; 1 << 16];
-    Launch {
-        ranks: (0..ranks).map(rank).collect(),
-        windows: vec![Window { name: "memory".to_owned(), address: MEMORY, bytes }],
-        seed: 1,
-        limits: Limits::default(),
-    }
+    let windows = vec![Window { name: "memory".to_owned(), address: MEMORY, bytes }];
+    Launch { seed: 1, ..Launch::new((0..ranks).map(rank).collect(), windows) }
 }
 
 /// Runs with several seeds, which all have to give the same 32-bit words of memory.

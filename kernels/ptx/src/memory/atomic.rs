@@ -1,0 +1,88 @@
+//! Atomic operations on memory.
+
+use super::history::Strong;
+use super::{Memory, Refusal, Target, Thread, strength};
+use crate::assumptions::Assumption;
+use crate::choices::Choices;
+use crate::program::{MemoryAccess, ReduceOp, Scope, Semantics, Type};
+
+/// An atomic operation on a location.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Atomic {
+    /// The operation.
+    pub(crate) op: ReduceOp,
+    /// Its values; the second one is that which `cas` stores.
+    pub(crate) values: [u64; 2],
+    /// Whether the thread gets the value before.
+    pub(crate) returns: bool,
+}
+
+impl Memory {
+    /// Performs an atomic operation, and returns the value before.
+    pub(crate) fn reduce(
+        &mut self,
+        choices: &mut Choices,
+        access: &MemoryAccess,
+        (thread, place): (Thread, u32),
+        address: u64,
+        Atomic { op, values, returns }: Atomic,
+    ) -> Result<u64, Refusal> {
+        let each = u64::from(access.ty.bytes());
+        let target = self.target(thread, access.space, address, each)?;
+        let clocks = &mut self.clocks;
+        let (region, offset) = match target {
+            Target::Global(global, offset) => (&mut self.globals[global].region, offset),
+            Target::Shared(offset) => {
+                (&mut self.shared[clocks.home(thread).block as usize], offset)
+            }
+            Target::Private(_) | Target::Const(_) => return Err(Refusal::Constant),
+        };
+        if !region.has_value(offset, each) {
+            return Err(Refusal::NoValue(0));
+        }
+        let (semantics, rules) = (access.semantics, &self.rules);
+        let counted = rules.has(Assumption::CountedBlocks);
+        let strong = Strong {
+            stamp: clocks.stamp(thread, place),
+            scope: strength(access).unwrap_or(Scope::Gpu),
+            acquires: matches!(semantics, Semantics::Acquire | Semantics::AcqRel)
+                || rules.has(Assumption::PollsAcquire)
+                || counted,
+            acquires_counts: false,
+            releases: matches!(semantics, Semantics::Release | Semantics::AcqRel)
+                || rules.has(Assumption::FlagsRelease)
+                || counted,
+            whole: 0,
+        };
+        let reduction = |old| reduced(op, access.ty, old, values);
+        let by = (choices, &mut self.races);
+        region
+            .reduce(clocks, by, &strong, (offset, each, returns || counted), reduction)
+            .map_err(Refusal::Unordered)
+    }
+}
+
+/// The result of an operation on an old value, if one is stored.
+fn reduced(op: ReduceOp, ty: Type, old: u64, [value, swap]: [u64; 2]) -> Option<u64> {
+    let bits = ty.bits();
+    let signed = |value: u64| (value << (64 - bits)) as i64 >> (64 - bits);
+    let cut = |value: u64| value & (u64::MAX >> (64 - bits));
+    let (old, value) = (cut(old), cut(value));
+    let less = if ty.is_signed() { signed(value) < signed(old) } else { value < old };
+    Some(cut(match op {
+        ReduceOp::Add => old.wrapping_add(value),
+        ReduceOp::Min => [old, value][usize::from(less)],
+        ReduceOp::Max => [value, old][usize::from(less)],
+        ReduceOp::And => old & value,
+        ReduceOp::Or => old | value,
+        ReduceOp::Xor => old ^ value,
+        ReduceOp::Exch => value,
+        ReduceOp::Cas if old == value => swap,
+        ReduceOp::Cas => return None,
+        ReduceOp::Inc if old >= value => 0,
+        ReduceOp::Inc => old + 1,
+        ReduceOp::Dec if old == 0 || old > value => value,
+        ReduceOp::Dec => old - 1,
+        ReduceOp::Popc => old,
+    }))
+}
