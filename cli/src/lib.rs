@@ -38,6 +38,8 @@ mod function;
 mod ide;
 mod interrupt;
 mod kernel;
+#[cfg(not(target_family = "wasm"))]
+mod kernel_check;
 #[cfg_attr(not(target_os = "linux"), path = "launch/unsupported.rs")]
 mod launch;
 mod lints;

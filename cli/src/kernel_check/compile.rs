@@ -1,0 +1,188 @@
+//! The PTX of a harness's module: as given, by NVRTC, or by the user's nvcc.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use roundelay_core::diagnostics::Code;
+use roundelay_kernel_check::Compiled;
+use roundelay_kernel_check::harness::{KernelModule, Origin};
+
+use super::{Wrong, placeless};
+
+/// The texts that a harness may put before a module by their names.
+const PRELUDES: [(&str, &str); 2] =
+    [("std", include_str!("preludes/std.cuh")), ("pdl", include_str!("preludes/pdl.cuh"))];
+
+/// Returns the PTX of a module for a number of ranks. `folder` is that of the harness, `file`.
+pub(super) fn module(
+    module: &KernelModule,
+    ranks: u32,
+    folder: &Path,
+    file: &str,
+) -> Result<Compiled, Wrong> {
+    let wrong = |title: String| placeless(file, Code::BadHarness, title);
+    let read = |name: &str| {
+        let path = folder.join(name);
+        let text = std::fs::read_to_string(&path);
+        let text = text.map_err(|why| {
+            wrong(format!("`{}` of module `{}`: {why}", path.display(), module.name))
+        })?;
+        Ok::<_, Wrong>((path, text))
+    };
+    match &module.origin {
+        Origin::Ptx(name) => {
+            let (path, ptx) = read(name)?;
+            Ok(with_files(ptx, (path.display().to_string(), None), folder))
+        }
+        Origin::PtxText(text) => Ok(with_files(text.clone(), (module.name.clone(), None), folder)),
+        Origin::Text(text) => {
+            let name = format!("{}.cu", module.name);
+            cuda(module, (&folder.join(&name), text), ranks, folder, &wrong)
+        }
+        Origin::File(name) => {
+            let (path, text) = read(name)?;
+            if module.compiler == "nvrtc" {
+                return cuda(module, (&path, &sliced(module, &text)), ranks, folder, &wrong);
+            }
+            nvcc(module, &path, ranks, folder, &wrong)
+        }
+    }
+}
+
+/// The lines of the slices, at their numbers.
+fn sliced(module: &KernelModule, text: &str) -> String {
+    if module.slices.is_empty() {
+        return text.to_owned();
+    }
+    let is_in =
+        |number: u32| module.slices.iter().any(|(first, last)| (*first..=*last).contains(&number));
+    let lines = (1..).zip(text.lines());
+    lines.flat_map(|(number, line)| [if is_in(number) { line } else { "" }, "\n"]).collect()
+}
+
+/// Macros and folders of headers, as flags.
+fn options(module: &KernelModule, ranks: u32, folder: &Path) -> Vec<String> {
+    let mut options = vec![format!("-DRANKS={ranks}")];
+    options.extend(module.defines.iter().map(|define| format!("-D{define}")));
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    options.push(format!("-I{}", here.display()));
+    options
+        .extend(module.includes.iter().map(|inner| format!("-I{}", folder.join(inner).display())));
+    options.extend(module.options.iter().cloned());
+    options
+}
+
+#[cfg(feature = "cuda")]
+fn cuda(
+    module: &KernelModule,
+    (path, text): (&Path, &str),
+    ranks: u32,
+    folder: &Path,
+    wrong: &dyn Fn(String) -> Wrong,
+) -> Result<Compiled, Wrong> {
+    use roundelay_kernels::cuda::{Error, ForeignText, compile_foreign};
+
+    let mut whole = String::new();
+    for name in &module.preludes {
+        let Some((_, prelude)) = PRELUDES.iter().find(|(known, _)| known == name) else {
+            let names = PRELUDES.map(|(name, _)| name).join(", ");
+            return Err(wrong(format!("there is no prelude `{name}`; preludes are {names}")));
+        };
+        whole += prelude;
+    }
+    let shown = path.display().to_string();
+    whole += &format!("#line 1 \"{}\"\n{text}", shown.replace('\\', "/"));
+    let options = options(module, ranks, folder);
+    let ranks = ranks.to_string();
+    let names: Vec<String> =
+        module.instantiate.iter().map(|(_, name)| word_replaced(name, "RANKS", &ranks)).collect();
+    let coded = |why: Error| placeless(&shown, why.code(), why.to_string());
+    let arch = module.arch.parse().map_err(coded)?;
+    let foreign =
+        ForeignText { text: &whole, file: &shown, arch, options: &options, names: &names };
+    let built = compile_foreign(&foreign).map_err(coded)?;
+    let names = module.instantiate.iter().map(|(name, _)| name.clone()).zip(built.names).collect();
+    Ok(Compiled { names, ..with_files(built.ptx, (shown.clone(), Some(text.to_owned())), folder) })
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda(
+    module: &KernelModule,
+    _: (&Path, &str),
+    _: u32,
+    _: &Path,
+    wrong: &dyn Fn(String) -> Wrong,
+) -> Result<Compiled, Wrong> {
+    Err(wrong(format!(
+        "module `{}` is CUDA C++, and this `roundelay` was built without CUDA",
+        module.name
+    )))
+}
+
+/// Replaces a whole word.
+#[cfg_attr(not(feature = "cuda"), allow(dead_code, reason = "NVRTC alone instantiates by names"))]
+fn word_replaced(text: &str, word: &str, with: &str) -> String {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(word) {
+        let end = at + word.len();
+        let alone = !rest[..at].ends_with(is_part) && !rest[end..].starts_with(is_part);
+        out += &rest[..at];
+        out += if alone { with } else { word };
+        rest = &rest[end..];
+    }
+    out + rest
+}
+
+/// Compiles a file, unmodified, by the user's nvcc.
+fn nvcc(
+    module: &KernelModule,
+    path: &Path,
+    ranks: u32,
+    folder: &Path,
+    wrong: &dyn Fn(String) -> Wrong,
+) -> Result<Compiled, Wrong> {
+    if !module.slices.is_empty() || !module.preludes.is_empty() {
+        return Err(wrong(format!(
+            "`slices` and `prelude` of module `{}` are for NVRTC",
+            module.name
+        )));
+    }
+    let mut command = Command::new(&module.compiler);
+    command.args(["--ptx", "-lineinfo", "-std=c++17", "-o", "/dev/stdout"]);
+    command.arg(format!("-arch={}", module.arch)).args(options(module, ranks, folder)).arg(path);
+    let done = command.output().map_err(|why| {
+        wrong(format!("the compiler `{}` of module `{}`: {why}", module.compiler, module.name))
+    })?;
+    if !done.status.success() {
+        let log = String::from_utf8_lossy(&done.stderr);
+        let title = format!("{} refuses {}: {}", module.compiler, path.display(), log.trim());
+        return Err(placeless(&path.display().to_string(), Code::KernelRefused, title));
+    }
+    let ptx = String::from_utf8_lossy(&done.stdout).into_owned();
+    Ok(with_files(ptx, (path.display().to_string(), None), folder))
+}
+
+/// Adds the texts of the files that the PTX names, where they can be read.
+fn with_files(ptx: String, (name, text): (String, Option<String>), folder: &Path) -> Compiled {
+    let mut sources = vec![(name, text.unwrap_or_else(|| ptx.clone()))];
+    for line in ptx.lines().filter(|line| line.trim_start().starts_with(".file")) {
+        let Some(file) = line.split('"').nth(1) else { continue };
+        let known = sources.iter().position(|(known, _)| same(known, file));
+        match known {
+            Some(at) => file.clone_into(&mut sources[at].0),
+            None => {
+                let text = std::fs::read_to_string(file)
+                    .or_else(|_| std::fs::read_to_string(folder.join(file)));
+                sources.extend(text.ok().map(|text| (file.to_owned(), text)));
+            }
+        }
+    }
+    Compiled { ptx, names: Vec::new(), sources }
+}
+
+/// Whether two names are of one file.
+fn same(one: &str, other: &str) -> bool {
+    let whole = |name: &str| std::path::absolute(name).unwrap_or(PathBuf::from(name));
+    one == other || whole(one) == whole(other)
+}
