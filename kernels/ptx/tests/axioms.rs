@@ -30,8 +30,10 @@ struct Event<'a> {
     bytes: u64,
     value: u64,
     is_constant: bool,
-    /// Whether it is a half of a reduction.
+    /// Whether it is a half of an atomic operation.
     is_reduction: bool,
+    /// Whether it is one without a result, whose load is not part of an acquire pattern.
+    is_red: bool,
 }
 
 impl Event<'_> {
@@ -164,7 +166,8 @@ fn run<'a>(thread: &'a Thread, number: usize, values: &[u64]) -> Option<Run<'a>>
             bytes: if words.contains(&"u64") { 8 } else { 4 },
             value: 0,
             is_constant: words.contains(&"nc"),
-            is_reduction: words[0] == "red",
+            is_reduction: matches!(words[0], "red" | "atom"),
+            is_red: words[0] == "red",
         };
         let elements = 1 + usize::from(words.contains(&"v2"));
         match words[0] {
@@ -176,6 +179,10 @@ fn run<'a>(thread: &'a Thread, number: usize, values: &[u64]) -> Option<Run<'a>>
             "selp" => {
                 let chosen = if value(operands[3]) == 0 { operands[2] } else { operands[1] };
                 registers.insert(operands[0], value(chosen));
+            }
+            "membar" => {
+                let scope = word(&["cta", "sys"]).unwrap_or("gpu");
+                events.push(Event { kind: Kind::Fence, semantics: "sc", scope, ..event });
             }
             "fence" => events.push(Event { kind: Kind::Fence, ..event }),
             "bar" => events.push(Event { kind: Kind::Barrier, place: (operands[0], 0), ..event }),
@@ -195,11 +202,25 @@ fn run<'a>(thread: &'a Thread, number: usize, values: &[u64]) -> Option<Run<'a>>
                 });
                 events.extend(stores);
             }
-            "red" => {
+            "red" | "atom" => {
+                let operands = &operands[usize::from(words[0] == "atom")..];
                 let (place, old) = ((operands[0], 0), *values.next()?);
-                events.push(Event { semantics: "relaxed", place, value: old, ..event });
-                let value = old + value(operands[1]);
-                events.push(Event { kind: Kind::Store, place, value, ..event });
+                let half = |other| match event.semantics {
+                    "weak" => "relaxed",
+                    "acq_rel" if other == "release" => "acquire",
+                    "acq_rel" => "release",
+                    own if own == other => "relaxed",
+                    own => own,
+                };
+                events.push(Event { semantics: half("release"), place, value: old, ..event });
+                let change = value(operands[1]);
+                let value = if words.contains(&"exch") { change } else { old + change };
+                let kind = Kind::Store;
+                events.push(Event { kind, semantics: half("acquire"), place, value, ..event });
+                if words[0] == "atom" {
+                    let to = line.split_once(' ').unwrap().1.split(',').next().unwrap().trim();
+                    registers.insert(to, old);
+                }
             }
             other => panic!("{other} is no instruction of litmus programs"),
         }
@@ -251,6 +272,7 @@ fn outcomes(litmus: &Litmus) -> BTreeMap<String, bool> {
             value: 0,
             is_constant: false,
             is_reduction: false,
+            is_red: false,
         });
         let events = before.chain(runs.iter().flat_map(|run| run.events.iter().copied()));
         Candidate { litmus, events: events.collect(), runs }.executions(&mut found);
@@ -386,15 +408,18 @@ impl Candidate<'_> {
             observed = longer;
         }
         let is_store = |e: &Event| e.kind == Kind::Store && e.is_strong();
-        let is_load = |e: &Event| e.kind == Kind::Load && e.is_strong();
+        let is_fence = |e: &Event, half: &str| {
+            e.kind == Kind::Fence && [half, "acq_rel", "sc"].contains(&e.semantics)
+        };
+        let is_load = |e: &Event| e.kind == Kind::Load && e.is_strong() && !e.is_red;
         let release = self.relation(|a, b| is_store(a) && a.semantics == "release" && is_store(b));
         let release = release.and(&program_place.or_same());
         let release =
-            release.or(&program.and(&self.relation(|a, b| a.kind == Kind::Fence && is_store(b))));
+            release.or(&program.and(&self.relation(|a, b| is_fence(a, "release") && is_store(b))));
         let acquire = self.relation(|a, b| is_load(a) && is_load(b) && b.semantics == "acquire");
         let acquire = acquire.and(&program_place.or_same());
         let acquire =
-            acquire.or(&program.and(&self.relation(|a, b| is_load(a) && b.kind == Kind::Fence)));
+            acquire.or(&program.and(&self.relation(|a, b| is_load(a) && is_fence(b, "acquire"))));
         let synchronized = release.then(&observed).then(&acquire).and(&strong);
         let sequential =
             Relation::new(events.len(), |a, b| comes_before(fences, a, b)).and(&strong);

@@ -3,34 +3,39 @@
 mod float;
 mod narrow;
 
-use crate::program::{ArithmeticOp, Comparison, Float, Logic, Type};
+use crate::program::{
+    ArithmeticOp, Clamp, Comparison, Float, Logic, Mode, ReduceOp, Rounding, Type,
+};
 
 /// Returns the result of an operation, zero-extended from its width. Sources are the slots of registers: the bits above
 /// a source's type have no meaning. PTX leaves the result of an integer division by zero open; it is all ones, as on
 /// present GPUs.
 pub(crate) fn evaluate(op: ArithmeticOp, [a, b, c, d]: [u64; 4]) -> u64 {
     match op {
-        ArithmeticOp::Add(Type::Float(ty)) => float::add(ty, a, b),
-        ArithmeticOp::Sub(Type::Float(ty)) => float::sub(ty, a, b),
-        ArithmeticOp::Mul(Type::Float(ty)) => float::mul(ty, a, b),
-        ArithmeticOp::Div(Type::Float(ty)) => float::div(ty, a, b),
+        ArithmeticOp::Float { op, ty, mode } => float::evaluate(op, ty, mode, [a, b, c]),
         ArithmeticOp::Add(ty) => cut(a.wrapping_add(b), ty),
         ArithmeticOp::Sub(ty) => cut(a.wrapping_sub(b), ty),
         ArithmeticOp::Mul(ty) => cut(a.wrapping_mul(b), ty),
-        ArithmeticOp::MulHigh(ty) => {
-            cut((wide(a, ty).wrapping_mul(wide(b, ty)) >> ty.bits()) as u64, ty)
-        }
+        ArithmeticOp::MulHigh(ty) => high_product(a, b, ty),
         ArithmeticOp::MulWide(ty) => {
             let product = wide(a, ty).wrapping_mul(wide(b, ty)) as u64;
             low(product, 2 * ty.bits())
+        }
+        ArithmeticOp::MadHigh(ty) => cut(high_product(a, b, ty).wrapping_add(c), ty),
+        ArithmeticOp::MadWide(ty) => {
+            let product = wide(a, ty).wrapping_mul(wide(b, ty)) as u64;
+            low(product.wrapping_add(c), 2 * ty.bits())
+        }
+        ArithmeticOp::Halves(op, ty) => halves(op, ty, a, b),
+        ArithmeticOp::Sad(ty) => {
+            let distance = wide(a, ty).abs_diff(wide(b, ty)) as u64;
+            cut(distance.wrapping_add(c), ty)
         }
         ArithmeticOp::Mad(ty) => cut(a.wrapping_mul(b).wrapping_add(c), ty),
         ArithmeticOp::Div(ty) => divided(a, b, ty, i128::wrapping_div),
         ArithmeticOp::Rem(ty) => divided(a, b, ty, i128::wrapping_rem),
         ArithmeticOp::Min(ty) => cut(wide(a, ty).min(wide(b, ty)) as u64, ty),
         ArithmeticOp::Max(ty) => cut(wide(a, ty).max(wide(b, ty)) as u64, ty),
-        ArithmeticOp::Neg(Type::Float(ty)) => low(a, ty.bits()) ^ float::sign(ty),
-        ArithmeticOp::Abs(Type::Float(ty)) => float::abs(ty, a),
         ArithmeticOp::Neg(ty) => cut(a.wrapping_neg(), ty),
         ArithmeticOp::Abs(ty) => cut(wide(a, ty).unsigned_abs() as u64, ty),
         ArithmeticOp::Shl(ty) => cut(shifted(b, ty).map_or(0, |by| a << by), ty),
@@ -52,7 +57,15 @@ pub(crate) fn evaluate(op: ArithmeticOp, [a, b, c, d]: [u64; 4]) -> u64 {
         ArithmeticOp::Bfe(ty) => {
             let (at, many) = (low(b, 8) as u32, low(c, 8) as u32);
             let ones = if many >= 64 { u64::MAX } else { (1 << many) - 1 };
-            cut(a, ty).checked_shr(at).unwrap_or(0) & ones
+            let bits = cut(a, ty).checked_shr(at).unwrap_or(0) & ones;
+            let last = (at + many).saturating_sub(1).min(ty.bits() - 1);
+            if ty.is_signed() && many > 0 && cut(a, ty) >> last & 1 == 1 {
+                // The sign is that of the last bit of the field.
+                let kept = last.saturating_sub(at) + 1;
+                let kept = if at > last { 0 } else { u64::MAX.checked_shr(64 - kept).unwrap_or(0) };
+                return cut(bits & kept | !kept, ty);
+            }
+            bits
         }
         ArithmeticOp::Bfind { ty, shift } => {
             let value = wide(a, ty);
@@ -68,19 +81,52 @@ pub(crate) fn evaluate(op: ArithmeticOp, [a, b, c, d]: [u64; 4]) -> u64 {
         ArithmeticOp::Clz(ty) => (cut(a, ty).leading_zeros() - (64 - ty.bits())).into(),
         ArithmeticOp::Popc(ty) => cut(a, ty).count_ones().into(),
         ArithmeticOp::Prmt => permuted(a, b, c),
-        ArithmeticOp::ShfLeft => {
+        ArithmeticOp::Shf { left, clamp } => {
             let whole = low(a, 32) | b << 32;
-            low((whole << (c & 31)) >> 32, 32)
+            let by = if clamp { low(c, 32).min(32) } else { c & 31 };
+            low(if left { (whole << by) >> 32 } else { whole >> by }, 32)
         }
-        ArithmeticOp::Setp { compare, ty, combine } => {
+        ArithmeticOp::Setp { compare, ty, combine, ftz } => {
+            let mode = Mode { ftz, ..Mode::default() };
+            let [a, b] = [a, b].map(|bits| match ty {
+                Type::Float(ty) => float::flushed(ty, mode, bits),
+                _ => bits,
+            });
             let holds = u64::from(compares(compare, ty, a, b));
             combine.map_or(holds, |logic| combined(logic, holds, c & 1))
         }
         ArithmeticOp::Selp(ty) => cut(if c & 1 == 1 { a } else { b }, ty),
-        ArithmeticOp::Convert { to, from, width } => converted(a, to, from, width),
-        ArithmeticOp::Pack { to } => narrow::packed(to, a as u32, b as u32),
+        ArithmeticOp::Convert { to, from, width, mode, integral } => {
+            converted(a, (to, from), width, mode, integral)
+        }
+        ArithmeticOp::Pack { to, mode } => {
+            let [high, low] = [a, b].map(|bits| float::wide(Float::F32, bits));
+            narrow::packed(to, mode, high, low)
+        }
+        ArithmeticOp::Narrow { to, from, mode } => {
+            let [high, low] = [a >> 16, a].map(|bits| float::wide(from, bits & 0xffff));
+            narrow::packed(to, mode, high, low)
+        }
         ArithmeticOp::Widen { from } => narrow::widened(from, a as u16).into(),
     }
+}
+
+fn high_product(a: u64, b: u64, ty: Type) -> u64 {
+    cut((wide(a, ty).wrapping_mul(wide(b, ty)) >> ty.bits()) as u64, ty)
+}
+
+/// Returns the op on each half of 32 bits.
+fn halves(op: ReduceOp, ty: Type, a: u64, b: u64) -> u64 {
+    let of = |shift: u32| {
+        let (a, b) = (wide(a >> shift, ty), wide(b >> shift, ty));
+        let result = match op {
+            ReduceOp::Min => a.min(b),
+            ReduceOp::Max => a.max(b),
+            _ => a + b,
+        };
+        cut(result as u64, ty) << shift
+    };
+    of(16) | of(0)
 }
 
 fn low(value: u64, bits: u32) -> u64 {
@@ -145,8 +191,7 @@ fn permuted(a: u64, b: u64, selectors: u64) -> u64 {
 
 fn compares(compare: Comparison, ty: Type, a: u64, b: u64) -> bool {
     let order = match ty {
-        Type::Float(Float::F64) => f64::from_bits(a).partial_cmp(&f64::from_bits(b)),
-        Type::Float(_) => f32::from_bits(a as u32).partial_cmp(&f32::from_bits(b as u32)),
+        Type::Float(ty) => float::wide(ty, a).partial_cmp(&float::wide(ty, b)),
         _ => Some(wide(a, ty).cmp(&wide(b, ty))),
     };
     let unordered = order.is_none();
@@ -169,12 +214,63 @@ fn compares(compare: Comparison, ty: Type, a: u64, b: u64) -> bool {
     }
 }
 
-fn converted(a: u64, to: Type, from: Type, width: u8) -> u64 {
+fn converted(a: u64, (to, from): (Type, Type), width: u8, mode: Mode, integral: bool) -> u64 {
     match (to, from) {
-        (Type::Float(_), Type::Float(from)) => narrow::to_f32(from, a as u16).into(),
+        // The upper half of an f32, NaNs included.
+        (Type::Float(Float::F32), Type::Float(Float::Bf16)) if mode == Mode::default() => {
+            low(a, 16) << 16
+        }
+        (Type::Float(to), Type::Float(from)) => {
+            let value = float::wide(from, float::flushed(from, mode, a));
+            let value = if integral { whole(value, mode.rounding) } else { value };
+            if to == Float::F64 && value.is_nan() {
+                // The NaN of f32.
+                return 0x7fff_ffff_e000_0000;
+            }
+            float::rounded(to, mode, value)
+        }
+        (to, Type::Float(from)) => {
+            let value = whole(float::wide(from, float::flushed(from, mode, a)), mode.rounding);
+            let (least, most) = range(to);
+            let integer = match value.is_nan() {
+                true if from == Float::F64 || to.bits() == 64 => 1 << (to.bits() - 1),
+                true => 0,
+                false => (value as i128).clamp(least, most),
+            };
+            low(integer as u64, width.into())
+        }
         (Type::Float(Float::F64), from) => (wide(a, from) as f64).to_bits(),
-        (Type::Float(_), from) => (wide(a, from) as f32).to_bits().into(),
-        (to, from) => low(wide(wide(a, from) as u64, to) as u64, width.into()),
+        (Type::Float(to), from) => {
+            let value = wide(a, from);
+            let near = value as f64;
+            let rest = value - near as i128;
+            float::rounded(to, mode, float::odd(near, rest as f64))
+        }
+        (to, from) => {
+            let value = wide(a, from);
+            let (least, most) = range(to);
+            let value = match mode.clamp {
+                Clamp::Saturate => value.clamp(least, most),
+                _ => wide(value as u64, to),
+            };
+            low(value as u64, width.into())
+        }
+    }
+}
+
+/// The least and the largest integer of a type.
+fn range(ty: Type) -> (i128, i128) {
+    let bits = ty.bits();
+    if ty.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
+}
+
+/// Returns a value rounded to an integer.
+fn whole(value: f64, rounding: Rounding) -> f64 {
+    match rounding {
+        Rounding::Nearest => value.round_ties_even(),
+        Rounding::Zero => value.trunc(),
+        Rounding::Down => value.floor(),
+        Rounding::Up => value.ceil(),
     }
 }
 

@@ -1,6 +1,6 @@
-//! Floats of 16 and 8 bits: their values, and the rounding of f32 to them.
+//! Floats of 16 and 8 bits: their values, and the rounding of values to them.
 
-use crate::program::{Float, Packed};
+use crate::program::{Clamp, Float, Mode, Packed, Rounding};
 
 /// A format of floats, with a sign above the exponent and the mantissa.
 struct Format {
@@ -20,6 +20,13 @@ const F16: Format =
     Format { exponent: 5, mantissa: 10, largest: 0x7bff, beyond: 0x7c00, nan: 0x7fff };
 const BF16: Format =
     Format { exponent: 8, mantissa: 7, largest: 0x7f7f, beyond: 0x7f80, nan: 0x7fff };
+const F32: Format = Format {
+    exponent: 8,
+    mantissa: 23,
+    largest: 0x7f7f_ffff,
+    beyond: 0x7f80_0000,
+    nan: 0x7fff_ffff,
+};
 // Conversions to f8 saturate.
 const E4M3: Format = Format { exponent: 4, mantissa: 3, largest: 0x7e, beyond: 0x7e, nan: 0x7f };
 const E5M2: Format = Format { exponent: 5, mantissa: 2, largest: 0x7b, beyond: 0x7b, nan: 0x7f };
@@ -29,44 +36,70 @@ impl Format {
         (1 << (self.exponent - 1)) - 1
     }
 
-    /// Returns an f32 rounded to the nearest value, ties to even.
-    fn of(&self, bits: u32) -> u32 {
-        let sign = bits >> 31 << (self.exponent + self.mantissa);
-        let (exponent, fraction) = (bits >> 23 & 0xff, bits & 0x7f_ffff);
-        if exponent == 0xff {
+    /// Returns a value rounded to the format.
+    fn round(&self, value: f64, rounding: Rounding) -> u32 {
+        let bits = value.to_bits();
+        let is_negative = bits >> 63 == 1;
+        let sign = u32::from(is_negative) << (self.exponent + self.mantissa);
+        let (exponent, fraction) = (bits >> 52 & 0x7ff, bits & ((1 << 52) - 1));
+        if exponent == 0x7ff {
             return if fraction == 0 { sign | self.beyond } else { self.nan };
         }
-        // The value is `whole` * 2^(power - 23).
-        let whole = u64::from(if exponent == 0 { fraction } else { fraction | 0x80_0000 });
-        let power = exponent.max(1) as i32 - 127;
+        let away = match rounding {
+            Rounding::Nearest => None,
+            Rounding::Zero => Some(false),
+            Rounding::Down => Some(is_negative),
+            Rounding::Up => Some(!is_negative),
+        };
+        // The value is `whole` * 2^(power - 52).
+        let whole = if exponent == 0 { fraction } else { fraction | 1 << 52 };
+        let power = exponent.max(1) as i32 - 1023;
         let least = 1 - self.bias();
-        let dropped = (23 - self.mantissa) as i32 + (least - power).max(0);
-        let kept = if dropped > 30 { 0 } else { rounded(whole, dropped as u32) };
+        let dropped = (52 - self.mantissa) as i32 + (least - power).max(0);
+        let kept = shortened(whole, dropped.min(60) as u32, away);
         let magnitude = kept + (((power.max(least) - least) as u64) << self.mantissa);
-        let magnitude =
-            if magnitude > self.largest.into() { self.beyond } else { magnitude as u32 };
+        let beyond = if away == Some(false) { self.largest } else { self.beyond };
+        let magnitude = if magnitude > self.largest.into() { beyond } else { magnitude as u32 };
         sign | magnitude
     }
 }
 
-/// Returns `value` / 2^`dropped`, rounded to the nearest integer, ties to even.
-fn rounded(value: u64, dropped: u32) -> u64 {
+/// Returns `value` / 2^`dropped`, rounded away from zero or to it, or to the nearest integer, ties to even.
+fn shortened(value: u64, dropped: u32, away: Option<bool>) -> u64 {
     if dropped == 0 {
         return value;
     }
     let (whole, rest, half) = (value >> dropped, value & ((1 << dropped) - 1), 1 << (dropped - 1));
-    whole + u64::from(rest > half || (rest == half && whole & 1 == 1))
+    let up = match away {
+        Some(away) => away && rest != 0,
+        None => rest > half || (rest == half && whole & 1 == 1),
+    };
+    whole + u64::from(up)
 }
 
-/// Returns two of f32 as narrow floats, `high` above `low`.
-pub(super) fn packed(to: Packed, high: u32, low: u32) -> u64 {
+/// Returns a value rounded to f16, bf16 or f32.
+pub(super) fn rounded(ty: Float, value: f64, rounding: Rounding) -> u64 {
+    let format = match ty {
+        Float::F16 => &F16,
+        Float::Bf16 => &BF16,
+        _ => &F32,
+    };
+    format.round(value, rounding).into()
+}
+
+/// Returns two values as narrow floats, `high` above `low`.
+pub(super) fn packed(to: Packed, mode: Mode, high: f64, low: f64) -> u64 {
     let (format, bits) = match to {
         Packed::F16x2 => (&F16, 16),
         Packed::Bf16x2 => (&BF16, 16),
         Packed::E4m3x2 => (&E4M3, 8),
         Packed::E5m2x2 => (&E5M2, 8),
     };
-    (format.of(high) << bits | format.of(low)).into()
+    let of = |value: f64| match format.round(value, mode.rounding) {
+        narrow if mode.clamp == Clamp::Relu && narrow >> (bits - 1) == 1 => 0,
+        narrow => narrow,
+    };
+    (of(high) << bits | of(low)).into()
 }
 
 /// Returns the bits of the f32 that has the value of a float of 16 bits.

@@ -4,7 +4,7 @@ use float8::{F8E4M3, F8E5M2};
 use half::{bf16, f16};
 
 use super::*;
-use crate::program::{Module, Operand, Operation, Packed};
+use crate::program::{FloatOp, Module, Operand, Operation, Packed};
 
 /// Instructions, the values of their registers in order, and the result.
 const TABLE: &[(&str, &[u64], u64)] = &[
@@ -15,6 +15,117 @@ const TABLE: &[(&str, &[u64], u64)] = &[
     ("add.rn.f32 %f0, %f1, %f2", &[0x3f80_0000, 0x4000_0000], 0x4040_0000),
     ("add.rn.f32 %f0, %f1, %f2", &[0x7f80_0000, 0xff80_0000], 0x7fff_ffff),
     ("add.rn.f32 %f0, %f1, %f2", &[1, 1], 2),
+    ("add.f32 %f0, %f1, %f2", &[0x3f80_0000, 0x4000_0000], 0x4040_0000),
+    ("add.ftz.f32 %f0, %f1, %f2", &[1, 0x3f80_0000], 0x3f80_0000),
+    ("add.ftz.f32 %f0, %f1, %f2", &[0x8000_0001, 0x8000_0001], 0x8000_0000),
+    ("add.rz.f32 %f0, %f1, %f2", &[0x3f80_0000, 0x3300_0000], 0x3f80_0000),
+    ("add.rp.f32 %f0, %f1, %f2", &[0x3f80_0000, 0x3300_0000], 0x3f80_0001),
+    ("add.rm.f32 %f0, %f1, %f2", &[0xbf80_0000, 0xb300_0000], 0xbf80_0001),
+    ("add.rz.f32 %f0, %f1, %f2", &[0x3f80_0000, 0xb300_0000], 0x3f7f_ffff),
+    ("add.sat.f32 %f0, %f1, %f2", &[0x3f80_0000, 0x3f80_0000], 0x3f80_0000),
+    ("add.sat.f32 %f0, %f1, %f2", &[0x7fc0_0000, 0x3f80_0000], 0),
+    ("add.rp.f32 %f0, %f1, %f2", &[0x7f7f_ffff, 0x7f7f_ffff], 0x7f80_0000),
+    ("add.rz.f32 %f0, %f1, %f2", &[0x7f7f_ffff, 0x7f7f_ffff], 0x7f7f_ffff),
+    ("sub.f32 %f0, %f1, %f2", &[0x3f80_0000, 0x4000_0000], 0xbf80_0000),
+    ("sub.rn.f64 %fd0, %fd1, %fd2", &[0x3ff0 << 48, 0x4000 << 48], 0xbff0 << 48),
+    ("add.f64 %fd0, %fd1, %fd2", &[0x3ff0 << 48; 2], 0x4000 << 48),
+    ("mul.f32 %f0, %f1, %f2", &[0x4040_0000, 0x4000_0000], 0x40c0_0000),
+    ("mul.ftz.f32 %f0, %f1, %f2", &[0x0080_0000, 0x3f00_0000], 0),
+    ("mul.rp.f32 %f0, %f1, %f2", &[1, 1], 1),
+    ("fma.rn.f32 %f0, %f1, %f2, %f3", &[0x4040_0000, 0x4000_0000, 0xc0a0_0000], 0x3f80_0000),
+    // (1 + 2^-12)^2 - 1 has 25 bits before the last rounding.
+    ("fma.rn.f32 %f0, %f1, %f2, %f3", &[0x3f80_0800, 0x3f80_0800, 0xbf80_0000], 0x3a00_0400),
+    ("fma.rm.f32 %f0, %f1, %f2, %f3", &[0x3f80_0800, 0x3f80_0800, 0x3300_0000], 0x3f80_1000),
+    ("fma.rp.f32 %f0, %f1, %f2, %f3", &[0x3f80_0800, 0x3f80_0800, 0x3300_0000], 0x3f80_1001),
+    (
+        "fma.rn.f64 %fd0, %fd1, %fd2, %fd3",
+        &[0x4008 << 48, 0x4000 << 48, 0xc014 << 48],
+        0x3ff0 << 48,
+    ),
+    ("div.rz.f32 %f0, %f1, %f2", &[0x3f80_0000, 0x4040_0000], 0x3eaa_aaaa),
+    ("div.approx.f32 %f0, %f1, %f2", &[0x40c0_0000, 0x4000_0000], 0x4040_0000),
+    ("div.full.f32 %f0, %f1, %f2", &[0x40c0_0000, 0x4000_0000], 0x4040_0000),
+    ("min.f32 %f0, %f1, %f2", &[0x8000_0000, 0], 0x8000_0000),
+    ("min.f32 %f0, %f1, %f2", &[0x7fc0_0000, 0x3f80_0000], 0x3f80_0000),
+    ("max.f32 %f0, %f1, %f2", &[0x8000_0000, 0], 0),
+    ("max.f32 %f0, %f1, %f2", &[0x7fc0_0000, 0xffc0_0000], 0x7fff_ffff),
+    ("max.NaN.f32 %f0, %f1, %f2", &[0x7fc0_0000, 0x3f80_0000], 0x7fff_ffff),
+    ("max.f64 %fd0, %fd1, %fd2", &[0x3ff0 << 48, 0x4000 << 48], 0x4000 << 48),
+    ("min.f64 %fd0, %fd1, %fd2", &[0x3ff0 << 48, 0x7ff8 << 48], 0x3ff0 << 48),
+    ("neg.f32 %f0, %f1", &[0x3f80_0000], 0xbf80_0000),
+    ("neg.f64 %fd0, %fd1", &[0x3ff0 << 48], 0xbff0 << 48),
+    ("neg.f16 %h0, %h1", &[0x3c00], 0xbc00),
+    ("neg.bf16x2 %r0, %r1", &[0x3f80_bf80], 0xbf80_3f80),
+    ("abs.f64 %fd0, %fd1", &[0xbff0 << 48], 0x3ff0 << 48),
+    ("abs.f16x2 %r0, %r1", &[0xbc00_3c00], 0x3c00_3c00),
+    ("copysign.f32 %f0, %f1, %f2", &[0x8000_0000, 0x3f80_0000], 0xbf80_0000),
+    ("sqrt.rn.f32 %f0, %f1", &[0x4000_0000], 0x3fb5_04f3),
+    ("sqrt.rp.f32 %f0, %f1", &[0x4000_0000], 0x3fb5_04f4),
+    ("sqrt.approx.f32 %f0, %f1", &[0x4080_0000], 0x4000_0000),
+    ("rcp.rn.f32 %f0, %f1", &[0x4040_0000], 0x3eaa_aaab),
+    ("rcp.approx.ftz.f32 %f0, %f1", &[1], 0x7f80_0000),
+    ("rsqrt.approx.f32 %f0, %f1", &[0x4080_0000], 0x3f00_0000),
+    ("rsqrt.approx.f32 %f0, %f1", &[0], 0x7f80_0000),
+    ("ex2.approx.ftz.f32 %f0, %f1", &[0x4040_0000], 0x4100_0000),
+    ("lg2.approx.f32 %f0, %f1", &[0x4100_0000], 0x4040_0000),
+    ("tanh.approx.f32 %f0, %f1", &[0x7f80_0000], 0x3f80_0000),
+    ("sin.approx.f32 %f0, %f1", &[0], 0),
+    ("cos.approx.f32 %f0, %f1", &[0], 0x3f80_0000),
+    ("add.f16 %h0, %h1, %h2", &[0x3c00, 0x4000], 0x4200),
+    ("add.rn.f16 %h0, %h1, %h2", &[0x7bff, 0x7bff], 0x7c00),
+    ("sub.f16 %h0, %h1, %h2", &[0x7c00, 0x7c00], 0x7fff),
+    ("mul.ftz.f16 %h0, %h1, %h2", &[0x0400, 0x3800], 0),
+    ("fma.rn.f16 %h0, %h1, %h2, %h3", &[0x4200, 0x4000, 0xc500], 0x3c00),
+    ("fma.rn.relu.f16 %h0, %h1, %h2, %h3", &[0x4200, 0xc000, 0x3c00], 0),
+    ("fma.rn.bf16x2 %r0, %r1, %r2, %r3", &[0x4040_4040, 0x4000_4000, 0xc0a0_c0a0], 0x3f80_3f80),
+    ("add.bf16 %rs0, %rs1, %rs2", &[0x3f80, 0x3b80], 0x3f80),
+    ("add.bf16 %rs0, %rs1, %rs2", &[0x3f81, 0x3b80], 0x3f82),
+    ("add.f16x2 %r0, %r1, %r2", &[0x3c00_4000, 0x3c00_3c00], 0x4000_4200),
+    ("add.bf16x2 %r0, %r1, %r2", &[0x3f80_4000, 0x3f80_3f80], 0x4000_4040),
+    ("sub.bf16x2 %r0, %r1, %r2", &[0x3f80_4000, 0x3f80_3f80], 0x0000_3f80),
+    ("mul.bf16x2 %r0, %r1, %r2", &[0x4000_4000, 0x4000_bf80], 0x4080_c000),
+    ("max.f16x2 %r0, %r1, %r2", &[0x3c00_7e00, 0x4000_3c00], 0x4000_3c00),
+    ("min.NaN.bf16x2 %r0, %r1, %r2", &[0x3f80_7fc0, 0x4000_3f80], 0x3f80_7fff),
+    ("max.u16x2 %r0, %r1, %r2", &[0x0001_ffff, 0x0002_0001], 0x0002_ffff),
+    ("min.s16x2 %r0, %r1, %r2", &[0x0001_ffff, 0x0002_0001], 0x0001_ffff),
+    ("add.u16x2 %r0, %r1, %r2", &[0x0001_ffff, 0x0002_0001], 0x0003_0000),
+    ("mad.wide.u32 %rd0, %r1, %r2, %rd1", &[0xffff_ffff, 2, 1], 0x1_ffff_ffff),
+    ("mad.hi.s32 %r0, %r1, %r2, %r3", &[0x8000_0000, 2, 5], 4),
+    ("sad.s32 %r0, %r1, %r2, %r3", &[0xffff_ffff, 2, 5], 8),
+    ("bfe.s32 %r0, %r1, 4, 4", &[0x80], 0xffff_fff8),
+    ("bfe.s32 %r0, %r1, 4, 4", &[0x70], 7),
+    ("bfe.s32 %r0, %r1, 28, 8", &[0x8000_0000], 0xffff_fff8),
+    ("shf.r.wrap.b32 %r0, %r1, %r2, 4", &[0x1234_5678, 0xa], 0xa123_4567),
+    ("shf.r.clamp.b32 %r0, %r1, %r2, 40", &[1, 2], 2),
+    ("setp.lt.f16 %p0, %h1, %h2", &[0xbc00, 0], 1),
+    ("setp.nan.bf16 %p0, %rs1, %rs2", &[0x7fc0, 0], 1),
+    ("setp.eq.ftz.f32 %p0, %f1, %f2", &[1, 0], 1),
+    ("cvt.rn.f16.f32 %h0, %f1", &[0x3f80_1000], 0x3c00),
+    ("cvt.rz.f16.f32 %h0, %f1", &[0x477f_ffff], 0x7bff),
+    ("cvt.rn.bf16.f32 %rs0, %f1", &[0x3f80_8000], 0x3f80),
+    ("cvt.rn.relu.bf16.f32 %rs0, %f1", &[0xbf80_0000], 0),
+    ("cvt.rn.f32.f64 %f0, %fd1", &[0x3ff0_0000_1000_0000], 0x3f80_0000),
+    ("cvt.rp.f32.f64 %f0, %fd1", &[0x3ff0_0000_1000_0000], 0x3f80_0001),
+    ("cvt.f64.f32 %fd0, %f1", &[0x3f80_0000], 0x3ff0 << 48),
+    ("cvt.ftz.f32.f16 %f0, %h1", &[0x3c00], 0x3f80_0000),
+    ("cvt.sat.f32.f32 %f0, %f1", &[0x4000_0000], 0x3f80_0000),
+    ("cvt.rni.f32.f32 %f0, %f1", &[0x4020_0000], 0x4000_0000),
+    ("cvt.rmi.f32.f32 %f0, %f1", &[0xc020_0000], 0xc040_0000),
+    ("cvt.rzi.s32.f32 %r0, %f1", &[0xc020_0000], 0xffff_fffe),
+    ("cvt.rzi.u32.f32 %r0, %f1", &[0xc020_0000], 0),
+    ("cvt.rzi.s32.f32 %r0, %f1", &[0x4f80_0000], 0x7fff_ffff),
+    ("cvt.rzi.s32.f32 %r0, %f1", &[0x7fc0_0000], 0),
+    ("cvt.rni.s64.f64 %rd0, %fd1", &[0x4004 << 48], 2),
+    ("cvt.rzi.s64.f64 %rd0, %fd1", &[0x7ff8 << 48], 1 << 63),
+    ("cvt.rn.f32.u32 %f0, %r1", &[0xffff_ffff], 0x4f80_0000),
+    ("cvt.rz.f32.u32 %f0, %r1", &[0xffff_ffff], 0x4f7f_ffff),
+    ("cvt.rn.f16.s32 %h0, %r1", &[0xffff_fffe], 0xc000),
+    ("cvt.rn.f32.u64 %f0, %rd1", &[0x8000_0080_0000_0001], 0x5f00_0001),
+    ("cvt.sat.u8.s32 %r0, %r1", &[300], 255),
+    ("cvt.sat.s8.s32 %r0, %r1", &[0xffff_ff00], 0xffff_ff80),
+    ("cvt.rz.bf16x2.f32 %r0, %f1, %f2", &[0x3f80_ffff, 0xbf80_ffff], 0x3f80_bf80),
+    ("cvt.rn.satfinite.e4m3x2.f16x2 %rs0, %r1", &[0x3c00_7c00], 0x387e),
+    ("cvt.rn.satfinite.e5m2x2.f16x2 %rs0, %r1", &[0x3c00_fc00], 0x3cfb),
     ("add.rn.f64 %fd0, %fd1, %fd2", &[0x3ff0_0000_0000_0000; 2], 0x4000_0000_0000_0000),
     ("add.rn.f64 %fd0, %fd1, %fd2", &[0x7ff0_0000_0000_0001, 0], 0x7ff8_0000_0000_0001),
     ("sub.s16 %rs0, %rs1, %rs2", &[1, 2], 0xffff),
@@ -293,33 +404,150 @@ fn around(values: impl Iterator<Item = f32>) -> Vec<f32> {
     all.iter().flat_map(near).chain(ends).collect()
 }
 
+fn packed(to: Packed, value: f32) -> u64 {
+    narrow::packed(to, Mode::default(), value.into(), 0.0)
+}
+
 #[test]
 fn f32_is_rounded_as_half_rounds_it() {
     for value in around((0..=u16::MAX).map(|bits| f16::from_bits(bits).to_f32())) {
-        let ours = narrow::packed(Packed::F16x2, value.to_bits(), 0) >> 16;
+        let ours = packed(Packed::F16x2, value) >> 16;
         assert_eq!(ours, u64::from(f16::from_f32(value).to_bits()), "f16 {value:e}");
     }
     for value in around((0..=u16::MAX).map(|bits| bf16::from_bits(bits).to_f32())) {
-        let ours = narrow::packed(Packed::Bf16x2, value.to_bits(), 0) >> 16;
+        let ours = packed(Packed::Bf16x2, value) >> 16;
         assert_eq!(ours, u64::from(bf16::from_f32(value).to_bits()), "bf16 {value:e}");
     }
-    let nan = f32::NAN.to_bits();
-    assert_eq!(narrow::packed(Packed::F16x2, nan, nan), 0x7fff_7fff);
-    assert_eq!(narrow::packed(Packed::Bf16x2, nan, nan), 0x7fff_7fff);
-    assert_eq!(narrow::packed(Packed::E4m3x2, nan, nan), 0x7f7f);
-    assert_eq!(narrow::packed(Packed::E5m2x2, nan, nan), 0x7f7f);
+    let nan = |to| narrow::packed(to, Mode::default(), f64::NAN, f64::NAN);
+    assert_eq!(nan(Packed::F16x2), 0x7fff_7fff);
+    assert_eq!(nan(Packed::Bf16x2), 0x7fff_7fff);
+    assert_eq!(nan(Packed::E4m3x2), 0x7f7f);
+    assert_eq!(nan(Packed::E5m2x2), 0x7f7f);
 }
 
 #[test]
 fn f32_is_rounded_to_8_bits_as_float8_rounds_it_and_saturates() {
     for value in around((0..=u8::MAX).map(|bits| F8E4M3::from_bits(bits).to_f32())) {
         let clamped = value.clamp(-448.0, 448.0);
-        let ours = narrow::packed(Packed::E4m3x2, value.to_bits(), 0) >> 8;
+        let ours = packed(Packed::E4m3x2, value) >> 8;
         assert_eq!(ours, u64::from(F8E4M3::from_f32(clamped).to_bits()), "e4m3 {value:e}");
     }
     for value in around((0..=u8::MAX).map(|bits| F8E5M2::from_bits(bits).to_f32())) {
         let clamped = value.clamp(-57344.0, 57344.0);
-        let ours = narrow::packed(Packed::E5m2x2, value.to_bits(), 0) >> 8;
+        let ours = packed(Packed::E5m2x2, value) >> 8;
         assert_eq!(ours, u64::from(F8E5M2::from_f32(clamped).to_bits()), "e5m2 {value:e}");
+    }
+}
+
+/// Whether two values are the same, or zeros.
+fn is_equal(one: impl Into<f64>, other: impl Into<f64>) -> bool {
+    one.into().partial_cmp(&other.into()) == Some(std::cmp::Ordering::Equal)
+}
+
+/// Sums, products, quotients and more of narrow floats, against the formats of `half`, whose f64 is exact for them but
+/// for the one rounding.
+#[test]
+fn operations_on_floats_of_16_bits_are_those_of_half() {
+    let mut state = 0x1234_5678_9abc_def0u64;
+    let mut next = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 40) as u16
+    };
+    let mode = Mode::default();
+    for _ in 0..200_000 {
+        let [a, b, c] = [next(), next(), next()];
+        let values = [a, b, c].map(u64::from);
+        let [x, y, z] = [a, b, c].map(|bits| f16::from_bits(bits).to_f64());
+        let exact = [
+            (FloatOp::Add, x + y),
+            (FloatOp::Sub, x - y),
+            (FloatOp::Mul, x * y),
+            // Within 53 bits, too: 22 of the product, and the exponents of f16.
+            (FloatOp::Fma, x.mul_add(y, z)),
+        ];
+        for (op, value) in exact {
+            let ours = float::evaluate(op, Float::F16, mode, values) as u16;
+            // `half` rounds an f64 by f32, so the f32 is the one to zero, with a last bit that tells of a rest.
+            let near = value as f32;
+            let rest = !is_equal(f64::from(near), value) && !value.is_nan();
+            let to_zero = near.to_bits() - u32::from(f64::from(near).abs() > value.abs());
+            let theirs = f16::from_f32(f32::from_bits(to_zero | u32::from(rest)));
+            let is = if theirs.is_nan() { ours == 0x7fff } else { ours == theirs.to_bits() };
+            assert!(is, "{op:?} of {a:#x}, {b:#x}, {c:#x}: {ours:#x}, {theirs}");
+        }
+        let [x, y] = [a, b].map(|bits| bf16::from_bits(bits).to_f32());
+        let ours = float::evaluate(FloatOp::Mul, Float::Bf16, mode, values) as u16;
+        let theirs = bf16::from_f64(f64::from(x) * f64::from(y));
+        let is = if theirs.is_nan() { ours == 0x7fff } else { ours == theirs.to_bits() };
+        assert!(is, "{a:#x} * {b:#x}: {ours:#x}, {theirs}");
+    }
+}
+
+/// Operations on f32 that go by f64 are those of the hardware, and the directions of rounding enclose them.
+#[test]
+fn operations_on_f32_are_rounded_once() {
+    let mut state = 7u64;
+    let mut next = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let bits = (state >> 32) as u32;
+        // Exponents that are near each other in half of the cases.
+        if state & 8 == 0 { bits } else { bits & 0x83ff_ffff | 0x3c00_0000 }
+    };
+    let by = |op, rounding, values| {
+        let mode = Mode { rounding, ..Mode::default() };
+        f32::from_bits(float::evaluate(op, Float::F32, mode, values) as u32)
+    };
+    for _ in 0..100_000 {
+        let bits = [next(), next(), next()];
+        let [x, y, z] = bits.map(f32::from_bits);
+        let values = bits.map(u64::from);
+        let all = [
+            (FloatOp::Sub, x - y),
+            (FloatOp::Fma, x.mul_add(y, z)),
+            (FloatOp::Div, x / y),
+            (FloatOp::Sqrt, x.sqrt()),
+            (FloatOp::Add, x + y),
+            (FloatOp::Mul, x * y),
+        ];
+        for (op, expected) in all {
+            let near = by(op, Rounding::Nearest, values);
+            assert!(
+                is_equal(near, expected) || near.is_nan() && expected.is_nan(),
+                "{op:?} {x:e} {y:e} {z:e}"
+            );
+            if near.is_nan() {
+                continue;
+            }
+            let [down, up, zero] =
+                [Rounding::Down, Rounding::Up, Rounding::Zero].map(|r| by(op, r, values));
+            assert!(
+                down <= near && near <= up,
+                "{op:?} {x:e} {y:e} {z:e}: {down:e} {near:e} {up:e}"
+            );
+            assert!(is_equal(up, down) || is_equal(up, down.next_up()), "{op:?} {x:e} {y:e} {z:e}");
+            assert!(is_equal(zero, if near > 0.0 || down >= 0.0 { down } else { up }));
+        }
+    }
+}
+
+/// Floats beyond the range and NaNs are converted to integers as the tables of PTX say.
+#[test]
+fn floats_become_the_nearest_integer_of_the_range() {
+    for (value, signed, unsigned) in
+        [(1e20f32, i32::MAX, u32::MAX), (-1e20, i32::MIN, 0), (-0.6, -1, 0)]
+    {
+        let of = |to| {
+            let mode = Mode::default();
+            let op = ArithmeticOp::Convert {
+                to,
+                from: Type::Float(Float::F32),
+                width: 32,
+                mode,
+                integral: true,
+            };
+            evaluate(op, [value.to_bits().into(), 0, 0, 0]) as u32
+        };
+        assert_eq!(of(Type::Signed(32)), signed as u32, "{value}");
+        assert_eq!(of(Type::Unsigned(32)), unsigned, "{value}");
     }
 }

@@ -1,10 +1,12 @@
 //! Moves, special registers, and operations on registers.
 
 use super::body::Body;
+use super::float;
 use super::opcode::Words;
 use crate::error::BadText;
 use crate::program::{
-    Arithmetic, ArithmeticOp, Comparison, Float, Logic, Operand, Operation, Packed, Special, Type,
+    Arithmetic, ArithmeticOp, Comparison, Float, LaneMask, Logic, Operand, Operation, ReduceOp,
+    Special, Type,
 };
 use crate::text::OperandText;
 
@@ -21,10 +23,13 @@ pub(super) fn operation(
     let result = body.result(to, words.line)?;
     let to = result.ok_or_else(|| words.error("its result is not wanted"))?;
     let (op, types) = match first {
-        "cvt" => conversion(words, to.ty)?,
+        "cvt" => float::conversion(words, to.ty)?,
         "setp" => comparison(words, from.len() > 2)?,
         "lop3" => lookup(words, from)?,
-        _ => plain(first, words)?,
+        _ => match float::operation(first, words)? {
+            Some(typed) => typed,
+            None => plain(first, words)?,
+        },
     };
     // The table of lop3 is part of the operation.
     let from = if first == "lop3" { &from[..from.len() - 1] } else { from };
@@ -86,25 +91,39 @@ fn special(name: &str) -> Option<Special> {
         Some(("ntid", name)) => axis(name).map(Special::Ntid),
         Some(("ctaid", name)) => axis(name).map(Special::Ctaid),
         Some(("nctaid", name)) => axis(name).map(Special::Nctaid),
+        Some(("clusterid", name)) => axis(name).map(Special::ClusterId),
+        Some(("nclusterid", name)) => axis(name).map(Special::ClusterCount),
+        Some(("cluster_ctaid", name)) => axis(name).map(Special::InCluster),
+        Some(("cluster_nctaid", name)) => axis(name).map(Special::ClusterShape),
         Some(_) => None,
         None => match name {
             "%laneid" => Some(Special::LaneId),
-            "%globaltimer" => Some(Special::GlobalTimer),
+            "%globaltimer" | "%clock64" => Some(Special::GlobalTimer),
+            "%globaltimer_lo" | "%clock" => Some(Special::TimerLow),
+            "%globaltimer_hi" | "%clock_hi" => Some(Special::TimerHigh),
+            "%warpid" => Some(Special::WarpId),
+            "%nwarpid" => Some(Special::WarpCount),
+            "%gridid" => Some(Special::GridId),
+            "%cluster_ctarank" => Some(Special::ClusterRank),
+            "%cluster_nctarank" => Some(Special::ClusterSize),
+            "%lanemask_eq" => Some(Special::LaneMask(LaneMask::Equal)),
+            "%lanemask_lt" => Some(Special::LaneMask(LaneMask::Less)),
+            "%lanemask_le" => Some(Special::LaneMask(LaneMask::LessOrEqual)),
+            "%lanemask_gt" => Some(Special::LaneMask(LaneMask::Greater)),
+            "%lanemask_ge" => Some(Special::LaneMask(LaneMask::GreaterOrEqual)),
             _ => None,
         },
     }
 }
 
 /// An operation, and the types of its sources.
-type Typed = (ArithmeticOp, Vec<Type>);
+pub(super) type Typed = (ArithmeticOp, Vec<Type>);
 
 /// The classes of types that an operation takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     /// Signed and unsigned integers of 16, 32 and 64 bits.
     Integer,
-    /// These, and f32 and f64.
-    Number,
     /// Bits of 16, 32 and 64, and truth values.
     Logical,
     /// Bits or integers of 16, 32 and 64.
@@ -119,15 +138,17 @@ impl Class {
     fn has(self, ty: Type) -> bool {
         match ty {
             Type::Pred => self == Self::Logical,
-            Type::Bits(8) | Type::Unsigned(8) | Type::Signed(8) => false,
+            Type::Bits(8)
+            | Type::Unsigned(8)
+            | Type::Signed(8)
+            | Type::Float(Float::F16x2 | Float::Bf16x2) => false,
             Type::Bits(16) => matches!(self, Self::Logical | Self::Shift | Self::Any),
-            Type::Bits(_) => !matches!(self, Self::Integer | Self::Number),
+            Type::Bits(_) => self != Self::Integer,
             Type::Unsigned(_) | Type::Signed(_) => {
-                matches!(self, Self::Integer | Self::Number | Self::Shift | Self::Any)
+                matches!(self, Self::Integer | Self::Shift | Self::Any)
                     || (self == Self::Word && ty.bits() > 16)
             }
-            Type::Float(Float::F32 | Float::F64) => matches!(self, Self::Number | Self::Any),
-            Type::Float(_) => false,
+            Type::Float(_) => self == Self::Any,
         }
     }
 }
@@ -137,21 +158,55 @@ fn typed(words: &mut Words, class: Class) -> Result<Type, BadText> {
     if class.has(ty) { Ok(ty) } else { Err(words.error("it has no such type")) }
 }
 
-/// Takes the rounding of an operation on floats; integers have none.
-fn arithmetic_type(words: &mut Words) -> Result<Type, BadText> {
-    let rounded = words.has("rn");
-    let ty = typed(words, Class::Number)?;
-    if matches!(ty, Type::Float(_)) == rounded {
-        return Ok(ty);
+/// The part of a product that is the result.
+enum Half {
+    Low,
+    High,
+    Both,
+}
+
+fn product(words: &mut Words) -> Result<(Half, Type), BadText> {
+    let half = words.find(|word| {
+        Some(match word {
+            "lo" => Half::Low,
+            "hi" => Half::High,
+            "wide" => Half::Both,
+            _ => return None,
+        })
+    });
+    let ty = typed(words, Class::Integer)?;
+    match half {
+        Some(Half::Both) if ty.bits() == 64 => Err(words.unknown()),
+        Some(half) => Ok((half, ty)),
+        None => Err(words.unknown()),
     }
-    Err(words.error("floats are rounded with `.rn`, and integers are not"))
+}
+
+/// The type of each half of an operation on two integers of 16 bits.
+fn halves(words: &Words) -> Option<Type> {
+    let is = |word: &str| match word {
+        "u16x2" => Some(Type::Unsigned(16)),
+        "s16x2" => Some(Type::Signed(16)),
+        _ => None,
+    };
+    words.look(is)
 }
 
 fn plain(first: &str, words: &mut Words) -> Result<Typed, BadText> {
     let u32 = Type::Unsigned(32);
     Ok(match first {
+        "add" | "min" | "max" if halves(words).is_some() => {
+            let ty = halves(words).ok_or_else(|| words.unknown())?;
+            words.drop(|word| ["u16x2", "s16x2"].contains(&word));
+            let op = match first {
+                "add" => ReduceOp::Add,
+                "min" => ReduceOp::Min,
+                _ => ReduceOp::Max,
+            };
+            (ArithmeticOp::Halves(op, ty), vec![Type::Bits(32); 2])
+        }
         "add" | "sub" | "div" => {
-            let ty = arithmetic_type(words)?;
+            let ty = typed(words, Class::Integer)?;
             let op = match first {
                 "add" => ArithmeticOp::Add(ty),
                 "sub" => ArithmeticOp::Sub(ty),
@@ -160,25 +215,27 @@ fn plain(first: &str, words: &mut Words) -> Result<Typed, BadText> {
             (op, vec![ty; 2])
         }
         "mul" => {
-            let [low, high, wide] = ["lo", "hi", "wide"].map(|word| words.has(word));
-            let ty = arithmetic_type(words)?;
-            let op = match (low, high, wide, ty) {
-                (true, ..) => ArithmeticOp::Mul(ty),
-                (_, true, ..) => ArithmeticOp::MulHigh(ty),
-                (_, _, true, Type::Signed(16 | 32) | Type::Unsigned(16 | 32)) => {
-                    ArithmeticOp::MulWide(ty)
-                }
-                (.., Type::Float(_)) => ArithmeticOp::Mul(ty),
-                _ => return Err(words.unknown()),
+            let (half, ty) = product(words)?;
+            let op = match half {
+                Half::Low => ArithmeticOp::Mul(ty),
+                Half::High => ArithmeticOp::MulHigh(ty),
+                Half::Both => ArithmeticOp::MulWide(ty),
             };
-            if (low || high || wide) && matches!(ty, Type::Float(_)) {
-                return Err(words.unknown());
-            }
             (op, vec![ty; 2])
         }
-        "mad" if words.has("lo") => {
+        "mad" => {
+            let (half, ty) = product(words)?;
+            match half {
+                Half::Low => (ArithmeticOp::Mad(ty), vec![ty; 3]),
+                Half::High => (ArithmeticOp::MadHigh(ty), vec![ty; 3]),
+                Half::Both => {
+                    (ArithmeticOp::MadWide(ty), vec![ty, ty, Type::Bits(2 * ty.bits() as u8)])
+                }
+            }
+        }
+        "sad" => {
             let ty = typed(words, Class::Integer)?;
-            (ArithmeticOp::Mad(ty), vec![ty; 3])
+            (ArithmeticOp::Sad(ty), vec![ty; 3])
         }
         "rem" | "min" | "max" => {
             let ty = typed(words, Class::Integer)?;
@@ -190,7 +247,7 @@ fn plain(first: &str, words: &mut Words) -> Result<Typed, BadText> {
             (op, vec![ty; 2])
         }
         "neg" | "abs" => {
-            let ty = typed(words, Class::Number)?;
+            let ty = typed(words, Class::Integer)?;
             let op = if first == "neg" { ArithmeticOp::Neg(ty) } else { ArithmeticOp::Abs(ty) };
             (op, vec![ty])
         }
@@ -223,7 +280,7 @@ fn plain(first: &str, words: &mut Words) -> Result<Typed, BadText> {
         }
         "bfe" => {
             let ty = typed(words, Class::Word)?;
-            if !matches!(ty, Type::Unsigned(_)) {
+            if !matches!(ty, Type::Unsigned(_) | Type::Signed(_)) {
                 return Err(words.unknown());
             }
             (ArithmeticOp::Bfe(ty), vec![ty, u32, u32])
@@ -238,8 +295,13 @@ fn plain(first: &str, words: &mut Words) -> Result<Typed, BadText> {
             (op, vec![ty])
         }
         "prmt" if words.has("b32") => (ArithmeticOp::Prmt, vec![u32; 3]),
-        "shf" if words.has("l") && words.has("wrap") && words.has("b32") => {
-            (ArithmeticOp::ShfLeft, vec![u32; 3])
+        "shf" => {
+            let (left, right) = (words.has("l"), words.has("r"));
+            let (clamp, wrap) = (words.has("clamp"), words.has("wrap"));
+            if left == right || clamp == wrap || !words.has("b32") {
+                return Err(words.unknown());
+            }
+            (ArithmeticOp::Shf { left, clamp }, vec![u32; 3])
         }
         "selp" => {
             let ty = typed(words, Class::Any)?;
@@ -288,6 +350,7 @@ fn comparison(words: &mut Words, has_third: bool) -> Result<Typed, BadText> {
             _ => return None,
         })
     });
+    let ftz = words.has("ftz");
     let ty = typed(words, Class::Any)?;
     let is_ordered = matches!(
         compare,
@@ -303,45 +366,10 @@ fn comparison(words: &mut Words, has_third: bool) -> Result<Typed, BadText> {
         Type::Bits(_) => matches!(compare, Comparison::Eq | Comparison::Ne),
         _ => is_ordered,
     };
-    if !fits || combine.is_some() != has_third {
+    if !fits || combine.is_some() != has_third || ftz && !matches!(ty, Type::Float(_)) {
         return Err(words.unknown());
     }
     let mut types = vec![ty; 2];
     types.extend(combine.map(|_| Type::Pred));
-    Ok((ArithmeticOp::Setp { compare, ty, combine }, types))
-}
-
-fn conversion(words: &mut Words, register: Type) -> Result<Typed, BadText> {
-    let packed = |words: &mut Words, names: &[(&str, Packed)]| {
-        let mut names = names.iter();
-        names.find(|(name, _)| words.has(name)).map(|(_, packed)| *packed)
-    };
-    let narrow = packed(words, &[("e4m3x2", Packed::E4m3x2), ("e5m2x2", Packed::E5m2x2)]);
-    let half = packed(words, &[("f16x2", Packed::F16x2), ("bf16x2", Packed::Bf16x2)]);
-    let rounded = words.has("rn");
-    match (narrow, half) {
-        (Some(from), Some(Packed::F16x2)) if rounded => {
-            return Ok((ArithmeticOp::Widen { from }, vec![Type::Bits(16)]));
-        }
-        (None, Some(to)) | (Some(to), None) if rounded => {
-            let saturate = words.has("satfinite");
-            if words.ty()? != Type::Float(Float::F32) || saturate == half.is_some() {
-                return Err(words.unknown());
-            }
-            return Ok((ArithmeticOp::Pack { to }, vec![Type::Float(Float::F32); 2]));
-        }
-        (None, None) => {}
-        _ => return Err(words.unknown()),
-    }
-    let (to, from) = (words.ty()?, words.ty()?);
-    let is_integer = |ty| matches!(ty, Type::Unsigned(_) | Type::Signed(_));
-    let known = match (to, from) {
-        (Type::Float(Float::F32), Type::Float(Float::F16 | Float::Bf16)) => !rounded,
-        (Type::Float(Float::F32 | Float::F64), from) => rounded && is_integer(from),
-        (to, from) => !rounded && is_integer(to) && is_integer(from),
-    };
-    if !known {
-        return Err(words.unknown());
-    }
-    Ok((ArithmeticOp::Convert { to, from, width: register.bits() as u8 }, vec![from]))
+    Ok((ArithmeticOp::Setp { compare, ty, combine, ftz }, types))
 }

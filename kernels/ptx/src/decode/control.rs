@@ -4,7 +4,8 @@ use super::body::Body;
 use super::opcode::Words;
 use crate::error::BadText;
 use crate::program::{
-    Barrier, Call, Operation, ReduceOp, Shuffle, ShuffleMode, Symbol, Type, Vote, VoteMode,
+    Address, Barrier, Base, Call, Collect, CollectMode, MemoryAccess, Operand, Operation, ReduceOp,
+    Semantics, Shuffle, ShuffleMode, Space, Symbol, Type, Vote, VoteMode,
 };
 use crate::text::OperandText;
 
@@ -20,7 +21,21 @@ pub(super) fn operation(
             Ok(Operation::Return)
         }
         ("exit", []) => Ok(Operation::Exit),
-        ("trap", []) => Ok(Operation::Trap),
+        ("trap" | "brkpt", []) => Ok(Operation::Trap),
+        ("pmevent", _) => {
+            words.has("mask");
+            Ok(Operation::Nothing)
+        }
+        ("nanosleep", [duration]) if words.has("u32") => {
+            body.source(duration, Type::Unsigned(32), words.line)?;
+            Ok(Operation::Pause)
+        }
+        ("activemask", [to]) if words.has("b32") => {
+            let result = body.result(to, words.line)?;
+            let to = result.ok_or_else(|| words.error("its result is not wanted"))?.slot;
+            Ok(Operation::ActiveMask { to })
+        }
+        ("match" | "redux" | "elect", _) => collect(first, words, body, operands),
         ("bra", [OperandText::Name(name)]) => {
             let uniform = words.has("uni");
             Ok(Operation::Branch { target: body.label(name, words.line)?, uniform })
@@ -28,7 +43,7 @@ pub(super) fn operation(
         ("griddepcontrol", []) if words.has("launch_dependents") => Ok(Operation::LaunchDependents),
         ("griddepcontrol", []) if words.has("wait") => Ok(Operation::WaitForLaunches),
         ("call", _) => call(words, body, operands),
-        ("bar", _) => barrier(words, body, operands),
+        ("bar" | "barrier", _) => barrier(words, body, operands),
         ("shfl", _) => shuffle(words, body, operands),
         ("vote", _) => vote(words, body, operands),
         _ => Err(words.unknown()),
@@ -46,6 +61,9 @@ fn call(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Oper
         [OperandText::Name(name)] => (&[][..], name, &[][..]),
         _ => return Err(words.error("only direct calls are in the subset")),
     };
+    if body.function(name).is_none() && [PRINT, ASSERT].contains(&name.as_str()) {
+        return host_call(name, words, body, (returns, arguments));
+    }
     let (function, frame) = body
         .function(name)
         .ok_or_else(|| words.error(format_args!("`{name}` has no body in the module")))?;
@@ -63,9 +81,116 @@ fn call(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Oper
     Ok(Operation::Call(Call { function, arguments, returns }))
 }
 
+/// Functions of the driver that print, and that end a launch.
+const PRINT: &str = "vprintf";
+const ASSERT: &str = "__assertfail";
+
+/// A call of a function that the driver has.
+fn host_call(
+    name: &str,
+    words: &Words,
+    body: &Body,
+    (returns, arguments): (&[String], &[String]),
+) -> Result<Operation, BadText> {
+    let offset = |name: &String| match body.symbol(name) {
+        Some(Symbol::Param(offset)) => Ok(offset as u32),
+        _ => Err(words.error(format_args!("`{name}` is not in parameter space"))),
+    };
+    let arguments = arguments.iter().map(offset).collect::<Result<Vec<u32>, _>>()?;
+    match (name, returns, &arguments[..]) {
+        (ASSERT, [], [text, file, line, function, _]) => {
+            Ok(Operation::Assert { texts: [*text, *file, *function], line: *line })
+        }
+        // What is printed does not show.
+        (PRINT, [], [_, _]) => Ok(Operation::Nothing),
+        (PRINT, [result], [_, _]) => {
+            let ty = Type::Bits(32);
+            let access = MemoryAccess {
+                space: Space::Param,
+                ty,
+                elements: 1,
+                semantics: Semantics::Weak,
+                scope: None,
+                non_coherent: false,
+                used_bytes: 0xf,
+                address: Address {
+                    base: Base::Symbol(Symbol::Param(offset(result)?.into())),
+                    offset: 0,
+                },
+            };
+            Ok(Operation::Store { access, from: Box::new([Operand::Value(0)]) })
+        }
+        _ => Err(words.error(format_args!("`{name}` has other parameters"))),
+    }
+}
+
+fn collect(
+    first: &str,
+    words: &mut Words,
+    body: &Body,
+    operands: &[OperandText],
+) -> Result<Operation, BadText> {
+    if !words.has("sync") {
+        return Err(words.unknown());
+    }
+    let line = words.line;
+    let slot = |name: &str| match name {
+        "_" => Ok(None),
+        _ => body.register(name, line).map(|register| Some(register.slot)),
+    };
+    let result = |operand: &OperandText| match operand {
+        OperandText::Pair(to, is) => Ok((slot(to)?, slot(is)?)),
+        OperandText::Name(to) => Ok((slot(to)?, None)),
+        _ => Err(words.error("a result that is not a register")),
+    };
+    let mask = |operand| body.source(operand, Type::Bits(32), line);
+    if let ("elect", [to, lanes]) = (first, operands) {
+        let ((to, is), mask) = (result(to)?, mask(lanes)?);
+        let (mode, from) = (CollectMode::Elect, Operand::Value(0));
+        return Ok(Operation::Collect(Collect { mode, to, is, from, mask }));
+    }
+    let [to, from, lanes] = operands else {
+        return Err(words.error("it takes a result, a value and a mask"));
+    };
+    let ((to, is), mask) = (result(to)?, mask(lanes)?);
+    let ops = [
+        ("any", CollectMode::Any(0)),
+        ("all", CollectMode::All(0)),
+        ("add", CollectMode::Reduce(ReduceOp::Add, Type::Pred)),
+        ("min", CollectMode::Reduce(ReduceOp::Min, Type::Pred)),
+        ("max", CollectMode::Reduce(ReduceOp::Max, Type::Pred)),
+        ("and", CollectMode::Reduce(ReduceOp::And, Type::Pred)),
+        ("or", CollectMode::Reduce(ReduceOp::Or, Type::Pred)),
+        ("xor", CollectMode::Reduce(ReduceOp::Xor, Type::Pred)),
+    ];
+    let found = ops.into_iter().find(|(name, _)| words.has(name));
+    let (_, mode) = found.ok_or_else(|| words.unknown())?;
+    let ty = words.ty()?;
+    let mode = match (first, mode, ty) {
+        ("match", CollectMode::Any(_), Type::Bits(bits @ (32 | 64))) => CollectMode::Any(bits),
+        ("match", CollectMode::All(_), Type::Bits(bits @ (32 | 64))) => CollectMode::All(bits),
+        (
+            "redux",
+            CollectMode::Reduce(op @ (ReduceOp::And | ReduceOp::Or | ReduceOp::Xor), _),
+            _,
+        ) if ty == Type::Bits(32) => CollectMode::Reduce(op, ty),
+        (
+            "redux",
+            CollectMode::Reduce(op @ (ReduceOp::Add | ReduceOp::Min | ReduceOp::Max), _),
+            _,
+        ) if matches!(ty, Type::Unsigned(32) | Type::Signed(32)) => CollectMode::Reduce(op, ty),
+        _ => return Err(words.unknown()),
+    };
+    let from = body.source(from, ty, line)?;
+    Ok(Operation::Collect(Collect { mode, to, is, from, mask }))
+}
+
 fn barrier(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, BadText> {
     let line = words.line;
     let number = |operand| body.source(operand, Type::Bits(32), line);
+    // Barriers of whole warps are those of which all lanes stand together; lanes that stand apart come one by one.
+    words.has("cta");
+    words.has("aligned");
     if words.has("warp") {
         let [mask] = operands else { return Err(words.error("it takes a mask")) };
         let mask = body.source(mask, Type::Bits(32), words.line)?;

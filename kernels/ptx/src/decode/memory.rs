@@ -4,8 +4,8 @@ use super::body::Body;
 use super::opcode::Words;
 use crate::error::BadText;
 use crate::program::{
-    Address, Base, Fence, MemoryAccess, Operand, Operation, Ordering, ReduceOp, Scope, Semantics,
-    Space, Symbol, Type,
+    Address, Base, Fence, Float, MemoryAccess, Operand, Operation, Ordering, ReduceOp, Scope,
+    Semantics, Slot, Space, Symbol, Type,
 };
 use crate::text::OperandText;
 
@@ -16,18 +16,83 @@ pub(super) fn operation(
     operands: &[OperandText],
 ) -> Result<Operation, BadText> {
     match first {
-        "fence" => {
-            let ordering = match (words.has("acq_rel"), words.has("sc")) {
-                (true, false) => Ordering::AcqRel,
-                (false, true) => Ordering::SeqCst,
-                _ => return Err(words.unknown()),
-            };
-            let scope = words.scope().ok_or_else(|| words.error("a scope is missing"))?;
-            Ok(Operation::Fence(Fence { ordering, scope }))
-        }
+        "fence" => fence(words),
+        "membar" => membar(words),
         "cvta" => converted(words, body, operands),
+        "isspacep" => {
+            let [to, from] = operands else { return Err(words.error("it takes two operands")) };
+            let space = words.space().ok_or_else(|| words.error("a space is missing"))?;
+            let to = to_register(to, body, words)?;
+            let from = body.source(from, Type::Unsigned(64), words.line)?;
+            Ok(Operation::IsSpace { to, from, space })
+        }
+        "prefetch" | "prefetchu" | "applypriority" => {
+            let (Some(place), true) = (operands.first(), operands.len() <= 2) else {
+                return Err(words.error("it takes an address"));
+            };
+            address(place, body, words)?;
+            words.space();
+            drop_hints(words);
+            words.drop(|word| ["L1", "L2"].contains(&word));
+            Ok(Operation::Nothing)
+        }
+        "createpolicy" => {
+            let to = operands.first().ok_or_else(|| words.unknown())?;
+            let to = to_register(to, body, words)?;
+            // What a policy says has no effect on values.
+            words.drop(|_| true);
+            Ok(Operation::Move { to, from: Operand::Value(0) })
+        }
         _ => accessed(first, words, body, operands),
     }
+}
+
+fn to_register(operand: &OperandText, body: &Body, words: &Words) -> Result<Slot, BadText> {
+    let result = body.result(operand, words.line)?;
+    Ok(result.ok_or_else(|| words.error("its result is not wanted"))?.slot)
+}
+
+fn fence(words: &mut Words) -> Result<Operation, BadText> {
+    if words.has("proxy") {
+        // There is one proxy: no copy is asynchronous, and a fence between aliases has nothing to do.
+        let is_proxy = ["alias", "async", "async::generic", "async.global", "async.shared::cta"];
+        let known = is_proxy.into_iter().any(|word| words.has(word));
+        words.space();
+        return if known { Ok(Operation::Nothing) } else { Err(words.unknown()) };
+    }
+    let ordering = words.find(|word| {
+        Some(match word {
+            "acq_rel" => Ordering::AcqRel,
+            "acquire" => Ordering::Acquire,
+            "release" => Ordering::Release,
+            "sc" => Ordering::SeqCst,
+            _ => return None,
+        })
+    });
+    let scope = words.scope().ok_or_else(|| words.error("a scope is missing"))?;
+    Ok(Operation::Fence(Fence { ordering: ordering.unwrap_or(Ordering::AcqRel), scope }))
+}
+
+/// A fence by its old name: a sequentially consistent one.
+fn membar(words: &mut Words) -> Result<Operation, BadText> {
+    let scope = words.find(|word| {
+        Some(match word {
+            "cta" => Scope::Cta,
+            "gl" => Scope::Gpu,
+            "sys" => Scope::Sys,
+            _ => return None,
+        })
+    });
+    let scope = scope.ok_or_else(|| words.unknown())?;
+    Ok(Operation::Fence(Fence { ordering: Ordering::SeqCst, scope }))
+}
+
+/// Takes what has no effect on values: cache operators, and hints for eviction and for fetching ahead.
+fn drop_hints(words: &mut Words) {
+    const OPERATORS: [&str; 8] = ["ca", "cg", "cs", "cv", "lu", "wb", "wt", "noftz"];
+    words.drop(|word| {
+        word.starts_with("L1::") || word.starts_with("L2::") || OPERATORS.contains(&word)
+    });
 }
 
 fn converted(
@@ -42,8 +107,7 @@ fn converted(
     if ty != Type::Unsigned(64) {
         return Err(words.unknown());
     }
-    let result = body.result(to, words.line)?;
-    let to = result.ok_or_else(|| words.error("its result is not wanted"))?.slot;
+    let to = to_register(to, body, words)?;
     let from = body.source(from, ty, words.line)?;
     Ok(if back {
         Operation::FromGeneric { to, from, space }
@@ -64,25 +128,29 @@ fn accessed(
             "relaxed" => Semantics::Relaxed,
             "acquire" => Semantics::Acquire,
             "release" => Semantics::Release,
+            "acq_rel" => Semantics::AcqRel,
             "volatile" => Semantics::Volatile,
             _ => return None,
         })
     });
-    // A reduction without an order is relaxed, and an access is weak.
-    let default = if first == "red" { Semantics::Relaxed } else { Semantics::Weak };
+    // An atomic operation without an order is relaxed, and an access is weak.
+    let is_atomic = matches!(first, "red" | "atom");
+    let default = if is_atomic { Semantics::Relaxed } else { Semantics::Weak };
     let semantics = semantics.unwrap_or(default);
+    let _ = !is_atomic && words.has("mmio");
     let scope = match (semantics, words.scope()) {
         (Semantics::Weak, None) => None,
         (Semantics::Volatile, None) => Some(Scope::Sys),
-        (Semantics::Weak | Semantics::Volatile, Some(_)) | (_, None) if first != "red" => {
+        (Semantics::Weak | Semantics::Volatile, Some(_)) | (_, None) if !is_atomic => {
             return Err(words.error("the order does not fit the scope"));
         }
         (_, scope) => Some(scope.unwrap_or(Scope::Gpu)),
     };
     let allowed = match first {
-        "ld" => semantics != Semantics::Release,
-        "st" => semantics != Semantics::Acquire,
-        _ => matches!(semantics, Semantics::Relaxed | Semantics::Release),
+        "ld" => !matches!(semantics, Semantics::Release | Semantics::AcqRel),
+        "st" => !matches!(semantics, Semantics::Acquire | Semantics::AcqRel),
+        "red" => matches!(semantics, Semantics::Relaxed | Semantics::Release),
+        _ => !matches!(semantics, Semantics::Weak | Semantics::Volatile),
     };
     if !allowed {
         return Err(words.error("the order is not one of this access"));
@@ -92,18 +160,48 @@ fn accessed(
     if non_coherent && (first != "ld" || space != Space::Global || semantics != Semantics::Weak) {
         return Err(words.error("`.nc` is for weak loads from global memory"));
     }
-    // A hint for the cache has no effect on values.
-    words.has("L1::no_allocate");
+    let has_policy = words.look(|word| (word == "L2::cache_hint").then_some(())).is_some();
+    drop_hints(words);
+    let operands = &operands[..operands.len() - usize::from(has_policy && operands.len() > 2)];
     let elements = words.find(|word| match word {
         "v2" => Some(2),
         "v4" => Some(4),
         _ => None,
     });
     let elements = elements.unwrap_or(1);
-    let op = if first == "red" { Some(reduction(words)?) } else { None };
+    let op = if is_atomic { Some(reduction(words)?) } else { None };
     let ty = words.ty()?;
-    if ty == Type::Pred || ty.bytes() * u32::from(elements) > 16 {
+    if op.is_some_and(|op| elements > 1 || !has_type(op, ty))
+        || ty == Type::Pred
+        || ty.bytes() * u32::from(elements) > 16
+    {
         return Err(words.error("the access has no such type"));
+    }
+    if let (Some(op), "atom") = (op, first) {
+        let ([to, place, values @ ..], wanted) = (operands, 1 + usize::from(op == ReduceOp::Cas))
+        else {
+            return Err(words.error("it takes a result, an address and values"));
+        };
+        if values.len() != wanted {
+            return Err(words.error(format_args!("it takes {wanted} values")));
+        }
+        let to = body.result(to, words.line)?.map(|register| register.slot);
+        let mut from = [Operand::Value(0); 2];
+        for (from, value) in from.iter_mut().zip(values) {
+            *from = body.source(value, ty, words.line)?;
+        }
+        let (address, used_bytes) = (address(place, body, words)?, u32::MAX);
+        let access = MemoryAccess {
+            space,
+            ty,
+            elements,
+            semantics,
+            scope,
+            non_coherent,
+            used_bytes,
+            address,
+        };
+        return Ok(Operation::Reduce { access, op, from, returns: true, to });
     }
     let (("ld", [value, place]) | (_, [place, value])) = (first, operands) else {
         return Err(words.error("it takes two operands"));
@@ -149,10 +247,34 @@ fn reduction(words: &mut Words) -> Result<ReduceOp, BadText> {
             "and" => ReduceOp::And,
             "or" => ReduceOp::Or,
             "xor" => ReduceOp::Xor,
+            "exch" => ReduceOp::Exch,
+            "cas" => ReduceOp::Cas,
+            "inc" => ReduceOp::Inc,
+            "dec" => ReduceOp::Dec,
             _ => return None,
         })
     });
     op.ok_or_else(|| words.unknown())
+}
+
+/// Whether an atomic operation has a type.
+fn has_type(op: ReduceOp, ty: Type) -> bool {
+    match op {
+        ReduceOp::Add => match ty {
+            Type::Unsigned(bits) => bits >= 32,
+            Type::Signed(bits) => bits == 32,
+            Type::Float(_) => true,
+            _ => false,
+        },
+        ReduceOp::Min | ReduceOp::Max => match ty {
+            Type::Unsigned(bits) | Type::Signed(bits) => bits >= 32,
+            Type::Float(ty) => !matches!(ty, Float::F32 | Float::F64),
+            _ => false,
+        },
+        ReduceOp::Cas => matches!(ty, Type::Bits(16 | 32 | 64)),
+        ReduceOp::Inc | ReduceOp::Dec => ty == Type::Unsigned(32),
+        _ => matches!(ty, Type::Bits(32 | 64)),
+    }
 }
 
 fn address(operand: &OperandText, body: &Body, words: &Words) -> Result<Address, BadText> {
@@ -176,8 +298,8 @@ fn address(operand: &OperandText, body: &Body, words: &Words) -> Result<Address,
 /// Returns a symbol with an offset added.
 fn moved(symbol: Symbol, by: i64) -> Symbol {
     match symbol {
-        Symbol::Variable(number, offset) => Symbol::Variable(number, offset + by),
-        Symbol::Local(offset) => Symbol::Local(offset + by),
-        Symbol::Param(offset) => Symbol::Param(offset + by),
+        Symbol::Variable(number, offset) => Symbol::Variable(number, offset.wrapping_add(by)),
+        Symbol::Local(offset) => Symbol::Local(offset.wrapping_add(by)),
+        Symbol::Param(offset) => Symbol::Param(offset.wrapping_add(by)),
     }
 }

@@ -3,6 +3,7 @@
 mod arithmetic;
 mod body;
 mod control;
+mod float;
 mod function;
 mod memory;
 mod opcode;

@@ -16,6 +16,8 @@ pub(super) fn ty(name: &str) -> Option<Type> {
         "pred" => Type::Pred,
         "f16" => Type::Float(Float::F16),
         "bf16" => Type::Float(Float::Bf16),
+        "f16x2" => Type::Float(Float::F16x2),
+        "bf16x2" => Type::Float(Float::Bf16x2),
         "f32" => Type::Float(Float::F32),
         "f64" => Type::Float(Float::F64),
         _ => {
@@ -66,6 +68,16 @@ impl<'t> Words<'t> {
         Some(found)
     }
 
+    /// Takes all words that are something.
+    pub(super) fn drop(&mut self, is: impl Fn(&str) -> bool) {
+        self.left.retain(|word| !is(word));
+    }
+
+    /// Looks for the first word that is something, and leaves it.
+    pub(super) fn look<T>(&self, is: impl Fn(&str) -> Option<T>) -> Option<T> {
+        self.left.iter().find_map(|word| is(word))
+    }
+
     /// Takes the next type.
     pub(super) fn ty(&mut self) -> Result<Type, BadText> {
         self.find(ty).ok_or_else(|| self.error("a type is missing"))
@@ -76,9 +88,9 @@ impl<'t> Words<'t> {
             Some(match word {
                 "global" => Space::Global,
                 "const" => Space::Const,
-                "shared" => Space::Shared,
+                "shared" | "shared::cta" | "shared::cluster" => Space::Shared,
                 "local" => Space::Local,
-                "param" => Space::Param,
+                "param" | "param::entry" | "param::func" => Space::Param,
                 _ => return None,
             })
         })
@@ -88,6 +100,7 @@ impl<'t> Words<'t> {
         self.find(|word| {
             Some(match word {
                 "cta" => Scope::Cta,
+                "cluster" => Scope::Cluster,
                 "gpu" => Scope::Gpu,
                 "sys" => Scope::Sys,
                 _ => return None,

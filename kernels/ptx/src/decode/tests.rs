@@ -132,7 +132,7 @@ fn a_text_that_is_not_in_the_subset_is_refused_with_its_line() {
     for (from, to, what) in [
         ("add.s64 ", "add.sat.s64 ", "`add.sat.s64`: `.sat` is not in the subset"),
         ("add.s64 ", "tex.s64 ", "`tex.s64`: the instruction is not in the subset"),
-        ("add.s64 ", "add.f32 ", "floats are rounded with `.rn`"),
+        ("add.s64 ", "sqrt.f32 ", "`sqrt.f32`: the instruction is not in the subset"),
         ("add.s64 ", "shl.s64.x ", "`.x` is not in the subset"),
         ("%rd1, %rd1;", "%rd1, %rd9;", "`%rd9` is not a register"),
         ("%rd1, %rd1;", "%rd1;", "it takes 2 sources"),

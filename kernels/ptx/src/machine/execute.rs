@@ -5,8 +5,8 @@ use super::image::lanes;
 use super::warp::State;
 use super::{Failed, Machine};
 use crate::arithmetic;
-use crate::memory::{LANES, generic};
-use crate::program::{Arithmetic, Call, Instruction, Operation, Special};
+use crate::memory::{LANES, generic, space_of};
+use crate::program::{Arithmetic, Call, Instruction, LaneMask, Operation, Special};
 
 impl Machine<'_> {
     /// Executes the instruction at which a group stands. Returns whether the groups of the warp, or their states, are
@@ -32,6 +32,7 @@ impl Machine<'_> {
                 | Operation::Barrier(_)
                 | Operation::Shuffle(_)
                 | Operation::Vote(_)
+                | Operation::Collect(_)
                 | Operation::WarpSync { .. }
                 | Operation::WaitForLaunches
         );
@@ -71,7 +72,10 @@ impl Machine<'_> {
                 return Ok(true);
             }
             Operation::Barrier(barrier) => return self.barrier(warp, group, barrier),
-            Operation::Shuffle(_) | Operation::Vote(_) | Operation::WarpSync { .. } => {
+            Operation::Shuffle(_)
+            | Operation::Vote(_)
+            | Operation::Collect(_)
+            | Operation::WarpSync { .. } => {
                 return self.exchange(warp, group);
             }
             Operation::WaitForLaunches => {
@@ -80,6 +84,13 @@ impl Machine<'_> {
                 }
             }
             Operation::LaunchDependents => self.launch_dependents(warp),
+            Operation::Nothing | Operation::Pause => {}
+            Operation::ActiveMask { to } => {
+                self.warps[warp].set_all(base, *to, mask, &[mask.into(); LANES as usize]);
+            }
+            Operation::Assert { texts, line } => {
+                return Err((self.assertion(warp, (mask, frame), *texts, *line), mask));
+            }
             Operation::Trap => return Err((FaultKind::Trap, mask)),
             Operation::Load { access, to } => self.load(warp, (base, mask, place), access, to)?,
             Operation::Store { access, from } => {
@@ -173,6 +184,11 @@ impl Machine<'_> {
                 }
                 warp.set_all(base, *to, mask, &values);
             }
+            Operation::IsSpace { to, from, space } => {
+                let is = |at: u64| u64::from(space_of(at).0 == *space);
+                let values = warp.values(base, *from).map(is);
+                warp.set_all(base, *to, mask, &values);
+            }
             Operation::Special { to, register } => {
                 let mut values = [0; LANES as usize];
                 for lane in lanes(mask) {
@@ -192,15 +208,42 @@ impl Machine<'_> {
             1 => index / x % y,
             _ => index / x / y,
         };
+        let time = self.limits.start_ns.wrapping_add(self.turns.wrapping_mul(self.limits.turn_ns));
+        let cluster = launch.cluster;
+        let ctaid = |a: u8| axis(block.in_rank, launch.grid, a);
+        let in_cluster = |a: u8| ctaid(a) % cluster[a as usize];
         match register {
             Special::Tid(a) => {
                 axis(self.warps[warp].in_block * LANES + lane, launch.block, a).into()
             }
             Special::Ntid(a) => launch.block[a as usize].into(),
-            Special::Ctaid(a) => axis(block.in_rank, launch.grid, a).into(),
+            Special::Ctaid(a) => ctaid(a).into(),
             Special::Nctaid(a) => launch.grid[a as usize].into(),
             Special::LaneId => lane.into(),
-            Special::GlobalTimer => self.limits.start_ns + self.turns * self.limits.turn_ns,
+            Special::GlobalTimer => time,
+            Special::TimerLow => time & u64::from(u32::MAX),
+            Special::TimerHigh => time >> 32,
+            Special::WarpId => self.warps[warp].in_block.into(),
+            Special::WarpCount => block.warps.len() as u64,
+            Special::GridId => block.rank.into(),
+            Special::ClusterId(a) => (ctaid(a) / cluster[a as usize]).into(),
+            Special::ClusterCount(a) => (launch.grid[a as usize] / cluster[a as usize]).into(),
+            Special::InCluster(a) => in_cluster(a).into(),
+            Special::ClusterShape(a) => cluster[a as usize].into(),
+            Special::ClusterRank => in_cluster(0).into(),
+            Special::ClusterSize => cluster[0].into(),
+            Special::LaneMask(mask) => {
+                let own = 1u32 << lane;
+                let below = own - 1;
+                let bits = match mask {
+                    LaneMask::Equal => own,
+                    LaneMask::Less => below,
+                    LaneMask::LessOrEqual => below | own,
+                    LaneMask::Greater => !(below | own),
+                    LaneMask::GreaterOrEqual => !below,
+                };
+                bits.into()
+            }
         }
     }
 
@@ -249,6 +292,23 @@ impl Machine<'_> {
             }
         }
         (group.frame, group.place) = (caller, place + 1);
+    }
+
+    /// The error of an assertion that fails, by the parameters of the call of its function.
+    fn assertion(
+        &self,
+        warp: usize,
+        (mask, frame): (u32, usize),
+        texts: [u32; 3],
+        line: u32,
+    ) -> FaultKind {
+        let thread = self.warps[warp].first + mask.trailing_zeros();
+        let param = self.image.frames[frame].param;
+        let value = |offset: u32, size| self.memory.param(thread, param + u64::from(offset), size);
+        let rank = self.rank(warp) as u32;
+        let [condition, file, function] =
+            texts.map(|offset| self.memory.text(rank, value(offset, 8)));
+        FaultKind::Assert { condition, place: (file, value(line, 4) as u32), function }
     }
 
     /// Ends the threads of a group.

@@ -20,7 +20,7 @@ pub enum LaunchError {
     Window(String),
     /// The grid has too many blocks.
     Grid([u32; 3]),
-    /// A cluster has no block or more than 16, or does not divide the grid.
+    /// A cluster has no block or more than 16, several in y or z, or does not divide the grid.
     Cluster([u32; 3]),
     /// No module on a device has a variable of this name in global memory with so many bytes.
     Variable(String, usize),
@@ -197,6 +197,15 @@ pub enum FaultKind {
     },
     /// The instruction `trap`.
     Trap,
+    /// A condition of the source that does not hold, by `assert`.
+    Assert {
+        /// The condition.
+        condition: String,
+        /// The file and the line.
+        place: (String, u32),
+        /// The function.
+        function: String,
+    },
     /// No thread can go on, or all repeat loads whose values no thread changes: each with the
     /// thing that it waits for.
     Stuck(Vec<(Where, String)>),
@@ -258,6 +267,9 @@ impl fmt::Display for FaultKind {
                 write!(f, "barrier {barrier} of {count}, where others wait for {before}")
             }
             FaultKind::Trap => f.write_str("a trap"),
+            FaultKind::Assert { condition, place: (file, line), function } => {
+                write!(f, "the assertion `{condition}` of {function} fails ({file}:{line})")
+            }
             FaultKind::Stuck(_) => f.write_str("no thread can go on"),
             FaultKind::Limit(limit) => write!(f, "more than {limit} instructions"),
         }

@@ -14,7 +14,7 @@ pub(crate) fn junctions(function: &Function) -> Vec<Option<u32>> {
         let (target, goes_on) = match instruction.operation {
             Operation::Branch { target, .. } => (Some(target as usize), false),
             Operation::Return | Operation::Exit => (Some(end), false),
-            Operation::Trap => (None, false),
+            Operation::Trap | Operation::Assert { .. } => (None, false),
             _ => (None, true),
         };
         let next = (goes_on || instruction.guard.is_some()).then_some((at + 1).min(end));

@@ -294,7 +294,8 @@ impl<'a> Launch<'a> {
 fn blocks_of(rank: &RankLaunch) -> Result<u64, LaunchError> {
     let divides = |(grid, cluster): (&u32, &u32)| *cluster > 0 && grid.is_multiple_of(*cluster);
     let of_cluster = rank.cluster.iter().map(|&blocks| u64::from(blocks)).product::<u64>();
-    if !rank.grid.iter().zip(&rank.cluster).all(divides) || of_cluster > 16 {
+    let is_row = rank.cluster[1..] == [1, 1];
+    if !rank.grid.iter().zip(&rank.cluster).all(divides) || of_cluster > 16 || !is_row {
         return Err(LaunchError::Cluster(rank.cluster));
     }
     let all = rank.grid.iter().try_fold(1u64, |all, &more| all.checked_mul(more.into()));

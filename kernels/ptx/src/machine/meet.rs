@@ -4,9 +4,9 @@ use super::fault::FaultKind;
 use super::image::lanes;
 use super::warp::State;
 use super::{Failed, Machine};
-use crate::memory::{LANES, Release, Thread};
+use crate::memory::{LANES, Release, Thread, reduced};
 use crate::program::{
-    Barrier, Operand, Operation, ReduceOp, Scope, Shuffle, ShuffleMode, Slot, VoteMode,
+    Barrier, CollectMode, Operand, Operation, ReduceOp, Scope, Shuffle, ShuffleMode, Slot, VoteMode,
 };
 
 /// A barrier of a block that threads have come to.
@@ -34,6 +34,7 @@ enum Exchange {
     Sync,
     Shuffle(ShuffleMode),
     Vote(VoteMode),
+    Collect(CollectMode),
 }
 
 impl Machine<'_> {
@@ -215,6 +216,7 @@ impl Machine<'_> {
         let (kind, mask) = match &self.image.code[at.place as usize].operation {
             Operation::Shuffle(shuffle) => (Exchange::Shuffle(shuffle.mode), shuffle.mask),
             Operation::Vote(vote) => (Exchange::Vote(vote.mode), vote.mask),
+            Operation::Collect(collect) => (Exchange::Collect(collect.mode), collect.mask),
             Operation::WarpSync { mask } => (Exchange::Sync, *mask),
             _ => (Exchange::Sync, Operand::Value(0)),
         };
@@ -242,6 +244,7 @@ impl Machine<'_> {
             let (from, negated) = match &self.image.code[at.place as usize].operation {
                 Operation::Shuffle(shuffle) => (shuffle.from, false),
                 Operation::Vote(vote) => (vote.from, vote.negated),
+                Operation::Collect(collect) => (collect.from, false),
                 _ => continue,
             };
             for lane in lanes(at.lanes) {
@@ -280,6 +283,16 @@ impl Machine<'_> {
                     };
                     warp.set_all(base, vote.to, lanes_here, &[value; LANES as usize]);
                 }
+                Operation::Collect(collect) => {
+                    for lane in lanes(lanes_here) {
+                        let (value, is) = collected(collect.mode, lane, mask, &given);
+                        for (slot, value) in [(collect.to, value), (collect.is, is.into())] {
+                            if let Some(slot) = slot {
+                                warp.set(base, slot, lane, value);
+                            }
+                        }
+                    }
+                }
                 _ => {}
             }
         }
@@ -298,6 +311,32 @@ fn results(
     for (slot, value) in set {
         if let Some(slot) = slot {
             warp.set(base, slot, lane, value);
+        }
+    }
+}
+
+/// The result of a lane, and the truth value with it.
+fn collected(mode: CollectMode, lane: u32, mask: u32, given: &[u64]) -> (u64, bool) {
+    let cut = |value: u64, bits: u8| value & (u64::MAX >> (64 - bits));
+    let of = |lane: u32| given[lane as usize];
+    let with = |bits: u8| {
+        let same = lanes(mask).filter(|&other| cut(of(other), bits) == cut(of(lane), bits));
+        same.fold(0, |all, lane| all | 1 << lane)
+    };
+    match mode {
+        CollectMode::Any(bits) => (u64::from(with(bits)), true),
+        CollectMode::All(bits) => {
+            let all = with(bits) == mask;
+            (if all { mask.into() } else { 0 }, all)
+        }
+        CollectMode::Reduce(op, ty) => {
+            let values = lanes(mask).map(of);
+            let reduce = |one, other| reduced(op, ty, one, [other, 0]).unwrap_or(one);
+            (values.reduce(reduce).map_or(0, |value| cut(value, ty.bits() as u8)), true)
+        }
+        CollectMode::Elect => {
+            let first = mask.trailing_zeros();
+            (first.into(), first == lane)
         }
     }
 }

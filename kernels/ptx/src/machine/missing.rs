@@ -67,6 +67,7 @@ impl Machine<'_> {
             }
             Operation::Shuffle(shuffle) => exchange(&[shuffle.lane, shuffle.clamp, shuffle.mask]),
             Operation::Vote(vote) => exchange(&[vote.from, vote.mask]),
+            Operation::Collect(collect) => exchange(&[collect.from, collect.mask]),
             Operation::WarpSync { mask } => exchange(&[*mask]),
             _ => Ok(()),
         }
@@ -79,7 +80,9 @@ impl Warp {
         let of = |operand: Operand| self.missing(base, operand);
         match operation {
             Operation::Move { to, from } => vec![(*to, of(*from))],
-            Operation::ToGeneric { to, from, .. } | Operation::FromGeneric { to, from, .. } => {
+            Operation::ToGeneric { to, from, .. }
+            | Operation::FromGeneric { to, from, .. }
+            | Operation::IsSpace { to, from, .. } => {
                 vec![(*to, spread(&of(*from)))]
             }
             Operation::Unpack { to, from, bits } => {

@@ -13,7 +13,7 @@ pub struct RankLaunch<'a> {
     pub grid: [u32; 3],
     /// The threads of a block in x, y and z.
     pub block: [u32; 3],
-    /// The blocks of a cluster in x, y and z, which divide those of the grid.
+    /// The blocks of a cluster in x, y and z, which divide those of the grid; a cluster has several in x alone.
     pub cluster: [u32; 3],
     /// The bytes of the parameters.
     pub parameters: Vec<u8>,

@@ -158,7 +158,10 @@ fn is_strong(instruction: &Instruction) -> bool {
         Operation::Load { access, .. } | Operation::Store { access, .. } => {
             strength(access).is_some()
         }
-        Operation::Reduce { .. } | Operation::LaunchDependents => true,
+        Operation::Reduce { .. }
+        | Operation::LaunchDependents
+        | Operation::Pause
+        | Operation::ActiveMask { .. } => true,
         Operation::Fence(Fence { ordering, .. }) => *ordering == Ordering::SeqCst,
         _ => false,
     }

@@ -2,9 +2,12 @@
 
 use super::history::Strong;
 use super::{Memory, Refusal, Target, Thread, strength};
+use crate::arithmetic::evaluate;
 use crate::assumptions::Assumption;
 use crate::choices::Choices;
-use crate::program::{MemoryAccess, ReduceOp, Scope, Semantics, Type};
+use crate::program::{
+    ArithmeticOp, Float, FloatOp, MemoryAccess, Mode, ReduceOp, Scope, Semantics, Type,
+};
 
 /// An atomic operation on a location.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +57,13 @@ impl Memory {
                 || counted,
             whole: 0,
         };
-        let reduction = |old| reduced(op, access.ty, old, values);
+        let flushes = matches!(target, Target::Global(..));
+        let reduction = |old| match access.ty {
+            Type::Float(ty) if !matches!(op, ReduceOp::Exch | ReduceOp::Cas) => {
+                Some(reduced_float(op, ty, old, values[0], flushes))
+            }
+            ty => reduced(op, ty, old, values),
+        };
         let by = (choices, &mut self.races);
         region
             .reduce(clocks, by, &strong, (offset, each, returns || counted), reduction)
@@ -62,8 +71,19 @@ impl Memory {
     }
 }
 
-/// The result of an operation on an old value, if one is stored.
-fn reduced(op: ReduceOp, ty: Type, old: u64, [value, swap]: [u64; 2]) -> Option<u64> {
+/// The result of an operation on an old float. Sums of f32 in global memory have no subnormal values.
+fn reduced_float(op: ReduceOp, ty: Float, old: u64, value: u64, flushes: bool) -> u64 {
+    let op = match op {
+        ReduceOp::Min => FloatOp::Min,
+        ReduceOp::Max => FloatOp::Max,
+        _ => FloatOp::Add,
+    };
+    let mode = Mode { ftz: flushes && ty == Float::F32, ..Mode::default() };
+    evaluate(ArithmeticOp::Float { op, ty, mode }, [old, value, 0, 0])
+}
+
+/// The result of an operation on an old integer, if one is stored.
+pub(crate) fn reduced(op: ReduceOp, ty: Type, old: u64, [value, swap]: [u64; 2]) -> Option<u64> {
     let bits = ty.bits();
     let signed = |value: u64| (value << (64 - bits)) as i64 >> (64 - bits);
     let cut = |value: u64| value & (u64::MAX >> (64 - bits));

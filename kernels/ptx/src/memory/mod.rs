@@ -18,7 +18,7 @@ mod private;
 mod reads;
 mod region;
 
-pub(crate) use atomic::Atomic;
+pub(crate) use atomic::{Atomic, reduced};
 pub(crate) use clock::{Clock, Clocks, Home, LANES, Release, Stamp, Thread};
 use private::Private;
 pub use region::Conflict;
@@ -205,6 +205,32 @@ impl Memory {
     /// Copies a range of a thread's parameter space.
     pub(crate) fn copy_param(&mut self, thread: Thread, from: u64, to: u64, bytes: u64) {
         self.private.copy(thread, self.local_bytes + from, self.local_bytes + to, bytes);
+    }
+
+    /// The bytes at an address of global or constant memory, up to the first zero, as they are now.
+    pub(crate) fn text(&self, rank: u32, address: u64) -> String {
+        let (space, first) = space_of(address);
+        let bytes = match space {
+            Space::Const => &self.constants[rank as usize][..],
+            _ => {
+                let global = self.globals.iter().find(|g| (g.address..g.end).contains(&address));
+                global.map_or(&[][..], |global| global.region.bytes())
+            }
+        };
+        let first = if space == Space::Const { first } else { self.start_of(address) };
+        let text = bytes.get((address - first) as usize..).unwrap_or_default();
+        let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
+        String::from_utf8_lossy(text).into_owned()
+    }
+
+    fn start_of(&self, address: u64) -> u64 {
+        let global = self.globals.iter().find(|g| (g.address..g.end).contains(&address));
+        global.map_or(address, |global| global.address)
+    }
+
+    /// The value of bytes of a thread's parameter space.
+    pub(crate) fn param(&self, thread: Thread, offset: u64, size: u64) -> u64 {
+        self.private.load(thread, self.local_bytes + offset, size)
     }
 
     /// Whether an address is in global memory.

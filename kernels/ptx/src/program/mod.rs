@@ -8,11 +8,13 @@ use std::fmt;
 use crate::error::BadText;
 
 pub use operation::{
-    Address, Arithmetic, Barrier, Base, Call, Fence, Guard, Instruction, MemoryAccess, Operand,
-    Operation, Ordering, Shuffle, ShuffleMode, Slot, Special, Symbol, Vote, VoteMode,
+    Address, Arithmetic, Barrier, Base, Call, Collect, CollectMode, Fence, Guard, Instruction,
+    LaneMask, MemoryAccess, Operand, Operation, Ordering, Shuffle, ShuffleMode, Slot, Special,
+    Symbol, Vote, VoteMode,
 };
 pub use types::{
-    ArithmeticOp, Comparison, Float, Logic, Packed, ReduceOp, Scope, Semantics, Space, Type,
+    ArithmeticOp, Clamp, Comparison, Float, FloatOp, Logic, Mode, Packed, ReduceOp, Rounding,
+    Scope, Semantics, Space, Type,
 };
 
 /// A module of PTX.

@@ -177,6 +177,34 @@ pub struct Vote {
     pub mask: Operand,
 }
 
+/// How a value is made of those of lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CollectMode {
+    /// For each lane the lanes that have its value, of so many bits, `match.any`.
+    Any(u8),
+    /// The lanes, if all have the same value, else none, `match.all`.
+    All(u8),
+    /// A reduction, `redux`.
+    Reduce(ReduceOp, Type),
+    /// The first one of the lanes, `elect`.
+    Elect,
+}
+
+/// A value that lanes of a warp have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Collect {
+    /// How it is made.
+    pub mode: CollectMode,
+    /// The register of the result.
+    pub to: Option<Slot>,
+    /// The register of the truth value: whether all have the same value, or the lane is the elected one.
+    pub is: Option<Slot>,
+    /// The value that this lane gives.
+    pub from: Operand,
+    /// The lanes that take part.
+    pub mask: Operand,
+}
+
 /// A fence's strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ordering {
@@ -210,6 +238,21 @@ pub struct Call {
     pub returns: Box<[u32]>,
 }
 
+/// The lanes of a mask, by how their index compares with that of the lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LaneMask {
+    /// The lane itself.
+    Equal,
+    /// Those below.
+    Less,
+    /// Those below, and the lane.
+    LessOrEqual,
+    /// Those above.
+    Greater,
+    /// Those above, and the lane.
+    GreaterOrEqual,
+}
+
 /// A register that the machine holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Special {
@@ -225,6 +268,30 @@ pub enum Special {
     LaneId,
     /// A clock in nanoseconds, of 64 bits.
     GlobalTimer,
+    /// Its low half.
+    TimerLow,
+    /// Its high half.
+    TimerHigh,
+    /// The number of the warp in its block.
+    WarpId,
+    /// The number of warps of a block.
+    WarpCount,
+    /// The number of the launch.
+    GridId,
+    /// The index of the cluster in the grid, in an axis.
+    ClusterId(u8),
+    /// The number of clusters of the grid in an axis.
+    ClusterCount(u8),
+    /// The index of the block in its cluster, in an axis.
+    InCluster(u8),
+    /// The number of blocks of a cluster in an axis.
+    ClusterShape(u8),
+    /// The number of the block in its cluster.
+    ClusterRank,
+    /// The number of blocks of a cluster.
+    ClusterSize,
+    /// Bits of lanes.
+    LaneMask(LaneMask),
 }
 
 /// The effect of an instruction.
@@ -324,6 +391,34 @@ pub enum Operation {
     Shuffle(Shuffle),
     /// A vote of lanes.
     Vote(Vote),
+    /// A value that lanes have in common.
+    Collect(Collect),
+    /// The lanes that execute the instruction together.
+    ActiveMask {
+        /// The register of the mask.
+        to: Slot,
+    },
+    /// Whether a generic address is in a space.
+    IsSpace {
+        /// The register of the truth value.
+        to: Slot,
+        /// The address.
+        from: Operand,
+        /// The space.
+        space: Space,
+    },
+    /// Nothing that shows.
+    Nothing,
+    /// A pause, in which other threads may go on.
+    Pause,
+    /// The end of the launch with an error, by a condition of the source that does not hold: the frame's offsets of the
+    /// addresses of its text, its file and its function, and of its line.
+    Assert {
+        /// The offsets of three addresses.
+        texts: [u32; 3],
+        /// The offset of the line.
+        line: u32,
+    },
     /// A barrier of the lanes of a mask.
     WarpSync {
         /// The lanes.

@@ -11,7 +11,7 @@ pub enum Type {
     Unsigned(u8),
     /// A signed integer of 8, 16, 32 or 64 bits.
     Signed(u8),
-    /// A float of 16 bits in IEEE 754's format, of 32 or of 64 bits.
+    /// A float, or two of 16 bits.
     Float(Float),
 }
 
@@ -22,6 +22,10 @@ pub enum Float {
     F16,
     /// bfloat16.
     Bf16,
+    /// Two of f16 in 32 bits.
+    F16x2,
+    /// Two of bf16 in 32 bits.
+    Bf16x2,
     /// IEEE 754 binary32.
     F32,
     /// IEEE 754 binary64.
@@ -67,7 +71,7 @@ impl Float {
     pub const fn bits(self) -> u32 {
         match self {
             Self::F16 | Self::Bf16 => 16,
-            Self::F32 => 32,
+            Self::F16x2 | Self::Bf16x2 | Self::F32 => 32,
             Self::F64 => 64,
         }
     }
@@ -191,14 +195,95 @@ pub enum Logic {
     Xor,
 }
 
+/// The direction of rounding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rounding {
+    /// To the nearest value, ties to even, `.rn`.
+    #[default]
+    Nearest,
+    /// To zero, `.rz`.
+    Zero,
+    /// To negative infinity, `.rm`.
+    Down,
+    /// To positive infinity, `.rp`.
+    Up,
+}
+
+/// The range to which a result is clamped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Clamp {
+    /// None.
+    #[default]
+    None,
+    /// From 0 to 1, or to the range of an integer, `.sat`.
+    Saturate,
+    /// From 0 on, `.relu`.
+    Relu,
+}
+
+/// How the result of an operation on floats is made of the exact one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Mode {
+    /// The direction of rounding.
+    pub rounding: Rounding,
+    /// Whether subnormal sources and results are zeros, `.ftz`.
+    pub ftz: bool,
+    /// The range of the result.
+    pub clamp: Clamp,
+    /// Whether a NaN among the sources gives a NaN, `.NaN`.
+    pub nan: bool,
+}
+
+/// An operation on floats. PTX gives functions other than the sums, products, quotients and roots with a tolerance; here
+/// they are rounded to the nearest value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FloatOp {
+    /// a + b.
+    Add,
+    /// a - b.
+    Sub,
+    /// a * b.
+    Mul,
+    /// a * b + c, rounded once.
+    Fma,
+    /// a / b.
+    Div,
+    /// The smaller one.
+    Min,
+    /// The larger one.
+    Max,
+    /// -a.
+    Neg,
+    /// The absolute value of a.
+    Abs,
+    /// The absolute value of b with the sign of a.
+    CopySign,
+    /// The square root of a.
+    Sqrt,
+    /// 1 / a.
+    Rcp,
+    /// 1 by the square root of a.
+    Rsqrt,
+    /// 2 to the power of a.
+    Ex2,
+    /// The logarithm of a to the base 2.
+    Lg2,
+    /// The sine of a.
+    Sin,
+    /// The cosine of a.
+    Cos,
+    /// The hyperbolic tangent of a.
+    Tanh,
+}
+
 /// An operation on values of registers. Sources are named a, b and c in the order of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ArithmeticOp {
-    /// a + b.
+    /// a + b, of integers.
     Add(Type),
-    /// a - b.
+    /// a - b, of integers.
     Sub(Type),
-    /// The low half of a * b, or the product of floats.
+    /// The low half of a * b.
     Mul(Type),
     /// The high half of a * b.
     MulHigh(Type),
@@ -206,7 +291,24 @@ pub enum ArithmeticOp {
     MulWide(Type),
     /// The low half of a * b, plus c.
     Mad(Type),
-    /// a / b.
+    /// The high half of a * b, plus c.
+    MadHigh(Type),
+    /// The whole product of a and b, plus c, of twice the width of the type.
+    MadWide(Type),
+    /// An operation on floats.
+    Float {
+        /// The function.
+        op: FloatOp,
+        /// The format of the sources and of the result.
+        ty: Float,
+        /// How the result is made of the exact one.
+        mode: Mode,
+    },
+    /// The op on each half of 32 bits: the sum, the smaller one, or the larger one of two integers.
+    Halves(ReduceOp, Type),
+    /// The absolute value of a - b, plus c.
+    Sad(Type),
+    /// a / b, of integers.
     Div(Type),
     /// The remainder of a / b.
     Rem(Type),
@@ -214,9 +316,9 @@ pub enum ArithmeticOp {
     Min(Type),
     /// The larger one of two integers.
     Max(Type),
-    /// -a.
+    /// -a, of integers.
     Neg(Type),
-    /// The absolute value of a.
+    /// The absolute value of an integer a.
     Abs(Type),
     /// a shifted left by b bits; 0 from the width on.
     Shl(Type),
@@ -230,7 +332,7 @@ pub enum ArithmeticOp {
     Lop3(u8),
     /// a's low bits inserted into b, at position c. The length is the fourth source.
     Bfi(Type),
-    /// The bits of an unsigned a from position b on, c of them.
+    /// The bits of a from position b on, c of them; those of a signed type are extended by their sign.
     Bfe(Type),
     /// The position of the most significant bit of a that differs from the sign, or all ones.
     Bfind {
@@ -247,8 +349,13 @@ pub enum ArithmeticOp {
     Popc(Type),
     /// Four bytes selected from the eight of a and b by c.
     Prmt,
-    /// The high half of b (the high half) and a (the low half), shifted left by c modulo 32.
-    ShfLeft,
+    /// A half of b (the high half) and a (the low half), shifted by c.
+    Shf {
+        /// Whether they are shifted left, and the high half is taken.
+        left: bool,
+        /// Whether the distance is at most 32, and not c modulo 32.
+        clamp: bool,
+    },
     /// Whether a compares with b so; combined with the truth value c if there is one.
     Setp {
         /// The comparison.
@@ -257,10 +364,12 @@ pub enum ArithmeticOp {
         ty: Type,
         /// How c is combined, if there is a c.
         combine: Option<Logic>,
+        /// Whether subnormal floats are zeros.
+        ftz: bool,
     },
     /// a if c is true, else b.
     Selp(Type),
-    /// a converted, rounded to the nearest value, ties to even.
+    /// a converted.
     Convert {
         /// The type of the result.
         to: Type,
@@ -268,11 +377,26 @@ pub enum ArithmeticOp {
         from: Type,
         /// Bits of the register that takes the result: a narrower signed result is extended by its sign.
         width: u8,
+        /// How the result is made of the exact one.
+        mode: Mode,
+        /// Whether a float is rounded to an integer.
+        integral: bool,
     },
     /// a (the high half) and b, of f32, converted to two narrow floats.
     Pack {
         /// The format of the result. A finite value beyond the range of f8 becomes the largest one, as `satfinite` says.
         to: Packed,
+        /// How the result is made of the exact one.
+        mode: Mode,
+    },
+    /// The two halves of a converted to floats of 8 bits.
+    Narrow {
+        /// The format of the result.
+        to: Packed,
+        /// The format of a.
+        from: Float,
+        /// How the result is made of the exact one.
+        mode: Mode,
     },
     /// The two narrow floats of a converted to f16.
     Widen {

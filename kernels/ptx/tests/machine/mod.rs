@@ -2,6 +2,7 @@
 
 mod barriers;
 mod counts;
+mod foreign;
 mod memory;
 mod runs;
 mod streams;
