@@ -5,10 +5,10 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use roundelay_ptx::machine::{Failure, Launch, Limits};
+use roundelay_ptx::machine::{Failure, Launch, LaunchError, Limits};
 use roundelay_ptx::program::Module;
 
-use crate::assumption::{Assumption, Assumptions};
+use crate::assumption::{Assumption, Assumptions, MachineAssumption, of_machine};
 use crate::finding::{Finding, Kind};
 use crate::harness::Harness;
 use crate::own;
@@ -19,6 +19,8 @@ use crate::verdict::{CaseRuns, State, Verdict};
 const INSTRUCTIONS: u64 = 400_000_000;
 /// Nanoseconds of a turn where a rank is absent, so that waits with a deadline end.
 const TURN_NS: u64 = 1_000_000;
+/// Races of a run behind which it goes on.
+const RACES: usize = 8;
 /// Runs that make the story of a finding shorter, at most, and the longest run that is repeated so.
 const SHORTER: usize = 60;
 const REPEATED: Duration = Duration::from_millis(300);
@@ -88,7 +90,7 @@ impl Harness {
 impl Checker<'_> {
     fn verdict(&self) -> Result<Verdict, String> {
         let declared: Assumptions =
-            self.harness.assume.keys().copied().filter(|one| one.is_optional()).collect();
+            self.harness.assume.keys().filter(|one| one.is_optional()).cloned().collect();
         let bare = self.pass(
             &Assumptions::new(),
             if declared.is_empty() { 1 } else { 2 },
@@ -112,7 +114,7 @@ impl Checker<'_> {
         let (job, mut found) = cause;
         let set =
             if verdict.state == State::Relies { Assumptions::new() } else { declared.clone() };
-        let story = self.shorter(job, &set)?;
+        let story = self.shorter(job, &set, &found)?;
         if let Some(shorter) = story {
             found = shorter;
         }
@@ -124,8 +126,10 @@ impl Checker<'_> {
                 Kind::Unsupported => State::Unsupported,
                 _ => State::Error,
             };
-            if verdict.state == State::Error {
-                found.cured_by = self.cure(job, &declared)?;
+            let may_cure = [Kind::Race, Kind::Scope, Kind::Constant, Kind::Hang, Kind::Wrong];
+            if verdict.state == State::Error && may_cure.contains(&found.kind) {
+                let buffer = found.memory.as_ref().map(|memory| memory.name.clone());
+                found.cured_by = self.cure(job, &declared, buffer)?;
             }
         }
         verdict.finding = Some(found);
@@ -160,15 +164,20 @@ impl Checker<'_> {
 
     /// The smallest set of assumptions, beside the declared ones, that cures a run and those of a few other seeds; singles
     /// and pairs are tried.
-    fn cure(&self, job: Job, declared: &Assumptions) -> Result<Option<Assumptions>, String> {
-        let others = Assumption::ALL
-            .iter()
-            .copied()
-            .filter(|one| one.is_optional() && !declared.contains(one));
+    fn cure(
+        &self,
+        job: Job,
+        declared: &Assumptions,
+        buffer: Option<String>,
+    ) -> Result<Option<Assumptions>, String> {
+        let others = Assumption::all().filter(|one| one.is_optional());
+        // Of the buffers, the one that the finding names may be to blame.
+        let weak = buffer.map(|name| Assumption::Machine(MachineAssumption::WeakAsRelaxed(name)));
+        let others = others.chain(weak).filter(|one| !declared.contains(one));
         let others: Assumptions = others.collect();
         for size in 1..=2 {
             for more in sets(&others, size) {
-                let set: Assumptions = declared.union(&more).copied().collect();
+                let set: Assumptions = declared.union(&more).cloned().collect();
                 let mut cures = true;
                 for seed in 0..TRIED {
                     if self.is_over() {
@@ -269,52 +278,74 @@ impl Checker<'_> {
     }
 
     fn sequence(&self, (case, seed): Job, set: &Assumptions) -> Result<Sequence<'_>, String> {
-        let orders =
-            (set.contains(&Assumption::OneOrder), !set.contains(&Assumption::PayloadDiffers));
+        let one_order = Assumption::Machine(MachineAssumption::OneOrder);
+        let orders = (set.contains(&one_order), !set.contains(&Assumption::PayloadDiffers));
         Sequence::new(self.harness, &self.cases[case], seed, orders)
     }
 
-    fn launch<'b>(&'b self, run: &'b Sequence, seed: u64, _set: &Assumptions) -> Launch<'b> {
-        let absent = matches!(run.variation, Variation::Absent(_));
-        let limits = Limits { instructions: INSTRUCTIONS, ..Limits::default() };
-        let limits =
-            if absent { Limits { turn_ns: TURN_NS, idle_turns: 10_000, ..limits } } else { limits };
-        Launch {
-            ranks: run.rank_launches(&self.own),
-            windows: run.layout.windows.clone(),
-            seed,
-            limits,
+    fn launch<'b>(
+        &'b self,
+        run: &'b Sequence,
+        seed: u64,
+        set: &Assumptions,
+        races: usize,
+    ) -> Launch<'b> {
+        let mut limits = Limits { instructions: INSTRUCTIONS, races, ..Limits::default() };
+        if matches!(run.variation, Variation::Absent(_)) {
+            limits = Limits { turn_ns: TURN_NS, idle_turns: 10_000, ..limits };
         }
+        let resident = self.harness.run.resident_blocks;
+        limits.resident_blocks = resident.unwrap_or(limits.resident_blocks);
+        let assumptions = of_machine(set, resident.is_none());
+        let windows = run.layout.windows.clone();
+        Launch { seed, limits, assumptions, ..Launch::new(run.rank_launches(&self.own), windows) }
     }
 
     /// Runs one seed: the instructions, and the finding if there is one.
     fn run(&self, job: Job, set: &Assumptions) -> Result<(u64, Option<Box<Finding>>), String> {
         let run = self.sequence(job, set)?;
-        let (instructions, found) = match self.launch(&run, job.1, set).run() {
+        let mut instructions = 0;
+        let (races, end) = match self.launch(&run, job.1, set, RACES).run() {
             Ok(state) => {
-                let executed =
-                    state.counters.iter().flatten().map(|counters| counters.instructions).sum();
-                (executed, run.compare(&state.windows)?)
+                let counters = state.counters.iter().flatten();
+                instructions = counters.map(|counters| counters.instructions).sum();
+                (state.races, run.compare(&state.windows)?)
             }
-            Err(failure) => (0, of_failure(&failure, &run)?),
+            Err(Failure::Fault(mut fault)) => {
+                let races = std::mem::take(&mut fault.before);
+                (races, of_failure(&Failure::Fault(fault), &run)?)
+            }
+            Err(failure) => (Vec::new(), of_failure(&failure, &run)?),
         };
-        Ok((instructions, found.map(|found| Box::new(found.of_run(&run, job.1)))))
+        let mut all = races.iter().map(|race| Finding::of_fault(race, &run)).chain(end);
+        let found = all.next().map(|first| {
+            let behind = all.map(|found| found.title).collect();
+            Box::new(Finding { behind, ..first.of_run(&run, job.1) })
+        });
+        Ok((instructions, found))
     }
 
     /// The same finding by a run with fewer choices that are not plain; none where it takes too long, or is no fault of the
     /// machine.
-    fn shorter(&self, job: Job, set: &Assumptions) -> Result<Option<Box<Finding>>, String> {
+    fn shorter(
+        &self,
+        job: Job,
+        set: &Assumptions,
+        found: &Finding,
+    ) -> Result<Option<Box<Finding>>, String> {
         let begun = Instant::now();
         let run = self.sequence(job, set)?;
-        let launch = self.launch(&run, job.1, set);
+        let launch = self.launch(&run, job.1, set, 0);
         if launch.run().is_ok() || begun.elapsed() > REPEATED {
             return Ok(None);
         }
         let Some(shrunk) = launch.shrink(SHORTER) else { return Ok(None) };
-        let found = of_failure(&shrunk.failure, &run)?;
-        Ok(found.map(|found| {
+        let shorter =
+            of_failure(&shrunk.failure, &run)?.filter(|shorter| shorter.kind == found.kind);
+        Ok(shorter.map(|shorter| {
             let story = Some((shrunk.choices_before, shrunk.choices));
-            Box::new(Finding { story, ..found.of_run(&run, job.1) })
+            let behind = found.behind.clone();
+            Box::new(Finding { story, behind, ..shorter.of_run(&run, job.1) })
         }))
     }
 }
@@ -322,6 +353,12 @@ impl Checker<'_> {
 /// The finding of a run that failed; none where the failure is right, since a rank is absent.
 fn of_failure(failure: &Failure, run: &Sequence) -> Result<Option<Finding>, String> {
     match failure {
+        Failure::Launch(LaunchError::Lacks(kernel, lacks)) => {
+            let spelt = lacks.iter().map(|lack| format!("`{}` ({} x)", lack.spelling, lack.count));
+            let spelt = spelt.collect::<Vec<_>>().join(", ");
+            let title = format!("the machine does not have all of {kernel}: {spelt}");
+            Ok(Some(Finding::new(Kind::Unsupported, title)))
+        }
         Failure::Launch(error) => Err(error.to_string()),
         Failure::Fault(fault) => {
             let found = Finding::of_fault(fault, run);
@@ -334,12 +371,12 @@ fn of_failure(failure: &Failure, run: &Sequence) -> Result<Option<Finding>, Stri
 
 /// The subsets of a size, which is 1 or 2.
 fn sets(of: &Assumptions, size: usize) -> Vec<Assumptions> {
-    let all: Vec<Assumption> = of.iter().copied().collect();
+    let all: Vec<&Assumption> = of.iter().collect();
     match size {
-        1 => all.iter().map(|&one| Assumptions::from([one])).collect(),
+        1 => all.iter().map(|&one| Assumptions::from([one.clone()])).collect(),
         _ => {
             let pairs = (0..all.len()).flat_map(|b| (0..b).map(move |a| (a, b)));
-            pairs.map(|(a, b)| Assumptions::from([all[a], all[b]])).collect()
+            pairs.map(|(a, b)| Assumptions::from([all[a].clone(), all[b].clone()])).collect()
         }
     }
 }

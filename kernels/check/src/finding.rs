@@ -215,10 +215,10 @@ impl Finding {
     }
 }
 
-/// The place that the machine names, such as `rank 1's input at byte 16`.
+/// The place that the machine names, such as `input of rank 1 at byte 16`.
 fn place(text: &str, run: &Sequence) -> Option<Memory> {
     let (window, offset) = text.rsplit_once(" at byte ")?;
-    let (rank, name) = window.strip_prefix("rank ")?.split_once("'s ")?;
+    let (name, rank) = window.rsplit_once(" of rank ")?;
     let buffer = &run.harness.memory[run.harness.buffer(name)?];
     let offset = offset.parse().ok()?;
     let size = if buffer.pointers.is_some() { 8 } else { buffer.dtype.size() as u64 };

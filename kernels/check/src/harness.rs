@@ -31,8 +31,6 @@ pub struct Harness {
     pub run: Runs,
     /// The declared assumptions, each with its reason.
     pub assume: BTreeMap<Assumption, String>,
-    /// The buffers whose plain accesses are taken for relaxed ones, where that is declared.
-    pub weak_buffers: Vec<String>,
     /// The verdicts of which one is right, where the file states any.
     pub verdict: Vec<String>,
 }
@@ -192,6 +190,8 @@ pub struct KernelCall {
     pub args: Vec<Argument>,
     /// Bytes of dynamic shared memory.
     pub shared: Expression,
+    /// Blocks of a cluster in x, y and z.
+    pub cluster: Vec<Expression>,
     /// Whether it may begin when the launch before it allows that.
     pub pdl: bool,
 }
@@ -271,6 +271,8 @@ pub struct Runs {
     pub absent: Vec<Expression>,
     /// Values that random elements have now and then.
     pub special: Vec<Special>,
+    /// Blocks that a device runs at once; all where there is none.
+    pub resident_blocks: Option<u32>,
 }
 
 /// A value that is special.
@@ -293,6 +295,7 @@ impl Default for Runs {
             late: Vec::new(),
             absent: Vec::new(),
             special: Vec::new(),
+            resident_blocks: None,
         }
     }
 }

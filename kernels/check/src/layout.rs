@@ -36,7 +36,7 @@ impl Layout {
             for rank in 0..ranks {
                 // No kernel may rely on more than the alignment that is declared.
                 let shift = u64::from((rank + number as u32) % 2) * buffer.align;
-                let name = format!("rank {rank}'s {}", buffer.name);
+                let name = format!("{} of rank {rank}", buffer.name);
                 let bytes = bytes[number][rank as usize];
                 layout.add(name, bytes, (buffer.align, shift))?;
             }

@@ -19,7 +19,7 @@ mod report;
 mod sequence;
 mod verdict;
 
-pub use assumption::{Assumption, Assumptions, names};
+pub use assumption::{Assumption, Assumptions, MachineAssumption, names};
 pub use check::Options;
 pub use expression::{Expression, NAMES, Numbers};
 pub use finding::{Access, Finding, Kind, Memory};

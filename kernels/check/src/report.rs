@@ -126,7 +126,7 @@ impl Verdict {
             let all = cured?.iter();
             let each = all.map(|one| {
                 let why = harness.assume.get(one).map_or("", String::as_str);
-                format!("{} ({}; declared: {why})", one.name(), one.about())
+                format!("{} ({}; declared: {why})", one, one.sentence())
             });
             return Some(format!(
                 "the kernel is right where these hold: {}",
@@ -135,7 +135,7 @@ impl Verdict {
         }
         match (self.state, cured) {
             (State::Error, Some(set)) => {
-                let about: Vec<_> = set.iter().map(|one: &Assumption| one.about()).collect();
+                let about: Vec<_> = set.iter().map(Assumption::sentence).collect();
                 Some(format!(
                     "PTX does not promise it; declare `{}` under [assume] if the hardware does: {}",
                     names(set),

@@ -46,9 +46,10 @@ pub(crate) struct Launched {
     pub(crate) rank: u32,
     pub(crate) call: u32,
     pub(crate) step: String,
-    shape: [[u32; 3]; 2],
+    shape: [[u32; 3]; 3],
     parameters: Vec<u8>,
     shared: u32,
+    early: bool,
     after: Vec<usize>,
 }
 
@@ -157,7 +158,7 @@ impl<'a> Sequence<'a> {
             let buffer = harness.buffer(&expect.buffer).unwrap_or(0);
             let mut rooms = Vec::new();
             for (rank, bytes) in sizes[buffer].iter().enumerate() {
-                let name = format!("rank {rank}'s copies of {} ({number})", expect.buffer);
+                let name = format!("copies {number} of {}, rank {rank}", expect.buffer);
                 let bytes = bytes * u64::from(harness.run.calls);
                 rooms.push(sequence.layout.hidden(name, bytes)?);
             }
@@ -377,16 +378,17 @@ impl<'a> Sequence<'a> {
             rank: at.rank(),
             call: 0,
             step: String::new(),
-            shape: [grid, block],
+            shape: [grid, block, shape("cluster", &call.cluster)?],
             parameters: at.parameters(call, function)?,
             shared: shared.ok_or("it asks for too much shared memory")?,
+            early: call.pdl,
             after: after.to_vec(),
         })
     }
 
     fn push(&mut self, launched: Launched) -> Result<usize, String> {
         let threads = |launched: &Launched| -> u64 {
-            launched.shape.iter().flatten().map(|size| u64::from(*size)).product()
+            launched.shape[..2].iter().flatten().map(|size| u64::from(*size)).product()
         };
         self.launches.push(launched);
         let total: u64 = self.launches.iter().map(threads).sum();
@@ -453,7 +455,7 @@ impl<'a> Sequence<'a> {
     }
 
     fn wait(&mut self, rank: u32) -> Result<usize, String> {
-        let room = self.layout.hidden(format!("rank {rank}'s clock"), 8)?;
+        let room = self.layout.hidden(format!("clock, rank {rank}"), 8)?;
         let address = self.layout.rooms[room].address;
         self.own(own::WAIT, &[address, own::DELAY], 1, (rank, 0), ("the late start", &[]))
     }
@@ -472,24 +474,29 @@ impl<'a> Sequence<'a> {
             rank,
             call,
             step: step.to_owned(),
-            shape: [[1; 3], [threads, 1, 1]],
+            shape: [[1; 3], [threads, 1, 1], [1; 3]],
             parameters: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
             shared: 0,
+            early: false,
             after: after.to_vec(),
         })
     }
 
     /// The launches as the machine takes them.
     pub(crate) fn rank_launches<'b>(&'b self, own: &'b Module) -> Vec<RankLaunch<'b>> {
-        let launch = |launched: &'b Launched| RankLaunch {
-            module: launched.module.map_or(own, |module| &self.case.loaded[module].module),
-            kernel: &launched.kernel,
-            grid: launched.shape[0],
-            block: launched.shape[1],
-            parameters: launched.parameters.clone(),
-            dynamic_shared: launched.shared,
-            device: launched.rank,
-            after: launched.after.clone(),
+        let launch = |launched: &'b Launched| {
+            let module = launched.module.map_or(own, |module| &self.case.loaded[module].module);
+            RankLaunch {
+                grid: launched.shape[0],
+                block: launched.shape[1],
+                cluster: launched.shape[2],
+                parameters: launched.parameters.clone(),
+                dynamic_shared: launched.shared,
+                device: launched.rank,
+                after: launched.after.clone(),
+                early: launched.early,
+                ..RankLaunch::new(module, &launched.kernel)
+            }
         };
         self.launches.iter().map(launch).collect()
     }

@@ -87,7 +87,7 @@ impl Verdict {
             state: State::Clean,
             finding: None,
             assumptions: Assumptions::new(),
-            declared: harness.assume.keys().copied().collect(),
+            declared: harness.assume.keys().cloned().collect(),
             cases: runs.to_vec(),
             whole,
             stopped: false,
@@ -124,10 +124,10 @@ impl Verdict {
 
     /// The verdict for a program. `tool` is the version that made it.
     pub fn json(&self, file: &str, tool: &str) -> Value {
-        let names = |set: &Assumptions| set.iter().map(|one| one.name()).collect::<Vec<_>>();
+        let names = |set: &Assumptions| set.iter().map(ToString::to_string).collect::<Vec<_>>();
         let unused: Assumptions = match self.state {
             State::Clean | State::Relies => {
-                self.declared.difference(&self.assumptions).copied().collect()
+                self.declared.difference(&self.assumptions).cloned().collect()
             }
             _ => Assumptions::new(),
         };
@@ -135,7 +135,7 @@ impl Verdict {
             json!({ "ranks": runs.ranks, "elements": runs.elements, "seeds": runs.seeds,
                     "instructions": runs.instructions })
         };
-        let granted = Assumption::ALL.iter().filter(|one| !one.is_optional()).map(|one| one.name());
+        let granted = Assumption::all().filter(|one| !one.is_optional()).map(|one| one.to_string());
         json!({
             "file": file,
             "case": self.case,

@@ -13,7 +13,7 @@ const MOST_PARTS: i64 = 1 << 12;
 pub(super) fn steps(node: &Node, harness: &mut Harness) -> Result<(), Mistake> {
     let fields = node.table(&[
         "name", "kernel", "write", "memset", "memcpy", "grid", "block", "args", "shared", "pdl",
-        "after", "ranks", "when",
+        "cluster", "after", "ranks", "when",
     ])?;
     let works = ["kernel", "write", "memset", "memcpy"];
     let given: Vec<&Field> =
@@ -22,7 +22,7 @@ pub(super) fn steps(node: &Node, harness: &mut Harness) -> Result<(), Mistake> {
         let wrong = node.wrong("a call is one of a kernel, a write, a memset and a memcpy");
         return Err(wrong.help("write one of these keys"));
     };
-    let for_kernels = ["grid", "block", "args", "shared", "pdl"];
+    let for_kernels = ["grid", "block", "args", "shared", "pdl", "cluster"];
     if let Some(field) = fields
         .iter()
         .find(|field| work.key != "kernel" && for_kernels.contains(&field.key.as_str()))
@@ -91,6 +91,7 @@ fn kernel(node: &Node, fields: &[Field], harness: &Harness) -> Result<KernelCall
         grid: shape("grid")?,
         block: shape("block")?,
         args,
+        cluster: if get(fields, "cluster").is_some() { shape("cluster")? } else { Vec::new() },
         shared: shared.unwrap_or(0.into()),
         pdl: get(fields, "pdl").map(Node::flag).transpose()?.unwrap_or(false),
     })

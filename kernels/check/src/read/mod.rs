@@ -2,13 +2,11 @@
 
 mod call;
 
-use std::collections::BTreeMap;
-
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::near::nearest;
 use roundelay_core::dtype::{DType, ReduceOp};
 
-use crate::assumption::Assumption;
+use crate::assumption::{Assumption, MachineAssumption};
 use crate::harness::{
     Buffer, Expect, Fill, Harness, KernelModule, Order, Origin, Runs, Special, Values,
 };
@@ -386,8 +384,17 @@ fn expect(node: &Node, harness: &Harness) -> Result<Expect, Mistake> {
 }
 
 fn runs(node: &Node) -> Result<Runs, Mistake> {
-    let fields =
-        node.table(&["calls", "graph", "ranks", "elements", "seeds", "late", "absent", "special"])?;
+    let fields = node.table(&[
+        "calls",
+        "graph",
+        "ranks",
+        "elements",
+        "seeds",
+        "late",
+        "absent",
+        "special",
+        "resident_blocks",
+    ])?;
     let mut runs = Runs::default();
     let wholes = |node: &Node| -> Result<Vec<i64>, Mistake> {
         node.list().iter().map(|node| node.whole(0, 1 << 32)).collect()
@@ -411,6 +418,7 @@ fn runs(node: &Node) -> Result<Runs, Mistake> {
                     _ => wholes(node)?.into_iter().map(|one| vec![one]).collect(),
                 };
             }
+            "resident_blocks" => runs.resident_blocks = Some(node.whole(1, 1 << 16)?),
             "late" => runs.late = node.expressions()?,
             "absent" => runs.absent = node.expressions()?,
             "special" => {
@@ -441,27 +449,35 @@ fn runs(node: &Node) -> Result<Runs, Mistake> {
 }
 
 fn assume(node: &Node, harness: &mut Harness) -> Result<(), Mistake> {
-    let names: Vec<&str> = Assumption::ALL.iter().map(|known| known.name()).collect();
-    let mut all = BTreeMap::new();
+    const WEAK: &str = "weak-as-relaxed";
+    let known: Vec<_> = Assumption::all().map(|one| (one.to_string(), one)).collect();
+    let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).chain([WEAK]).collect();
     for Field { key, node, .. } in node.table(&names)? {
-        let Some(assumption) = Assumption::from_name(key) else { continue };
-        let mut why = node;
-        if let Value::Table(_) = node.value {
-            let fields = node.table(&["why", "buffers"])?;
-            why = get(fields, "why").unwrap_or(node);
-            for node in get(fields, "buffers").map_or(&[][..], Node::list) {
-                let name = buffer_name(node, harness)?;
-                harness.weak_buffers.push(name);
-            }
+        if key != WEAK {
+            let found = known.iter().find(|(name, _)| name == key);
+            harness
+                .assume
+                .extend(found.map(|(_, one)| Ok((one.clone(), node.text()?))).transpose()?);
+            continue;
         }
-        if assumption == Assumption::WeakAsRelaxed && harness.weak_buffers.is_empty() {
-            let wrong = node.wrong("the buffers of `weak-as-relaxed` are missing");
+        let (buffers, why) = match node.value {
+            Value::Table(_) => {
+                let fields = node.table(&["why", "buffers"])?;
+                (get(fields, "buffers"), get(fields, "why"))
+            }
+            _ => (None, None),
+        };
+        let (Some(buffers), Some(why)) = (buffers, why) else {
+            let wrong = node.wrong("the buffers of `weak-as-relaxed` are missing, or its reason");
             return Err(
                 wrong.help("write `weak-as-relaxed = { buffers = [\"NAME\"], why = \"…\" }`")
             );
+        };
+        for node in buffers.list() {
+            let name = buffer_name(node, harness)?;
+            let one = Assumption::Machine(MachineAssumption::WeakAsRelaxed(name));
+            harness.assume.insert(one, why.text()?);
         }
-        all.insert(assumption, why.text()?);
     }
-    harness.assume = all;
     Ok(())
 }

@@ -347,7 +347,7 @@ impl Memory {
             releases: false,
             whole: 0,
         });
-        let together = if waits || strong.is_none() { 1 } else { self.rules.together(access) };
+        let together = if waits || scope.is_none() { 1 } else { self.rules.together(access) };
         for (at, values) in
             (0..).step_by(together).zip(values[..elements as usize].chunks_mut(together))
         {
