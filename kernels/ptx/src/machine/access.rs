@@ -139,6 +139,8 @@ impl Machine<'_> {
     ) -> Result<(), Failed> {
         let addresses = self.addresses(warp, base, place, access);
         self.counters_of(warp).reductions += 1;
+        // An operation that changes nothing is one of a poll, and nobody waits for it.
+        let mut polls = true;
         for lane in lanes(mask) {
             let address = addresses[lane as usize];
             let values = from.map(|from| self.warps[warp].value(base, from, lane));
@@ -148,12 +150,20 @@ impl Machine<'_> {
             let reduced = self.memory.reduce(&mut self.choices, access, at, address, atomic);
             let before = reduced
                 .map_err(|refusal| self.refusal(&refusal, access, address, (thread, true)))?;
+            let cut = u64::MAX >> (64 - 8 * access.ty.bytes());
+            polls &= match op {
+                ReduceOp::Cas => (before ^ values[0]) & cut != 0,
+                ReduceOp::Add | ReduceOp::Or | ReduceOp::Xor => values[0] & cut == 0,
+                _ => false,
+            };
             self.note_races(place, access, address, (thread, true))?;
             if let Some(slot) = to {
                 self.warps[warp].set(base, slot, lane, before);
             }
         }
-        self.progress();
+        if !polls {
+            self.progress();
+        }
         Ok(())
     }
 
