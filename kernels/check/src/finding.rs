@@ -153,7 +153,7 @@ impl Finding {
             FaultKind::NoValue { .. } | FaultKind::Unset { .. } => Kind::Uninitialised,
             FaultKind::Lanes { .. } => Kind::Lanes,
             FaultKind::BarrierCount { .. } => Kind::Barrier,
-            FaultKind::Trap => Kind::Trap,
+            FaultKind::Trap | FaultKind::Assert { .. } => Kind::Trap,
             FaultKind::Stuck(_) => Kind::Hang,
             FaultKind::Limit(_) => Kind::Limit,
         };

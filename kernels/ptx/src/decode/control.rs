@@ -5,7 +5,7 @@ use super::opcode::Words;
 use crate::error::BadText;
 use crate::program::{
     Address, Barrier, Base, Call, Collect, CollectMode, MemoryAccess, Operand, Operation, ReduceOp,
-    Semantics, Shuffle, ShuffleMode, Space, Symbol, Type, Vote, VoteMode,
+    Semantics, Shuffle, ShuffleMode, Slot, Space, Symbol, Type, Vote, VoteMode,
 };
 use crate::text::OperandText;
 
@@ -43,6 +43,28 @@ pub(super) fn operation(
         ("griddepcontrol", []) if words.has("launch_dependents") => Ok(Operation::LaunchDependents),
         ("griddepcontrol", []) if words.has("wait") => Ok(Operation::WaitForLaunches),
         ("call", _) => call(words, body, operands),
+        ("barrier", []) if words.has("cluster") => {
+            words.has("aligned");
+            let relaxed = words.has("relaxed");
+            if words.has("arrive") {
+                words.has("release");
+                Ok(Operation::ClusterArrive { releases: !relaxed })
+            } else if words.has("wait") {
+                words.has("acquire");
+                Ok(Operation::ClusterWait { acquires: !relaxed })
+            } else {
+                Err(words.unknown())
+            }
+        }
+        ("mapa", [to, from, rank]) => {
+            let (to, from) = in_cluster(words, body, (to, from))?;
+            let rank = body.source(rank, Type::Unsigned(32), words.line)?;
+            Ok(Operation::MapShared { to, from, rank })
+        }
+        ("getctarank", [to, from]) => {
+            let (to, from) = in_cluster(words, body, (to, from))?;
+            Ok(Operation::RankOfShared { to, from })
+        }
         ("bar" | "barrier", _) => barrier(words, body, operands),
         ("shfl", _) => shuffle(words, body, operands),
         ("vote", _) => vote(words, body, operands),
@@ -122,6 +144,22 @@ fn host_call(
         }
         _ => Err(words.error(format_args!("`{name}` has other parameters"))),
     }
+}
+
+/// The result and the source of an operation on addresses of shared memory in a cluster.
+fn in_cluster(
+    words: &mut Words,
+    body: &Body,
+    (to, from): (&OperandText, &OperandText),
+) -> Result<(Slot, Operand), BadText> {
+    words.space();
+    let ty = words.ty()?;
+    if !matches!(ty, Type::Unsigned(32 | 64)) {
+        return Err(words.unknown());
+    }
+    let result = body.result(to, words.line)?;
+    let to = result.ok_or_else(|| words.error("its result is not wanted"))?.slot;
+    Ok((to, body.source(from, ty, words.line)?))
 }
 
 fn collect(

@@ -135,12 +135,14 @@ fn operation(body: &Body, text: &InstructionText) -> Result<Operation, BadText> 
     let (first, mut words) = Words::of(&text.opcode, text.line);
     let operation = match first {
         "ld" | "st" | "red" | "atom" | "fence" | "membar" | "cvta" | "isspacep" | "prefetch"
-        | "prefetchu" | "applypriority" | "createpolicy" => {
+        | "prefetchu" | "applypriority" | "createpolicy" | "multimem" => {
             memory::operation(first, &mut words, body, &text.operands)
         }
         "bra" | "call" | "ret" | "exit" | "trap" | "brkpt" | "bar" | "barrier" | "shfl"
         | "vote" | "griddepcontrol" | "activemask" | "match" | "redux" | "elect" | "nanosleep"
-        | "pmevent" => control::operation(first, &mut words, body, &text.operands),
+        | "pmevent" | "mapa" | "getctarank" => {
+            control::operation(first, &mut words, body, &text.operands)
+        }
         _ => arithmetic::operation(first, &mut words, body, &text.operands),
     }?;
     words.end()?;
