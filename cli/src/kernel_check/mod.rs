@@ -9,9 +9,8 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::source::Span;
-use roundelay_core::syntax::Source;
+use roundelay_core::diagnostics::Code;
+use roundelay_core::topology::Problem;
 use roundelay_kernel_check::{Case, Harness, Options, State, Verdict};
 use roundelay_ptx::BadText;
 
@@ -76,14 +75,6 @@ enum CheckFormat {
     Github,
 }
 
-/// The error of a harness, at its place.
-type Wrong = Box<(Diagnostic, Source)>;
-
-/// Makes an error of a harness without a place in it.
-fn placeless(file: &str, code: Code, title: impl Into<String>) -> Wrong {
-    Box::new((Diagnostic::new(code, Span::default(), title), Source::pointed(file, "", [])))
-}
-
 /// Runs the subcommand, and returns its exit code.
 pub(crate) fn main(flags: &KernelFlags) -> u8 {
     let KernelCommand::Check(flags) = &flags.command;
@@ -139,7 +130,7 @@ fn check(flags: &CheckFlags, file: &str, printer: &mut Printer) -> u8 {
                 printer.verdict(file, &harness, &cases, &verdict);
                 exit_code(flags, &verdict)
             }
-            Err(wrong) => printer.wrong(&wrong),
+            Err(problem) => printer.problem(file, &harness, problem),
         });
         if interrupt::happened() {
             break;
@@ -148,17 +139,17 @@ fn check(flags: &CheckFlags, file: &str, printer: &mut Printer) -> u8 {
     worst
 }
 
-fn run(flags: &CheckFlags, file: &str, harness: &Harness) -> Result<(Vec<Case>, Verdict), Wrong> {
+fn run(flags: &CheckFlags, file: &str, harness: &Harness) -> Result<(Vec<Case>, Verdict), Problem> {
     progress::shown(|| {
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
         let name = harness.case.as_ref().map_or(file.to_owned(), |case| format!("{file}, {case}"));
         progress::about(format!("{name}: compiles"));
         let cases = harness.cases(
-            |module, ranks| compile::module(module, ranks, folder, file),
+            |module, ranks| compile::module(module, ranks, folder),
             |module, bad: &BadText| {
                 let title =
                     format!("the PTX of `{}`, line {}: {}", module.name, bad.line, bad.what);
-                placeless(file, Code::KernelUnchecked, title)
+                Problem::new(Code::KernelUnchecked, title)
             },
         )?;
         let stop = interrupt::stop();
@@ -171,7 +162,7 @@ fn run(flags: &CheckFlags, file: &str, harness: &Harness) -> Result<(Vec<Case>, 
             progress: &|text| progress::about(format!("{name}: {text}")),
         };
         let checked = harness.check(&cases, &options);
-        let verdict = checked.map_err(|why| placeless(file, Code::BadHarness, why))?;
+        let verdict = checked.map_err(|why| Problem::new(Code::BadHarness, why))?;
         Ok((cases, verdict))
     })
 }

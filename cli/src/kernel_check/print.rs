@@ -3,13 +3,14 @@
 use roundelay_core::diagnostics::{Diagnostic, Severity};
 use roundelay_core::render::render;
 use roundelay_core::syntax::Source;
+use roundelay_core::topology::Problem;
 use roundelay_core::units::count;
 use roundelay_kernel_check::{Case, Harness, State, Verdict};
 use serde_json::{Value, json};
 
 use super::CheckFormat;
-use crate::report::{JsonDiagnostic, took, within_a_page};
-use crate::streams::{is_verbose, note, print, print_json, say};
+use crate::report::{Failure, JsonDiagnostic, took, within_a_page};
+use crate::streams::{is_verbose, print, print_json, say};
 
 /// The printer of all verdicts of a call.
 pub(super) struct Printer {
@@ -29,6 +30,21 @@ impl Printer {
             CheckFormat::Text => say(format!("{}\n", render(diagnostic, source, true))),
             CheckFormat::Json => self.wrong.push(JsonDiagnostic::new(diagnostic, source)),
             CheckFormat::Github => annotate(diagnostic, source),
+        }
+        2
+    }
+
+    /// Prints why a case of a harness cannot be run, and returns the exit code.
+    pub(super) fn problem(&mut self, file: &str, harness: &Harness, problem: Problem) -> u8 {
+        let case = harness.case.as_ref().map_or(String::new(), |case| format!(", case {case}"));
+        let problem = problem.note(format!("the harness is {file}{case}"));
+        match self.format {
+            CheckFormat::Text => return Failure::from(problem).print(),
+            CheckFormat::Json => self.wrong.push(JsonDiagnostic::placeless(&problem)),
+            CheckFormat::Github => {
+                let text = escaped(&problem.title);
+                print(&format!("::error file={file},title={}::{text}", problem.code));
+            }
         }
         2
     }
@@ -78,8 +94,6 @@ impl Printer {
                     }
                 });
             print_json(&json!({ "ok": ok, "verdicts": self.verdicts, "diagnostics": self.wrong }));
-        } else if self.verdicts.len() > 1 {
-            note("");
         }
     }
 }
@@ -98,8 +112,8 @@ fn summary(file: &str, harness: &Harness, verdict: &Verdict) -> String {
             )
         }
         _ => {
-            let found = verdict.finding.as_ref();
-            format!("{}: {}", verdict.word(), found.map_or("", |found| found.title.as_str()))
+            let title = verdict.finding.as_ref().map_or("", |found| found.title.as_str());
+            format!("{}: {}", verdict.word(), title.strip_prefix("a race: ").unwrap_or(title))
         }
     };
     let stated = match verdict.is_as_stated() {
@@ -112,11 +126,9 @@ fn summary(file: &str, harness: &Harness, verdict: &Verdict) -> String {
         (false, _) => "; the time was up before all seeds were run",
         _ => "",
     };
-    format!(
-        "{file}{case}: {found}{stated} ({} ranks, {}{left})",
-        ranks.join(", "),
-        took(verdict.seconds)
-    )
+    // Times differ from call to call.
+    let time = if is_verbose() { format!(", {}", took(verdict.seconds)) } else { String::new() };
+    format!("{file}{case}: {found}{stated} ({} ranks{time}{left})", ranks.join(", "))
 }
 
 /// Prints a diagnostic as a command of GitHub's runner.

@@ -16,7 +16,7 @@ use crate::sequence::{Case, Sequence, Variation};
 use crate::verdict::{CaseRuns, State, Verdict};
 
 /// Instructions of a run, once for each group of lanes.
-const INSTRUCTIONS: u64 = 400_000_000;
+const INSTRUCTIONS: u64 = 100_000_000;
 /// Nanoseconds of a turn where a rank is absent, so that waits with a deadline end.
 const TURN_NS: u64 = 1_000_000;
 /// Races of a run behind which it goes on.
@@ -298,7 +298,14 @@ impl Checker<'_> {
         limits.resident_blocks = resident.unwrap_or(limits.resident_blocks);
         let assumptions = of_machine(set, resident.is_none());
         let windows = run.layout.windows.clone();
-        Launch { seed, limits, assumptions, ..Launch::new(run.rank_launches(&self.own), windows) }
+        let aliases = run.layout.aliases.clone();
+        Launch {
+            seed,
+            limits,
+            assumptions,
+            aliases,
+            ..Launch::new(run.rank_launches(&self.own), windows)
+        }
     }
 
     /// Runs one seed: the instructions, and the finding if there is one.

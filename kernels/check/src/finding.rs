@@ -27,6 +27,8 @@ named_enum! {
         Misaligned = "misaligned",
         /// An access to bytes that no buffer has.
         Bounds = "bounds",
+        /// An access to a multicast address that is not `multimem`, or the other way round.
+        Multicast = "multicast",
         /// A value that depends on memory that nothing has stored.
         Uninitialised = "uninitialised",
         /// A barrier whose threads do not agree.
@@ -150,6 +152,7 @@ impl Finding {
             FaultKind::Unordered { conflict: Conflict::Constant, .. } => Kind::Constant,
             FaultKind::Bounds { .. } | FaultKind::ReadOnly { .. } => Kind::Bounds,
             FaultKind::Alignment { .. } => Kind::Misaligned,
+            FaultKind::Multicast { .. } => Kind::Multicast,
             FaultKind::NoValue { .. } | FaultKind::Unset { .. } => Kind::Uninitialised,
             FaultKind::Lanes { .. } => Kind::Lanes,
             FaultKind::BarrierCount { .. } => Kind::Barrier,

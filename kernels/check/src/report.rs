@@ -113,10 +113,10 @@ impl Verdict {
             Variation::Late(rank) => format!(", rank {rank} late"),
             Variation::Absent(rank) => format!(", rank {rank} absent"),
         };
+        let case = self.case.as_ref().map_or(String::new(), |case| format!("--case {case} "));
         let (seed, ranks, elements) = (found.seed, found.ranks, elements.join(","));
-        let _ = self;
         format!(
-            "seed {seed} of {ranks} ranks, {elements} elements{variation}: `--first {seed} --seeds 1 --ranks {ranks} --elements {elements}`"
+            "seed {seed} of {ranks} ranks, {elements} elements{variation}: `{case}--first {seed} --seeds 1 --ranks {ranks} --elements {elements}`"
         )
     }
 
@@ -176,6 +176,7 @@ fn code(kind: Kind) -> Code {
         | Kind::Uninitialised
         | Kind::Barrier
         | Kind::Lanes
+        | Kind::Multicast
         | Kind::Trap => Code::KernelAccess,
         Kind::Limit | Kind::Unsupported => Code::KernelUnchecked,
     }
