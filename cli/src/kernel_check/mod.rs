@@ -127,7 +127,7 @@ fn check(flags: &CheckFlags, file: &str, printer: &mut Printer) -> u8 {
         }
         worst = worst.max(match run(flags, file, &harness) {
             Ok((cases, verdict)) => {
-                printer.verdict(file, &harness, &cases, &verdict);
+                printer.verdict((file, &text), &harness, &cases, &verdict);
                 exit_code(flags, &verdict)
             }
             Err(problem) => printer.problem(file, &harness, problem),

@@ -52,12 +52,12 @@ impl Printer {
     /// Prints a verdict.
     pub(super) fn verdict(
         &mut self,
-        file: &str,
+        (file, text): (&str, &str),
         harness: &Harness,
         cases: &[Case],
         verdict: &Verdict,
     ) {
-        let found = verdict.diagnostic(file, harness, cases);
+        let found = verdict.diagnostic((file, text), harness, cases);
         let as_stated = verdict.is_as_stated() == Some(true);
         match self.format {
             CheckFormat::Json => {
