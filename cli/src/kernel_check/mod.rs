@@ -56,6 +56,9 @@ struct CheckFlags {
     /// The longest time for a harness's case, such as 10s or 5min
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     budget: Duration,
+    /// Print the cases of the harnesses, and check nothing
+    #[arg(long)]
+    list: bool,
     /// Exit with 0 where a kernel could not be checked to its end, too
     #[arg(long)]
     allow_partial: bool,
@@ -116,6 +119,10 @@ fn check(flags: &CheckFlags, file: &str, printer: &mut Printer) -> u8 {
             let wrong = Failure::usage(Code::BadFlag, format!("`{file}` has no case `{case}`"));
             return wrong.with_help(format!("its cases are: {}", names.join(", "))).print();
         }
+    }
+    if flags.list {
+        printer.list(file, &harnesses);
+        return 0;
     }
     let mut worst = 0;
     for mut harness in harnesses {
