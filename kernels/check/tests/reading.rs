@@ -17,16 +17,16 @@ fn mistake(text: &str) -> String {
 #[test]
 fn a_mistake_stands_at_its_place() {
     for (from, to, place, why) in [
-        ("peers = true", "peer = true", "7:43", "did you mean `peers`?"),
-        ("peers = true", "peers = 1", "7:51", "`true` or `false` is expected"),
+        ("peers = true", "peer = true", "7:39", "did you mean `peers`?"),
+        ("peers = true", "peers = 1", "7:47", "`true` or `false` is expected"),
         ("type = \"u32\"", "type = \"u31\"", "6:18", "did you mean `u32`?"),
         ("\"4*ranks\"", "\"4*rnks\"", "7:20", "`rnks` is neither a number nor a name"),
         ("\"4*ranks\"", "\"4*(ranks\"", "7:26", "`)` is missing here"),
-        ("\"m.copy\"", "\"n.copy\"", "20:10", "there is no module `n`"),
+        ("\"m.copy\"", "\"n.copy\"", "21:10", "there is no module `n`"),
         ("write = \"input\"", "write = \"inputs\"", "16:9", "did you mean `input`?"),
-        ("polls-acquire", "poll-acquire", "48:1", "did you mean `polls-acquire`?"),
-        ("verdict = \"clean\"", "verdict = \"fine\"", "55:11", "`fine` is no verdict"),
-        ("[expect]", "[expect", "34:8", "the harness is no TOML"),
+        ("polls-acquire", "poll-acquire", "54:1", "did you mean `polls-acquire`?"),
+        ("verdict = \"clean\"", "verdict = \"fine\"", "57:11", "`fine` is no verdict"),
+        ("[expect]", "[expect", "38:8", "the harness is no TOML"),
     ] {
         assert!(WHOLE.contains(from), "{from}");
         let text = mistake(&WHOLE.replacen(from, to, 1));

@@ -1,6 +1,6 @@
 //! The verdicts on kernels of each kind.
 
-use roundelay_kernel_check::{State, names};
+use roundelay_kernel_check::{State, Variation, names};
 
 use crate::{cases, checked, harness, options};
 
@@ -66,7 +66,7 @@ fn a_place_behind_a_buffer_is_out_of_bounds() {
 /// Two ranks that push a value to each other.
 fn push(flag: &str, more: &str) -> String {
     format!(
-        "[memory]\ninput = {{ type = \"u32\", len = 1, fill = \"random\" }}\n\
+        "[memory]\ninput = {{ type = \"u32\", len = 1, fill = {{ value = \"100*rank + call\" }} }}\n\
          mail = {{ type = \"u32\", len = \"calls\", peers = true }}\n\
          flag = {{ bytes = 4, peers = true, init = \"zero\" }}\noutput = {{ type = \"u32\", len = 1 }}\n\
          [[call]]\nwrite = \"input\"\n\
@@ -74,13 +74,13 @@ fn push(flag: &str, more: &str) -> String {
          {{ ptr = \"input\" }}, {{ ptr = \"mail\", rank = \"1-rank\", offset = \"4*call\" }},\n\
          {{ ptr = \"mail\", offset = \"4*call\" }}, {{ ptr = \"flag\", rank = \"1-rank\" }},\n\
          {{ ptr = \"flag\" }}, {{ ptr = \"output\" }}, {{ u32 = \"{flag}\" }},\n]\n\
-         [[expect]]\nvalues = \"0\"\nbuffer = \"flag\"\n[run]\nranks = 2\nseeds = 8\n{more}"
+         [[expect]]\nvalues = \"100*(1-rank) + call\"\n[run]\nranks = 2\nseeds = 8\n{more}"
     )
 }
 
 #[test]
 fn a_race_has_both_places_and_its_cure() {
-    let text = push("call + 1", "").replace("[[expect]]\nvalues = \"0\"\nbuffer = \"flag\"\n", "");
+    let text = push("call + 1", "");
     let verdict = checked(&text);
     assert_eq!((verdict.state, verdict.word().as_str()), (State::Error, "race"));
     let found = verdict.finding.as_deref().expect("an error");
@@ -107,9 +107,11 @@ fn a_flag_that_never_comes_is_a_hang() {
     let found = verdict.finding.as_deref().expect("an error");
     let behind = || found.behind.iter().any(|title| title == "no thread can go on");
     assert!(found.kind.name() == "hang" || behind(), "{found:?}");
-    let absent = checked(&push("call + 1", "absent = [1]\n"));
+    let assume = "[assume]\npolls-acquire = \"x\"\nflags-release = \"y\"\n";
+    let absent = checked(&push("call + 1", &format!("absent = [1]\n{assume}")));
     let found = absent.finding.expect("an error");
-    assert!(found.kind.name() == "hang" || !found.behind.is_empty(), "{found:?}");
+    assert_eq!((found.kind.name(), found.variation), ("hang", Variation::Absent(1)));
+    assert!(found.waiting.iter().all(|(at, what)| at.rank == 0 && what == "polls"), "{found:?}");
 }
 
 #[test]
@@ -148,7 +150,7 @@ fn calls_that_make_no_sense_are_refused() {
         ("{ ptr = \"input\" }", "{ ptr = \"input\", rank = 1 }", "a rank that is not there"),
         ("grid = 1", "grid = \"elements - 40\"", "its grid would have 0"),
         ("block = 64", "block = 2048", "cannot run"),
-        ("len = \"elements\" }", "len = \"elements - 41\" }", "has -1 elements at rank 0"),
+        ("len = \"elements\", fill", "len = \"elements - 41\", fill", "has -1 elements at rank 0"),
     ] {
         let said = refused(from, to);
         assert!(said.contains(why), "{said} has no {why}");
