@@ -56,6 +56,9 @@ struct CheckFlags {
     /// The longest time for a harness's case, such as 10s or 5min
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     budget: Duration,
+    /// Print the cases of the harnesses, and check nothing
+    #[arg(long)]
+    list: bool,
     /// Exit with 0 where a kernel could not be checked to its end, too
     #[arg(long)]
     allow_partial: bool,
@@ -117,6 +120,10 @@ fn check(flags: &CheckFlags, file: &str, printer: &mut Printer) -> u8 {
             return wrong.with_help(format!("its cases are: {}", names.join(", "))).print();
         }
     }
+    if flags.list {
+        printer.list(file, &harnesses);
+        return 0;
+    }
     let mut worst = 0;
     for mut harness in harnesses {
         if let Some(ranks) = &flags.ranks {
@@ -127,7 +134,7 @@ fn check(flags: &CheckFlags, file: &str, printer: &mut Printer) -> u8 {
         }
         worst = worst.max(match run(flags, file, &harness) {
             Ok((cases, verdict)) => {
-                printer.verdict(file, &harness, &cases, &verdict);
+                printer.verdict((file, &text), &harness, &cases, &verdict);
                 exit_code(flags, &verdict)
             }
             Err(problem) => printer.problem(file, &harness, problem),

@@ -16,12 +16,13 @@ use crate::streams::{is_verbose, print, print_json, say};
 pub(super) struct Printer {
     format: CheckFormat,
     verdicts: Vec<Value>,
+    cases: Vec<Value>,
     wrong: Vec<JsonDiagnostic>,
 }
 
 impl Printer {
     pub(super) fn new(format: CheckFormat) -> Self {
-        Self { format, verdicts: Vec::new(), wrong: Vec::new() }
+        Self { format, verdicts: Vec::new(), cases: Vec::new(), wrong: Vec::new() }
     }
 
     /// Prints the error of a harness, and returns the exit code.
@@ -32,6 +33,25 @@ impl Printer {
             CheckFormat::Github => annotate(diagnostic, source),
         }
         2
+    }
+
+    /// Prints the cases of a harness.
+    pub(super) fn list(&mut self, file: &str, harnesses: &[Harness]) {
+        for harness in harnesses {
+            let Harness { case, title, run, verdict, .. } = harness;
+            if self.format == CheckFormat::Json {
+                self.cases.push(json!({
+                    "file": file, "case": case, "title": title, "ranks": run.ranks, "elements": run.elements,
+                    "seeds": run.seeds, "expected": verdict,
+                }));
+                continue;
+            }
+            let case = case.as_ref().map_or(String::new(), |case| format!(", {case}"));
+            let stated = verdict.join(" or ");
+            let stated = if stated.is_empty() { stated } else { format!(": {stated}") };
+            let title = if title.is_empty() { String::new() } else { format!("; {title}") };
+            print(&within_a_page(&format!("{file}{case}{stated}{title}"), 4));
+        }
     }
 
     /// Prints why a case of a harness cannot be run, and returns the exit code.
@@ -52,12 +72,12 @@ impl Printer {
     /// Prints a verdict.
     pub(super) fn verdict(
         &mut self,
-        file: &str,
+        (file, text): (&str, &str),
         harness: &Harness,
         cases: &[Case],
         verdict: &Verdict,
     ) {
-        let found = verdict.diagnostic(file, harness, cases);
+        let found = verdict.diagnostic((file, text), harness, cases);
         let as_stated = verdict.is_as_stated() == Some(true);
         match self.format {
             CheckFormat::Json => {
@@ -93,7 +113,9 @@ impl Printer {
                         ["clean", "relies"].contains(&verdict["state"].as_str().unwrap_or_default())
                     }
                 });
-            print_json(&json!({ "ok": ok, "verdicts": self.verdicts, "diagnostics": self.wrong }));
+            print_json(&json!({
+                "ok": ok, "verdicts": self.verdicts, "cases": self.cases, "diagnostics": self.wrong,
+            }));
         }
     }
 }

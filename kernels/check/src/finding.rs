@@ -175,6 +175,8 @@ impl Finding {
                     .iter()
                     .map(|(at, what)| (access(at, None, run), what.clone()))
                     .collect();
+                // A launch that has not begun is not to blame.
+                found.waiting.retain(|(_, what)| !what.contains("launches before"));
                 // Those that poll come first: others only wait for them.
                 found.waiting.sort_by_key(|(_, what)| what != "polls");
             }

@@ -74,6 +74,15 @@ pub(super) fn function(
             }
         }
     }
+    // The end of a body is a return, too: a branch may lead there.
+    let ends = matches!(
+        instructions.last(),
+        Some(Instruction { guard: None, operation: Operation::Return | Operation::Exit, .. })
+    );
+    if !ends || body.has_label_at(instructions.len()) {
+        let line = instructions.last().map_or(text.line, |last| last.line);
+        instructions.push(Instruction { guard: None, operation: Operation::Return, place, line });
+    }
     let Body { local_bytes, most_bytes, slots, .. } = body;
     Function {
         name: text.name.clone(),

@@ -20,6 +20,10 @@ pub enum LaunchError {
     Window(String),
     /// The alias stands for addresses that are not in a window, or for several without being a multicast.
     Alias(String),
+    /// A block has too many bytes of shared memory.
+    Shared(u64),
+    /// The bytes of local memory and parameters of a thread are too many for so many threads.
+    Private(u64, u64),
     /// The grid has too many blocks.
     Grid([u32; 3]),
     /// A cluster has no block or more than 16, several in y or z, or does not divide the grid.
@@ -42,6 +46,12 @@ impl fmt::Display for LaunchError {
             }
             Self::Block([x, y, z]) => write!(f, "a block of {x} x {y} x {z} threads cannot run"),
             Self::Alias(name) => write!(f, "{name} stands for addresses that no window has"),
+            Self::Shared(bytes) => {
+                write!(f, "a block with {bytes} bytes of shared memory cannot run")
+            }
+            Self::Private(bytes, threads) => {
+                write!(f, "{threads} threads with {bytes} bytes of local memory each cannot run")
+            }
             Self::Grid([x, y, z]) => write!(f, "a grid of {x} x {y} x {z} blocks cannot run"),
             Self::Cluster([x, y, z]) => write!(f, "a cluster of {x} x {y} x {z} blocks cannot run"),
             Self::Variable(name, bytes) => {

@@ -201,6 +201,10 @@ impl<'a> Launch<'a> {
                 windows.extend(self.globals(rank, &own.globals, variables.len() - 1));
                 variables.len() - 1
             });
+            let shared = own.shared + u64::from(rank.dynamic_shared);
+            if shared >= MOST_SHARED {
+                return Err(LaunchError::Shared(shared));
+            }
             if rank.after.iter().any(|&before| before >= number) {
                 return Err(LaunchError::Order(number as u32));
             }
@@ -225,6 +229,11 @@ impl<'a> Launch<'a> {
         }
         self.check_windows()?;
         sizes.warps = columns.count();
+        let of_thread = sizes.local_bytes + sizes.param_bytes;
+        let threads = sizes.warps as u64 * u64::from(LANES);
+        if of_thread.saturating_mul(threads) > MOST_PRIVATE {
+            return Err(LaunchError::Private(of_thread, threads));
+        }
         sizes.blocks = blocks.len();
         let races = Races { go_on: self.limits.races > 0, found: Vec::new() };
         let memory = Memory::new((windows, self.aliases.clone()), sizes, &self.assumptions, races);
@@ -328,6 +337,12 @@ fn blocks_of(rank: &RankLaunch) -> Result<u64, LaunchError> {
 
 /// The blocks of a launch at most.
 const MOST_BLOCKS: u64 = 1 << 20;
+
+/// Bytes of shared memory of a block at most.
+const MOST_SHARED: u64 = 1 << 24;
+
+/// Bytes of local memory and parameters of all threads at most.
+const MOST_PRIVATE: u64 = 1 << 33;
 
 /// The threads of a block of a rank.
 fn threads(rank: &RankLaunch) -> Result<u32, LaunchError> {
