@@ -141,19 +141,41 @@ fn nvcc(
             module.name
         )));
     }
-    let mut command = Command::new(&module.compiler);
-    command.args(["--ptx", "-lineinfo", "-std=c++17", "-o", "/dev/stdout"]);
-    command.arg(format!("-arch={}", module.arch)).args(options(module, ranks, folder)).arg(path);
-    let done = command.output().map_err(|why| {
+    let failed = |why: std::io::Error| {
         wrong(format!("the compiler `{}` of module `{}`: {why}", module.compiler, module.name))
-    })?;
+    };
+    // nvcc reads what it wrote, so that a pipe does not do.
+    let written = Written::new().map_err(failed)?;
+    let into = written.0.join("module.ptx");
+    let mut command = Command::new(&module.compiler);
+    command.args(["--ptx", "-lineinfo", "-std=c++17", "-o"]).arg(&into);
+    command.arg(format!("-arch={}", module.arch)).args(options(module, ranks, folder)).arg(path);
+    let done = command.output().map_err(failed)?;
     if !done.status.success() {
         let log = String::from_utf8_lossy(&done.stderr);
         let title = format!("{} refuses {}: {}", module.compiler, path.display(), log.trim());
         return Err(Problem::new(Code::KernelRefused, title));
     }
-    let ptx = String::from_utf8_lossy(&done.stdout).into_owned();
+    let ptx = std::fs::read_to_string(&into).map_err(failed)?;
     Ok(with_files(ptx, (path.display().to_string(), None), folder))
+}
+
+/// A folder for what a compiler writes, which goes with it.
+struct Written(PathBuf);
+
+impl Written {
+    fn new() -> std::io::Result<Self> {
+        let folder = std::env::temp_dir().join(format!("roundelay-{}", std::process::id()));
+        std::fs::create_dir(&folder)?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system.
+        _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 /// Adds the texts of the files that the PTX names, where they can be read, by names as short as those of the call.

@@ -14,6 +14,22 @@ fn mistake(text: &str) -> String {
     render(&diagnostic, &source, false)
 }
 
+/// The harnesses of other projects' kernels, which a job runs by hand.
+#[test]
+fn the_harnesses_of_projects_can_be_read() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/kernels");
+    let folders = std::fs::read_dir(folder).expect("the folder").flatten();
+    let files = folders.flat_map(|of| std::fs::read_dir(of.path()).expect("a project").flatten());
+    let mut read = 0;
+    for file in files.filter(|file| file.path().extension().is_some_and(|end| end == "toml")) {
+        let (name, text) = (file.path(), std::fs::read_to_string(file.path()).expect("a text"));
+        let all = Harness::from_toml(&text).unwrap_or_else(|wrong| panic!("{name:?}: {wrong:?}"));
+        assert!(all.iter().all(|harness| !harness.source.is_empty()), "{name:?} tells no source");
+        read += 1;
+    }
+    assert!(read >= 15, "{read} harnesses");
+}
+
 #[test]
 fn a_mistake_stands_at_its_place() {
     for (from, to, place, why) in [
