@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::sequence::Sequence;
 
-/// What was executed of each module's kernels.
+/// The executed instructions of each module's kernels.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coverage(BTreeMap<String, Covered>);
 

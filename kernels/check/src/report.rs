@@ -7,9 +7,10 @@ use roundelay_core::source::{Location, Span};
 use roundelay_core::syntax::Source;
 
 use crate::assumption::names;
-use crate::finding::{Access, Finding, Kind};
+use crate::case::Case;
+use crate::finding::{Finding, Kind, ThreadSite};
 use crate::harness::Harness;
-use crate::sequence::{Case, Variation};
+use crate::sequence::Variation;
 use crate::verdict::{State, Verdict};
 
 /// Threads that wait at different lines, of which a message tells.
@@ -32,11 +33,11 @@ impl Verdict {
         };
         // Each place with the words before and behind its threads.
         let accesses = found.at.iter().chain(&found.other);
-        let mut all: Vec<(&Access, &str, String)> =
+        let mut all: Vec<(&ThreadSite, &str, String)> =
             accesses.map(|at| (at, word(at.stores), String::new())).collect();
-        let mut lines: Vec<(&Access, &str, usize)> = Vec::new();
+        let mut lines: Vec<(&ThreadSite, &str, usize)> = Vec::new();
         for (at, what) in &found.waiting {
-            let same = |(first, known, _): &&mut (&Access, &str, usize)| {
+            let same = |(first, known, _): &&mut (&ThreadSite, &str, usize)| {
                 known == what && first.source == at.source && first.ptx_line == at.ptx_line
             };
             match lines.iter_mut().find(same) {
@@ -59,9 +60,9 @@ impl Verdict {
         let mut diagnostic = Diagnostic::new(code, Span::new(0, 1), title(self, found));
         for (number, (at, before, behind)) in all.into_iter().enumerate() {
             let label = format!("{before}{}{behind}", at.threads());
-            let through = at.inlined.iter();
-            let through: String =
-                through.map(|(file, line)| format!(", inlined at {file}:{line}")).collect();
+            let through = at.inlined.iter().fold(String::new(), |all, (file, line)| {
+                all + &format!(", inlined at {file}:{line}")
+            });
             let ptx = format!("line {} of the PTX, in {}{through}", at.ptx_line, at.function);
             match spans.iter().find(|(known, _)| *known == number).map(|(_, span)| *span) {
                 Some(span) if diagnostic.label.is_empty() => {
@@ -177,7 +178,7 @@ fn code(kind: Kind) -> Code {
 
 /// The text of the first place's file, with the places that are in it by their numbers; none without such a text.
 fn sources(
-    all: &[(&Access, &str, String)],
+    all: &[(&ThreadSite, &str, String)],
     cases: &[Case],
 ) -> Option<(Source, Vec<(usize, Span)>)> {
     let texts = || cases.iter().flat_map(|case| &case.loaded).flat_map(|loaded| &loaded.sources);
@@ -204,7 +205,7 @@ fn sources(
     };
     let places: Vec<_> = lines.iter().filter_map(|&line| Some((line, range(line)?))).collect();
     let source = Source::pointed(name, text, places.iter().map(|(_, place)| place.clone()));
-    let span = |(number, (at, ..)): (usize, &(&Access, &str, String))| {
+    let span = |(number, (at, ..)): (usize, &(&ThreadSite, &str, String))| {
         let (_, line) = at.source.as_ref().filter(|(file, _)| file == name)?;
         let at = places.iter().position(|(known, _)| known == line)?;
         Some((number, Span::new(at, at + 1)))

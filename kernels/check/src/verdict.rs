@@ -4,10 +4,11 @@ use roundelay_core::dtype::named_enum;
 use serde_json::{Value, json};
 
 use crate::assumption::{Assumption, Assumptions, names};
+use crate::case::Case;
 use crate::coverage::Coverage;
-use crate::finding::{Access, Finding};
+use crate::finding::{Finding, ThreadSite};
 use crate::harness::Harness;
-use crate::sequence::{Case, Variation};
+use crate::sequence::Variation;
 
 named_enum! {
     /// The state of a harness after its check.
@@ -26,7 +27,7 @@ named_enum! {
     }
 }
 
-/// What no check looks at.
+/// The things that no check looks at.
 pub const NOT_COVERED: [&str; 5] = [
     "the machine code below PTX",
     "caches",
@@ -162,7 +163,7 @@ impl Verdict {
     }
 
     fn finding(&self, found: &Finding) -> Value {
-        let access = |at: &Access| {
+        let access = |at: &ThreadSite| {
             let lines = |places: &[(String, u32)]| {
                 places
                     .iter()

@@ -125,7 +125,7 @@ fn a_trap_is_right_where_a_rank_is_absent_alone() {
     // Every second run of these seeds has an absent rank.
     let absent = harness(&format!("{stop}absent = [0]\nranks = 1\n"));
     let seed = |first| {
-        let options = roundelay_kernel_check::Options { seeds: Some(1), first, ..options() };
+        let options = roundelay_kernel_check::CheckOptions { seeds: Some(1), first, ..options() };
         absent.check(&cases(&absent), &options).unwrap().word()
     };
     assert_eq!([seed(0), seed(1)], ["trap", "clean"]);
