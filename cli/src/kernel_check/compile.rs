@@ -6,7 +6,7 @@ use std::process::Command;
 use roundelay_core::diagnostics::Code;
 use roundelay_core::topology::Problem;
 use roundelay_kernel_check::Compiled;
-use roundelay_kernel_check::harness::{KernelModule, Origin};
+use roundelay_kernel_check::harness::{KernelModule, ModuleText};
 
 /// The texts that a harness may put before a module by their names.
 const PRELUDES: [(&str, &str); 2] =
@@ -27,16 +27,16 @@ pub(super) fn module(
         Ok::<_, Problem>((path, text))
     };
     match &module.origin {
-        Origin::Ptx(name) => {
+        ModuleText::Ptx(name) => {
             let (path, ptx) = read(name)?;
-            Ok(with_files(ptx, (path.display().to_string(), None), folder))
+            Ok(with_files(&ptx, (path.display().to_string(), None), folder))
         }
-        Origin::PtxText(text) => Ok(with_files(text.clone(), (module.name.clone(), None), folder)),
-        Origin::Text(text) => {
+        ModuleText::PtxText(text) => Ok(with_files(text, (module.name.clone(), None), folder)),
+        ModuleText::Text(text) => {
             let name = format!("{}.cu", module.name);
             cuda(module, (&folder.join(&name), text), ranks, folder)
         }
-        Origin::File(name) => {
+        ModuleText::File(name) => {
             let (path, text) = read(name)?;
             if module.compiler == "nvrtc" {
                 return cuda(module, (&path, &sliced(module, &text)), ranks, folder);
@@ -91,7 +91,10 @@ fn cuda(
         whole += prelude;
     }
     let shown = path.display().to_string();
-    whole += &format!("#line 1 \"{}\"\n{text}", shown.replace('\\', "/"));
+    whole += "#line 1 \"";
+    whole += &shown.replace('\\', "/");
+    whole += "\"\n";
+    whole += text;
     let options = options(module, ranks, folder);
     let ranks = ranks.to_string();
     let names: Vec<String> =
@@ -102,7 +105,7 @@ fn cuda(
         ForeignText { text: &whole, file: &shown, arch, options: &options, names: &names };
     let built = compile_foreign(&foreign).map_err(coded)?;
     let names = module.instantiate.iter().map(|(name, _)| name.clone()).zip(built.names).collect();
-    Ok(Compiled { names, ..with_files(built.ptx, (shown.clone(), Some(text.to_owned())), folder) })
+    Ok(Compiled { names, ..with_files(&built.ptx, (shown.clone(), Some(text.to_owned())), folder) })
 }
 
 #[cfg(not(feature = "cuda"))]
@@ -157,7 +160,7 @@ fn nvcc(
         return Err(Problem::new(Code::KernelRefused, title));
     }
     let ptx = std::fs::read_to_string(&into).map_err(failed)?;
-    Ok(with_files(ptx, (path.display().to_string(), None), folder))
+    Ok(with_files(&ptx, (path.display().to_string(), None), folder))
 }
 
 /// A folder for what a compiler writes, which goes with it.
@@ -179,8 +182,8 @@ impl Drop for Written {
 }
 
 /// Adds the texts of the files that the PTX names, where they can be read, by names as short as those of the call.
-fn with_files(ptx: String, (name, text): (String, Option<String>), folder: &Path) -> Compiled {
-    let mut sources = vec![(name, text.unwrap_or_else(|| ptx.clone()))];
+fn with_files(ptx: &str, (name, text): (String, Option<String>), folder: &Path) -> Compiled {
+    let mut sources = vec![(name, text.unwrap_or_else(|| ptx.to_owned()))];
     let here = std::env::current_dir().unwrap_or_default();
     let mut named = String::with_capacity(ptx.len());
     for line in ptx.split_inclusive('\n') {

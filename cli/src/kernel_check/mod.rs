@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::topology::Problem;
-use roundelay_kernel_check::{Case, Harness, Options, State, Verdict};
+use roundelay_kernel_check::{Case, CheckOptions, Harness, State, Verdict};
 use roundelay_ptx::BadText;
 
 use crate::interrupt;
@@ -127,7 +127,7 @@ fn check(flags: &CheckFlags, file: &str, printer: &mut Printer) -> u8 {
     let mut worst = 0;
     for mut harness in harnesses {
         if let Some(ranks) = &flags.ranks {
-            harness.run.ranks = ranks.counts.clone();
+            harness.run.ranks.clone_from(&ranks.counts);
         }
         if !flags.elements.is_empty() {
             harness.run.elements = vec![flags.elements.iter().map(|&count| count.into()).collect()];
@@ -160,7 +160,7 @@ fn run(flags: &CheckFlags, file: &str, harness: &Harness) -> Result<(Vec<Case>, 
             },
         )?;
         let stop = interrupt::stop();
-        let options = Options {
+        let options = CheckOptions {
             seeds: flags.seeds.map(NonZero::get),
             first: flags.first,
             budget: flags.budget,

@@ -3,7 +3,7 @@
 use roundelay_ptx::program::Function;
 
 use crate::expression::Numbers;
-use crate::harness::{Argument, Harness, KernelCall, Place};
+use crate::harness::{Argument, BufferPlace, Harness, KernelCall};
 use crate::layout::{Layout, in_order};
 
 /// The most bytes of the parameters of a kernel.
@@ -26,7 +26,7 @@ impl At<'_> {
     }
 
     /// The number of a place's room, and the offset in it.
-    pub(crate) fn place(&self, place: &Place) -> Result<(usize, i64), String> {
+    pub(crate) fn place(&self, place: &BufferPlace) -> Result<(usize, i64), String> {
         let rank = place.rank.as_ref().map(|rank| rank.value(&self.numbers)).transpose()?;
         let rank = rank.unwrap_or(self.rank().into());
         let rank = u32::try_from(rank).ok().filter(|rank| *rank < self.ranks());

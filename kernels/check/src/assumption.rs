@@ -43,7 +43,7 @@ impl Assumption {
         !matches!(self, Self::Granted(_))
     }
 
-    /// What it says, in a sentence.
+    /// The sentence that says it.
     pub fn sentence(&self) -> &'static str {
         match self {
             Self::Machine(assumption) => assumption.sentence(),

@@ -9,10 +9,12 @@ use roundelay_ptx::machine::{Failure, Launch, LaunchError, Limits};
 use roundelay_ptx::program::Module;
 
 use crate::assumption::{Assumption, Assumptions, MachineAssumption, of_machine};
+use crate::case::Case;
+use crate::coverage::Coverage;
 use crate::finding::{Finding, Kind};
 use crate::harness::Harness;
 use crate::own;
-use crate::sequence::{Case, Sequence, Variation};
+use crate::sequence::{Sequence, Variation};
 use crate::verdict::{CaseRuns, State, Verdict};
 
 /// Instructions of a run, once for each group of lanes.
@@ -35,7 +37,7 @@ const TRIED: u64 = 12;
 const AT_ONCE: u64 = 4;
 
 /// How a check is run.
-pub struct Options<'a> {
+pub struct CheckOptions<'a> {
     /// The seeds of each case; the harness's own number where there is none.
     pub seeds: Option<u64>,
     /// The first seed.
@@ -65,9 +67,10 @@ struct Checker<'a> {
     harness: &'a Harness,
     cases: &'a [Case],
     own: Module,
-    options: &'a Options<'a>,
+    options: &'a CheckOptions<'a>,
     seeds: u64,
     end: Instant,
+    coverage: Mutex<Coverage>,
 }
 
 impl Harness {
@@ -75,7 +78,7 @@ impl Harness {
     ///
     /// # Errors
     /// A part of the harness that makes no sense for one of its cases.
-    pub fn check(&self, cases: &[Case], options: &Options) -> Result<Verdict, String> {
+    pub fn check(&self, cases: &[Case], options: &CheckOptions) -> Result<Verdict, String> {
         let begun = Instant::now();
         let checker = Checker {
             harness: self,
@@ -84,10 +87,12 @@ impl Harness {
             options,
             seeds: options.seeds.unwrap_or(self.run.seeds),
             end: begun + options.budget,
+            coverage: Mutex::default(),
         };
         let mut verdict = checker.verdict()?;
         verdict.seconds = begun.elapsed().as_secs_f64();
         verdict.stopped = (options.stop)();
+        verdict.coverage = checker.coverage.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(verdict)
     }
 }
@@ -189,9 +194,9 @@ impl Checker<'_> {
         declared: &Assumptions,
         buffer: Option<String>,
     ) -> Result<Option<Assumptions>, String> {
-        let others = Assumption::all().filter(|one| one.is_optional());
+        let others = Assumption::all().filter(Assumption::is_optional);
         // Of the buffers, the one that the finding names may be to blame.
-        let weak = buffer.map(|name| Assumption::Machine(MachineAssumption::WeakAsRelaxed(name)));
+        let weak = buffer.map(MachineAssumption::WeakAsRelaxed).map(Assumption::Machine);
         let others = others.chain(weak).filter(|one| !declared.contains(one));
         let others: Assumptions = others.collect();
         let begun = Instant::now();
@@ -298,7 +303,10 @@ impl Checker<'_> {
     fn sequence(&self, (case, seed): Job, set: &Assumptions) -> Result<Sequence<'_>, String> {
         let one_order = Assumption::Machine(MachineAssumption::OneOrder);
         let orders = (set.contains(&one_order), !set.contains(&Assumption::PayloadDiffers));
-        Sequence::new(self.harness, &self.cases[case], seed, orders)
+        let mut run = Sequence::new(self.harness, &self.cases[case], seed, orders)?;
+        let own = self.own.functions.iter();
+        run.own_instructions = own.map(|function| function.instructions.len()).sum();
+        Ok(run)
     }
 
     fn launch<'b>(
@@ -335,6 +343,9 @@ impl Checker<'_> {
             Ok(state) => {
                 let counters = state.counters.iter().flatten();
                 instructions = counters.map(|counters| counters.instructions).sum();
+                let mut coverage = self.coverage.lock().unwrap_or_else(PoisonError::into_inner);
+                coverage.add(&run, &state.covered);
+                drop(coverage);
                 (state.races, run.compare(&state.windows)?)
             }
             Err(Failure::Fault(mut fault)) => {

@@ -1,4 +1,4 @@
-//! What a run must leave behind: the results of its calls, inputs as they were, and pads that are zero.
+//! The memory that a run must leave behind: the results of its calls, inputs as they were, and pads that are zero.
 
 use roundelay_core::collective::Expected;
 use roundelay_core::dtype::{DType, ReduceOp};
@@ -7,7 +7,7 @@ use roundelay_ptx::machine::Window;
 
 use crate::elements::{POISON, at, is_right, reduce, shown};
 use crate::finding::{Finding, Kind, Memory};
-use crate::harness::{Expect, Fill, Order, Values as Wanted, Work};
+use crate::harness::{Expect, ExpectedValues as Wanted, Fill, Order, StepWork};
 use crate::layout::in_order;
 use crate::sequence::{Sequence, Variation, each};
 
@@ -226,7 +226,7 @@ impl Sequence<'_> {
         for at in 0..nranks {
             let mut bytes = Vec::new();
             let mut scales = Vec::new();
-            // What is before the output in its buffer stays as it was.
+            // The bytes before the output in its buffer stay as they were.
             let skipped = starts(at).1 as usize * count * size;
             if skipped > 0 {
                 bytes.extend(
@@ -261,8 +261,8 @@ impl Sequence<'_> {
     fn leftover<'w>(&self, bytes: &impl Fn(usize) -> &'w [u8]) -> Option<Bad> {
         let harness = self.harness;
         for (number, buffer) in harness.memory.iter().enumerate() {
-            let is_target = |work: &Work| match work {
-                Work::Set { to, .. } | Work::Copy { to, .. } => to.buffer == buffer.name,
+            let is_target = |work: &StepWork| match work {
+                StepWork::Set { to, .. } | StepWork::Copy { to, .. } => to.buffer == buffer.name,
                 _ => false,
             };
             let is_result = harness.expect.iter().any(|expect| expect.buffer == buffer.name);

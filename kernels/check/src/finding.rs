@@ -46,7 +46,7 @@ named_enum! {
 
 /// Threads at an instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Access {
+pub struct ThreadSite {
     /// Whether it stores; none where it is no access to memory.
     pub stores: Option<bool>,
     /// The file and the line in it, where the text has them.
@@ -73,7 +73,7 @@ pub struct Access {
     lanes_in_words: String,
 }
 
-impl Access {
+impl ThreadSite {
     /// The threads in words.
     pub fn threads(&self) -> String {
         let Self { rank, call, step, block, warp, lanes_in_words, .. } = self;
@@ -102,11 +102,11 @@ pub struct Finding {
     /// One line, lower case, no full stop.
     pub title: String,
     /// The threads that ran into it.
-    pub at: Option<Access>,
+    pub at: Option<ThreadSite>,
     /// The access before, with which it conflicts.
-    pub other: Option<Access>,
+    pub other: Option<ThreadSite>,
     /// Threads that wait, each with the thing that it waits for.
-    pub waiting: Vec<(Access, String)>,
+    pub waiting: Vec<(ThreadSite, String)>,
     /// The place in memory.
     pub memory: Option<Memory>,
     /// The ranks of the run.
@@ -230,11 +230,11 @@ fn place(text: &str, run: &Sequence) -> Option<Memory> {
     Some(Memory { name: name.to_owned(), rank: rank.parse().ok()?, offset, element: offset / size })
 }
 
-fn access(at: &Where, stores: Option<bool>, run: &Sequence) -> Access {
+fn access(at: &Where, stores: Option<bool>, run: &Sequence) -> ThreadSite {
     let launched = &run.launches[(at.rank as usize).min(run.launches.len() - 1)];
     let loaded = launched.module.map(|module| &*run.case.loaded[module]);
     let mut places = loaded.map_or_else(Vec::new, |loaded| places(loaded, at)).into_iter();
-    Access {
+    ThreadSite {
         stores,
         source: places.next(),
         inlined: places.collect(),

@@ -37,7 +37,7 @@ pub struct Harness {
 
 /// The origin of a module's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum ModuleText {
     /// A file of CUDA C++.
     File(String),
     /// CUDA C++ in the harness itself.
@@ -54,7 +54,7 @@ pub struct KernelModule {
     /// The name in the harness.
     pub name: String,
     /// The origin of its text.
-    pub origin: Origin,
+    pub origin: ModuleText,
     /// `nvrtc`, or the path of an nvcc.
     pub compiler: String,
     /// Such as `sm_90`.
@@ -74,6 +74,7 @@ pub struct KernelModule {
 }
 
 /// A buffer of each rank.
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own")]
 #[derive(Clone, Debug)]
 pub struct Buffer {
     /// The name.
@@ -130,7 +131,7 @@ pub struct Step {
     /// The name, for streams and events.
     pub name: String,
     /// Its work.
-    pub work: Work,
+    pub work: StepWork,
     /// The steps of the same call that end before, beside those before it in its stream.
     pub after: Vec<String>,
     /// The ranks that take it; all where there is none.
@@ -141,7 +142,7 @@ pub struct Step {
 
 /// The work of a step.
 #[derive(Clone, Debug)]
-pub enum Work {
+pub enum StepWork {
     /// A kernel.
     Kernel(Box<KernelCall>),
     /// New values for a buffer, by a kernel before.
@@ -149,7 +150,7 @@ pub enum Work {
     /// A byte in a range of a buffer.
     Set {
         /// The buffer.
-        to: Place,
+        to: BufferPlace,
         /// The byte.
         byte: u8,
         /// The bytes of the range; all of the buffer where there is none.
@@ -158,9 +159,9 @@ pub enum Work {
     /// A copy of bytes between buffers.
     Copy {
         /// The buffer that is written.
-        to: Place,
+        to: BufferPlace,
         /// The buffer that is read.
-        from: Place,
+        from: BufferPlace,
         /// The bytes; as many as the smaller buffer has where there is none.
         bytes: Option<Expression>,
     },
@@ -168,7 +169,7 @@ pub enum Work {
 
 /// A place in a buffer.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct BufferPlace {
     /// The buffer.
     pub buffer: String,
     /// The rank; the own one where there is none.
@@ -202,7 +203,7 @@ pub struct KernelCall {
 #[derive(Clone, Debug)]
 pub enum Argument {
     /// An address.
-    Pointer(Place),
+    Pointer(BufferPlace),
     /// The multicast address of a buffer.
     Multicast(String),
     /// The addresses of a buffer on all ranks, and null for each further one up to a number.
@@ -223,7 +224,7 @@ pub struct Expect {
     /// The buffer that holds it.
     pub buffer: String,
     /// The value.
-    pub values: Values,
+    pub values: ExpectedValues,
     /// The distance that is allowed, in units of the last place of the sum of magnitudes.
     pub ulp: Option<u32>,
     /// Whether all ranks are to hold the same bits.
@@ -234,7 +235,7 @@ pub struct Expect {
 
 /// The values of a result.
 #[derive(Clone, Debug)]
-pub enum Values {
+pub enum ExpectedValues {
     /// Those of a collective.
     Collective {
         /// The collective.
@@ -332,7 +333,7 @@ impl Buffer {
 
 impl KernelModule {
     /// A module that NVRTC compiles for `sm_90`.
-    pub fn new(name: &str, origin: Origin) -> Self {
+    pub fn new(name: &str, origin: ModuleText) -> Self {
         Self {
             name: name.to_owned(),
             origin,
@@ -350,7 +351,7 @@ impl KernelModule {
 
 impl Step {
     /// A step of all ranks in every call.
-    pub fn new(name: &str, work: Work) -> Self {
+    pub fn new(name: &str, work: StepWork) -> Self {
         let name = name.to_owned();
         Self { name, work, after: Vec::new(), ranks: Vec::new(), when: None }
     }

@@ -4,7 +4,9 @@
 
 mod arguments;
 mod assumption;
+mod case;
 mod check;
+mod coverage;
 mod elements;
 mod expected;
 mod expression;
@@ -20,11 +22,12 @@ mod sequence;
 mod verdict;
 
 pub use assumption::{Assumption, Assumptions, MachineAssumption, names};
-pub use check::Options;
+pub use case::Case;
+pub use check::CheckOptions;
 pub use expression::{Expression, NAMES, Numbers};
-pub use finding::{Access, Finding, Kind, Memory};
+pub use finding::{Finding, Kind, Memory, ThreadSite};
 pub use harness::Harness;
 pub use modules::Compiled;
 pub use node::Mistake;
-pub use sequence::{Case, Variation};
+pub use sequence::Variation;
 pub use verdict::{CaseRuns, NOT_COVERED, State, Verdict};

@@ -56,12 +56,12 @@ pub(crate) fn pointed(name: &str, text: &str, range: &Range<usize>) -> Source {
 /// A value.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    pub(crate) value: Value,
+    pub(crate) value: NodeValue,
     pub(crate) range: Range<usize>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Value {
+pub(crate) enum NodeValue {
     Whole(i64),
     Flag(bool),
     Text(String),
@@ -124,7 +124,7 @@ impl Node {
 
     pub(crate) fn any_table(&self) -> Result<&[Field], Mistake> {
         match &self.value {
-            Value::Table(fields) => Ok(fields),
+            NodeValue::Table(fields) => Ok(fields),
             _ => Err(self.wrong("a table is expected here")),
         }
     }
@@ -132,14 +132,14 @@ impl Node {
     /// The values of a list; a single value is a list of one.
     pub(crate) fn list(&self) -> &[Node] {
         match &self.value {
-            Value::List(all) => all,
+            NodeValue::List(all) => all,
             _ => std::slice::from_ref(self),
         }
     }
 
     pub(crate) fn text(&self) -> Result<String, Mistake> {
         match &self.value {
-            Value::Text(text) => Ok(text.clone()),
+            NodeValue::Text(text) => Ok(text.clone()),
             _ => Err(self.wrong("a text in quotes is expected here")),
         }
     }
@@ -150,7 +150,7 @@ impl Node {
 
     pub(crate) fn flag(&self) -> Result<bool, Mistake> {
         match &self.value {
-            Value::Flag(flag) => Ok(*flag),
+            NodeValue::Flag(flag) => Ok(*flag),
             _ => Err(self.wrong("`true` or `false` is expected here")),
         }
     }
@@ -160,7 +160,7 @@ impl Node {
         let wrong =
             || self.wrong(format!("a whole number from {least} to {most} is expected here"));
         match self.value {
-            Value::Whole(number) if (least..=most).contains(&number) => {
+            NodeValue::Whole(number) if (least..=most).contains(&number) => {
                 T::try_from(number).map_err(|_| wrong())
             }
             _ => Err(wrong()),
@@ -183,8 +183,8 @@ impl Node {
 
     pub(crate) fn expression(&self) -> Result<Expression, Mistake> {
         match &self.value {
-            Value::Whole(number) => Ok((*number).into()),
-            Value::Text(text) => Expression::parse(text).map_err(|(at, why)| {
+            NodeValue::Whole(number) => Ok((*number).into()),
+            NodeValue::Text(text) => Expression::parse(text).map_err(|(at, why)| {
                 // Behind the quote; where the text has escapes, the whole of it is marked.
                 let start = self.range.start + 1;
                 let plain = self.range.len() == text.len() + 2;
@@ -203,7 +203,7 @@ impl Node {
     /// Lays another table over this one: tables are joined, and other values replaced.
     pub(crate) fn overlay(&mut self, over: Node) {
         match (&mut self.value, over.value) {
-            (Value::Table(fields), Value::Table(more)) => {
+            (NodeValue::Table(fields), NodeValue::Table(more)) => {
                 for field in more {
                     match fields.iter_mut().find(|known| known.key == field.key) {
                         Some(known) => known.node.overlay(field.node),
@@ -226,21 +226,21 @@ pub(crate) fn get<'a>(fields: &'a [Field], key: &str) -> Option<&'a Node> {
 
 fn of_toml(value: DeValue, range: Range<usize>) -> Node {
     let value = match value {
-        DeValue::String(text) => Value::Text(text.into_owned()),
+        DeValue::String(text) => NodeValue::Text(text.into_owned()),
         DeValue::Integer(number) => {
             let digits = number.as_str().replace('_', "");
             match i64::from_str_radix(&digits, number.radix()) {
-                Ok(number) => Value::Whole(number),
-                Err(_) => Value::Other(digits),
+                Ok(number) => NodeValue::Whole(number),
+                Err(_) => NodeValue::Other(digits),
             }
         }
-        DeValue::Boolean(flag) => Value::Flag(flag),
+        DeValue::Boolean(flag) => NodeValue::Flag(flag),
         DeValue::Array(all) => {
             let node = |item: toml::Spanned<DeValue>| {
                 let range = item.span();
                 of_toml(item.into_inner(), range)
             };
-            Value::List(all.into_iter().map(node).collect())
+            NodeValue::List(all.into_iter().map(node).collect())
         }
         DeValue::Table(table) => {
             let field = |(key, item): (toml::Spanned<_>, toml::Spanned<DeValue>)| {
@@ -250,10 +250,10 @@ fn of_toml(value: DeValue, range: Range<usize>) -> Node {
             };
             let mut fields: Vec<Field> = table.into_iter().map(field).collect();
             fields.sort_by_key(|field| field.at.start);
-            Value::Table(fields)
+            NodeValue::Table(fields)
         }
-        DeValue::Float(float) => Value::Other(float.as_str().to_owned()),
-        DeValue::Datetime(date) => Value::Other(date.to_string()),
+        DeValue::Float(float) => NodeValue::Other(float.as_str().to_owned()),
+        DeValue::Datetime(date) => NodeValue::Other(date.to_string()),
     };
     Node { value, range }
 }
@@ -262,16 +262,16 @@ fn of_json(value: serde_json::Value) -> Node {
     use serde_json::Value as Json;
     let value = match value {
         Json::Number(number) => {
-            number.as_i64().map_or_else(|| Value::Other(number.to_string()), Value::Whole)
+            number.as_i64().map_or_else(|| NodeValue::Other(number.to_string()), NodeValue::Whole)
         }
-        Json::Bool(flag) => Value::Flag(flag),
-        Json::String(text) => Value::Text(text),
-        Json::Array(all) => Value::List(all.into_iter().map(of_json).collect()),
+        Json::Bool(flag) => NodeValue::Flag(flag),
+        Json::String(text) => NodeValue::Text(text),
+        Json::Array(all) => NodeValue::List(all.into_iter().map(of_json).collect()),
         Json::Object(fields) => {
             let field = |(key, value)| Field { key, at: 0..0, node: of_json(value) };
-            Value::Table(fields.into_iter().map(field).collect())
+            NodeValue::Table(fields.into_iter().map(field).collect())
         }
-        Json::Null => Value::Other("null".to_owned()),
+        Json::Null => NodeValue::Other("null".to_owned()),
     };
     Node { value, range: 0..0 }
 }

@@ -1,5 +1,7 @@
 //! The kernels of a harness itself: copies, and one that lets time pass.
 
+use std::fmt::Write as _;
+
 use roundelay_ptx::program::Module;
 
 use crate::elements::POISON;
@@ -32,7 +34,8 @@ pub(crate) fn module() -> Module {
         } else {
             String::new()
         };
-        text += &format!(
+        _ = write!(
+            text,
             ".visible .entry {}(\n.param .u64 p_to,\n.param .u64 p_from,\n.param .u64 p_units\n)\n{{\n\
              .reg .pred %p<3>;\n.reg .b32 %r<8>;\n.reg .b64 %rd<10>;\n\
              ld.param.u64 %rd1, [p_to];\nld.param.u64 %rd2, [p_from];\nld.param.u64 %rd3, [p_units];\n\
@@ -44,7 +47,8 @@ pub(crate) fn module() -> Module {
             copy_name(words, takes)
         );
     }
-    text += &format!(
+    _ = write!(
+        text,
         ".visible .entry {WAIT}(\n.param .u64 p_word,\n.param .u64 p_turns\n)\n{{\n\
          .reg .pred %p<2>;\n.reg .b64 %rd<4>;\n\
          ld.param.u64 %rd1, [p_word];\nld.param.u64 %rd2, [p_turns];\n\

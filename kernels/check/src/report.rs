@@ -6,10 +6,11 @@ use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::source::{Location, Span};
 use roundelay_core::syntax::Source;
 
-use crate::assumption::{Assumption, names};
-use crate::finding::{Access, Finding, Kind};
+use crate::assumption::names;
+use crate::case::Case;
+use crate::finding::{Finding, Kind, ThreadSite};
 use crate::harness::Harness;
-use crate::sequence::{Case, Variation};
+use crate::sequence::Variation;
 use crate::verdict::{State, Verdict};
 
 /// Threads that wait at different lines, of which a message tells.
@@ -32,11 +33,11 @@ impl Verdict {
         };
         // Each place with the words before and behind its threads.
         let accesses = found.at.iter().chain(&found.other);
-        let mut all: Vec<(&Access, &str, String)> =
+        let mut all: Vec<(&ThreadSite, &str, String)> =
             accesses.map(|at| (at, word(at.stores), String::new())).collect();
-        let mut lines: Vec<(&Access, &str, usize)> = Vec::new();
+        let mut lines: Vec<(&ThreadSite, &str, usize)> = Vec::new();
         for (at, what) in &found.waiting {
-            let same = |(first, known, _): &&mut (&Access, &str, usize)| {
+            let same = |(first, known, _): &&mut (&ThreadSite, &str, usize)| {
                 known == what && first.source == at.source && first.ptx_line == at.ptx_line
             };
             match lines.iter_mut().find(same) {
@@ -59,9 +60,9 @@ impl Verdict {
         let mut diagnostic = Diagnostic::new(code, Span::new(0, 1), title(self, found));
         for (number, (at, before, behind)) in all.into_iter().enumerate() {
             let label = format!("{before}{}{behind}", at.threads());
-            let through = at.inlined.iter();
-            let through: String =
-                through.map(|(file, line)| format!(", inlined at {file}:{line}")).collect();
+            let through = at.inlined.iter().fold(String::new(), |all, (file, line)| {
+                all + &format!(", inlined at {file}:{line}")
+            });
             let ptx = format!("line {} of the PTX, in {}{through}", at.ptx_line, at.function);
             match spans.iter().find(|(known, _)| *known == number).map(|(_, span)| *span) {
                 Some(span) if diagnostic.label.is_empty() => {
@@ -96,7 +97,8 @@ impl Verdict {
             );
             diagnostic.notes.push(note);
         }
-        diagnostic.help = self.help(found, harness);
+        diagnostic.notes.extend(self.cures(found, harness));
+        diagnostic.help = self.help(found);
         Some((diagnostic, source))
     }
 
@@ -114,37 +116,35 @@ impl Verdict {
         )
     }
 
-    fn help(&self, found: &Finding, harness: &Harness) -> Option<String> {
-        let cured = found.cured_by.as_ref();
-        if self.state == State::Relies {
-            let all = cured?.iter();
-            let each = all.map(|one| {
-                let why = harness.assume.get(one).map_or("", String::as_str);
-                format!("{} ({}; declared: {why})", one, one.sentence())
-            });
-            return Some(format!(
-                "the kernel is right where these hold: {}",
-                each.collect::<Vec<_>>().join("; ")
-            ));
-        }
-        match (self.state, cured) {
-            (State::Error, Some(set)) => {
-                let about: Vec<_> = set.iter().map(Assumption::sentence).collect();
-                Some(format!(
-                    "PTX does not promise it; declare `{}` under [assume] if the hardware does: {}",
-                    names(set),
-                    about.join("; ")
-                ))
+    /// Notes of what cures the finding, one for each assumption.
+    fn cures(&self, found: &Finding, harness: &Harness) -> Vec<String> {
+        let each = found.cured_by.iter().flatten();
+        each.map(|one| match harness.assume.get(one) {
+            Some(why) if self.state == State::Relies => {
+                format!("{one}: {}; declared: {why}", one.sentence())
             }
-            (State::Error, None) => match found.kind {
-                Kind::Race | Kind::Scope | Kind::Constant => {
-                    Some("no assumption of the list cures it: order the two accesses by a release and an acquire, or a barrier".to_owned())
-                }
-                _ => None,
-            },
-            (State::Limit, _) => Some("take fewer ranks, elements, blocks or calls".to_owned()),
-            _ => None,
-        }
+            _ => format!("{one}: {}", one.sentence()),
+        })
+        .collect()
+    }
+
+    fn help(&self, found: &Finding) -> Option<String> {
+        let help = match (self.state, &found.cured_by) {
+            (State::Relies, _) => "look up once whether the hardware promises that".to_owned(),
+            (State::Error, Some(set)) => {
+                format!("if the hardware promises it, declare it under [assume]: {}", names(set))
+            }
+            (State::Error, None)
+                if matches!(found.kind, Kind::Race | Kind::Scope | Kind::Constant) =>
+            {
+                "order the accesses by a release and an acquire, or by a barrier: no assumption of \
+                 the list cures it"
+                    .to_owned()
+            }
+            (State::Limit, _) => "take fewer ranks, elements, blocks or calls".to_owned(),
+            _ => return None,
+        };
+        Some(help)
     }
 }
 
@@ -178,7 +178,7 @@ fn code(kind: Kind) -> Code {
 
 /// The text of the first place's file, with the places that are in it by their numbers; none without such a text.
 fn sources(
-    all: &[(&Access, &str, String)],
+    all: &[(&ThreadSite, &str, String)],
     cases: &[Case],
 ) -> Option<(Source, Vec<(usize, Span)>)> {
     let texts = || cases.iter().flat_map(|case| &case.loaded).flat_map(|loaded| &loaded.sources);
@@ -205,7 +205,7 @@ fn sources(
     };
     let places: Vec<_> = lines.iter().filter_map(|&line| Some((line, range(line)?))).collect();
     let source = Source::pointed(name, text, places.iter().map(|(_, place)| place.clone()));
-    let span = |(number, (at, ..)): (usize, &(&Access, &str, String))| {
+    let span = |(number, (at, ..)): (usize, &(&ThreadSite, &str, String))| {
         let (_, line) = at.source.as_ref().filter(|(file, _)| file == name)?;
         let at = places.iter().position(|(known, _)| known == line)?;
         Some((number, Span::new(at, at + 1)))

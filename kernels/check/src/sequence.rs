@@ -1,30 +1,18 @@
 //! The launches of a run: each rank's steps in the order of its streams, and the values that they begin with.
 
-use std::sync::Arc;
-
 use roundelay_ptx::machine::RankLaunch;
 use roundelay_ptx::program::Module;
 
 use crate::arguments::At;
+use crate::case::Case;
 use crate::elements::{POISON, Random, random};
 use crate::expression::{Expression, Numbers};
-use crate::harness::{Fill, Harness, KernelCall, Step, Work};
-use crate::layout::{Layout, table_bytes};
-use crate::modules::Loaded;
+use crate::harness::{Fill, Harness, KernelCall, Step, StepWork};
+use crate::layout::Layout;
 use crate::own;
 
 /// The most launches of a run.
 const MOST: usize = 1 << 16;
-
-/// A case: a number of ranks, and the elements of the calls in turn.
-#[derive(Clone, Debug)]
-pub struct Case {
-    /// The number of ranks.
-    pub ranks: u32,
-    /// The elements of call 0, 1, … in turn.
-    pub elements: Vec<i64>,
-    pub(crate) loaded: Vec<Arc<Loaded>>,
-}
 
 /// The way in which a run differs from the plain one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,62 +50,37 @@ pub(crate) struct Sequence<'a> {
     pub(crate) layout: Layout,
     pub(crate) launches: Vec<Launched>,
     /// By buffer and rank: its values at the start, and those that are written in each call, if any are.
-    pub(crate) values: Vec<Vec<Values>>,
+    pub(crate) values: Vec<Vec<BufferValues>>,
     /// By the number of the result and the rank: the room of the copies of all calls, one after another.
     pub(crate) copies: Vec<Vec<usize>>,
+    /// Instructions of the harness's own module.
+    pub(crate) own_instructions: usize,
     random: Random,
 }
 
 /// The values of a buffer.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Values {
+pub(crate) struct BufferValues {
     pub(crate) first: Vec<u8>,
     pub(crate) written: Vec<Option<Vec<u8>>>,
 }
 
-impl Case {
-    pub(crate) fn numbers(&self, harness: &Harness, rank: u32, call: u32) -> Numbers {
-        let elements = self.elements[call as usize % self.elements.len()];
-        [rank.into(), self.ranks.into(), call.into(), harness.run.calls.into(), elements, 0]
+/// The ways in which the runs of a case differ, in turn.
+fn variations(case: &Case, harness: &Harness) -> Result<Vec<Variation>, String> {
+    let numbers = case.numbers(harness, 0, 0);
+    let rank = |expression: &Expression| {
+        let value = expression.value(&numbers)?;
+        let rank = u32::try_from(value).ok().filter(|rank| *rank < case.ranks);
+        rank.ok_or_else(|| format!("of {} ranks, rank {value} is to be late or absent", case.ranks))
+    };
+    let mut all = vec![Variation::Plain];
+    for late in &harness.run.late {
+        all.push(Variation::Late(rank(late)?));
     }
-
-    /// The bytes of a buffer at a rank in a call.
-    pub(crate) fn bytes(
-        &self,
-        harness: &Harness,
-        buffer: usize,
-        (rank, call): (u32, u32),
-    ) -> Result<u64, String> {
-        let buffer = &harness.memory[buffer];
-        if let Some(bytes) = table_bytes(buffer, self.ranks) {
-            return Ok(bytes);
-        }
-        let len = buffer.len.value(&self.numbers(harness, rank, call))?;
-        let bytes =
-            u64::try_from(len).ok().and_then(|len| len.checked_mul(buffer.dtype.size() as u64));
-        bytes.filter(|bytes| *bytes < 1 << 40).ok_or_else(|| {
-            format!("`{}` has {len} elements at rank {rank} in call {call}", buffer.name)
-        })
+    for absent in &harness.run.absent {
+        all.push(Variation::Absent(rank(absent)?));
     }
-
-    fn variations(&self, harness: &Harness) -> Result<Vec<Variation>, String> {
-        let numbers = self.numbers(harness, 0, 0);
-        let rank = |expression: &Expression| {
-            let value = expression.value(&numbers)?;
-            let rank = u32::try_from(value).ok().filter(|rank| *rank < self.ranks);
-            rank.ok_or_else(|| {
-                format!("of {} ranks, rank {value} is to be late or absent", self.ranks)
-            })
-        };
-        let mut all = vec![Variation::Plain];
-        for late in &harness.run.late {
-            all.push(Variation::Late(rank(late)?));
-        }
-        for absent in &harness.run.absent {
-            all.push(Variation::Absent(rank(absent)?));
-        }
-        Ok(all)
-    }
+    Ok(all)
 }
 
 impl<'a> Sequence<'a> {
@@ -131,7 +94,7 @@ impl<'a> Sequence<'a> {
     ) -> Result<Self, String> {
         let ranks = 0..case.ranks;
         let calls = 0..harness.run.calls;
-        let variations = case.variations(harness)?;
+        let variations = variations(case, harness)?;
         let variation = variations[(seed % variations.len() as u64) as usize];
         let mut sizes = Vec::new();
         for buffer in 0..harness.memory.len() {
@@ -151,6 +114,7 @@ impl<'a> Sequence<'a> {
             launches: Vec::new(),
             values: Vec::new(),
             copies: Vec::new(),
+            own_instructions: 0,
             random,
         };
         sequence.fill(sentinels)?;
@@ -208,7 +172,7 @@ impl<'a> Sequence<'a> {
                 self.layout.windows[room].bytes.clone_from(&first);
                 let mut written = vec![None; harness.run.calls as usize];
                 for step in &harness.calls {
-                    if !matches!(&step.work, Work::Write(name) if *name == buffer.name) {
+                    if !matches!(&step.work, StepWork::Write(name) if *name == buffer.name) {
                         continue;
                     }
                     for call in 0..harness.run.calls {
@@ -225,7 +189,7 @@ impl<'a> Sequence<'a> {
                         });
                     }
                 }
-                of_ranks.push(Values { first, written });
+                of_ranks.push(BufferValues { first, written });
             }
             self.values.push(of_ranks);
         }
@@ -305,19 +269,19 @@ impl<'a> Sequence<'a> {
         let at = At { harness, layout: &self.layout, numbers };
         let within = |why: String| format!("{} of rank {rank}, call {call}: {why}", step.name);
         match &step.work {
-            Work::Kernel(kernel) => {
+            StepWork::Kernel(kernel) => {
                 let launched = self.kernel(kernel, &at, after).map_err(within)?;
                 let launched = Launched { call, step: step.name.clone(), ..launched };
                 self.push(launched).map(Some)
             }
-            Work::Write(name) => {
+            StepWork::Write(name) => {
                 let buffer = harness.buffer(name).unwrap_or(0);
                 let values = self.values[buffer][rank as usize].written[call as usize].clone();
                 let values = values.unwrap_or_default();
                 let to = self.layout.room(buffer, rank);
                 self.copied(values, (to, 0), (rank, call), (&step.name, after)).map(Some)
             }
-            Work::Set { to, byte, bytes } => {
+            StepWork::Set { to, byte, bytes } => {
                 let (room, offset) = at.place(to).map_err(within)?;
                 let most = self.layout.rooms[room].bytes as i64 - offset;
                 let bytes = bytes.as_ref().map_or(Ok(most), |bytes| bytes.value(&numbers));
@@ -332,7 +296,7 @@ impl<'a> Sequence<'a> {
                 self.copied(values, (room, offset as u64), (rank, call), (&step.name, after))
                     .map(Some)
             }
-            Work::Copy { to, from, bytes } => {
+            StepWork::Copy { to, from, bytes } => {
                 let ((to_room, to_at), (from_room, from_at)) =
                     (at.place(to).map_err(within)?, at.place(from).map_err(within)?);
                 let rooms = &self.layout.rooms;

@@ -4,9 +4,11 @@ use roundelay_core::dtype::named_enum;
 use serde_json::{Value, json};
 
 use crate::assumption::{Assumption, Assumptions, names};
-use crate::finding::{Access, Finding};
+use crate::case::Case;
+use crate::coverage::Coverage;
+use crate::finding::{Finding, ThreadSite};
 use crate::harness::Harness;
-use crate::sequence::{Case, Variation};
+use crate::sequence::Variation;
 
 named_enum! {
     /// The state of a harness after its check.
@@ -25,7 +27,7 @@ named_enum! {
     }
 }
 
-/// What no check looks at.
+/// The things that no check looks at.
 pub const NOT_COVERED: [&str; 5] = [
     "the machine code below PTX",
     "caches",
@@ -70,6 +72,7 @@ pub struct Verdict {
     pub stated: Vec<String>,
     /// The name of the case, where the harness has one.
     pub case: Option<String>,
+    pub(crate) coverage: Coverage,
     modules: Vec<Value>,
 }
 
@@ -95,6 +98,7 @@ impl Verdict {
             seconds: 0.0,
             stated: harness.verdict.clone(),
             case: harness.case.clone(),
+            coverage: Coverage::default(),
             modules,
         }
     }
@@ -153,12 +157,13 @@ impl Verdict {
             "assumptions": { "declared": names(&self.declared), "used": names(&self.assumptions),
                              "unused": names(&unused) },
             "findings": self.finding.iter().map(|found| self.finding(found)).collect::<Vec<_>>(),
+            "covered": self.coverage.json(),
             "not_covered": NOT_COVERED,
         })
     }
 
     fn finding(&self, found: &Finding) -> Value {
-        let access = |at: &Access| {
+        let access = |at: &ThreadSite| {
             let lines = |places: &[(String, u32)]| {
                 places
                     .iter()

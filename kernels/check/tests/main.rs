@@ -5,8 +5,8 @@ mod verdicts;
 
 use std::time::Duration;
 
-use roundelay_kernel_check::harness::Origin;
-use roundelay_kernel_check::{Case, Compiled, Harness, Options, Verdict};
+use roundelay_kernel_check::harness::ModuleText;
+use roundelay_kernel_check::{Case, CheckOptions, Compiled, Harness, Verdict};
 
 /// Kernels that tests launch.
 const PTX: &str = include_str!("kernels.ptx");
@@ -20,14 +20,14 @@ fn harness(tables: &str) -> Harness {
 
 fn cases(harness: &Harness) -> Vec<Case> {
     let compile = |module: &roundelay_kernel_check::harness::KernelModule, _| match module.origin {
-        Origin::Ptx(_) => Ok(Compiled { ptx: PTX.to_owned(), ..Compiled::default() }),
+        ModuleText::Ptx(_) => Ok(Compiled { ptx: PTX.to_owned(), ..Compiled::default() }),
         _ => Err("no such text".to_owned()),
     };
     harness.cases(compile, |_, bad| bad.to_string()).expect("the kernels are PTX")
 }
 
-fn options() -> Options<'static> {
-    Options {
+fn options() -> CheckOptions<'static> {
+    CheckOptions {
         seeds: None,
         first: 0,
         budget: Duration::from_secs(60),

@@ -147,7 +147,7 @@ fn no_mutant_of_a_harness_panics() {
                         && harness.run.calls < 9;
                     if small && harness.modules.iter().all(|module| module.name == "m") {
                         let options =
-                            roundelay_kernel_check::Options { seeds: Some(1), ..options() };
+                            roundelay_kernel_check::CheckOptions { seeds: Some(1), ..options() };
                         ran += usize::from(harness.check(&cases(harness), &options).is_ok());
                     }
                 }

@@ -26,6 +26,10 @@ fn a_right_kernel_has_no_finding() {
     let json = verdict.json("x.kernel.toml", "0.1.0");
     assert_eq!(json["verdict"], "clean");
     assert_eq!(json["findings"], serde_json::json!([]));
+    let covered = &json["covered"][0];
+    assert_eq!((&covered["instructions"], &covered["executed"]), (&12.into(), &12.into()));
+    let none = checked(&copy("", "0", "[run]\nranks = 1\nelements = 4\nseeds = 1\n"));
+    assert_eq!(none.json("x", "0")["covered"][0]["executed"], 7, "the threads skip the copy");
 }
 
 #[test]
@@ -121,7 +125,7 @@ fn a_trap_is_right_where_a_rank_is_absent_alone() {
     // Every second run of these seeds has an absent rank.
     let absent = harness(&format!("{stop}absent = [0]\nranks = 1\n"));
     let seed = |first| {
-        let options = roundelay_kernel_check::Options { seeds: Some(1), first, ..options() };
+        let options = roundelay_kernel_check::CheckOptions { seeds: Some(1), first, ..options() };
         absent.check(&cases(&absent), &options).unwrap().word()
     };
     assert_eq!([seed(0), seed(1)], ["trap", "clean"]);

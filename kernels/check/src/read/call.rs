@@ -1,8 +1,8 @@
 //! The steps of a call: kernels with their arguments, writes, fills and copies.
 
 use super::{ORDERS, buffer_name};
-use crate::harness::{Argument, Harness, KernelCall, Order, Place, Step, Work};
-use crate::node::{Field, Mistake, Node, Value, get};
+use crate::harness::{Argument, BufferPlace, Harness, KernelCall, Order, Step, StepWork};
+use crate::node::{Field, Mistake, Node, NodeValue, get};
 
 /// The deepest nesting of structs.
 const DEEPEST: u32 = 8;
@@ -33,12 +33,12 @@ pub(super) fn steps(node: &Node, harness: &mut Harness) -> Result<(), Mistake> {
     match work.key.as_str() {
         "kernel" => {
             let call = kernel(&work.node, fields, harness)?;
-            all.push((call.kernel.clone(), Work::Kernel(Box::new(call))));
+            all.push((call.kernel.clone(), StepWork::Kernel(Box::new(call))));
         }
         "write" => {
             for node in work.node.list() {
                 let name = buffer_name(node, harness)?;
-                all.push((format!("write {name}"), Work::Write(name)));
+                all.push((format!("write {name}"), StepWork::Write(name)));
             }
         }
         _ => all.push((work.key.clone(), moved(&work.node, &work.key, harness)?)),
@@ -97,17 +97,17 @@ fn kernel(node: &Node, fields: &[Field], harness: &Harness) -> Result<KernelCall
     })
 }
 
-fn moved(node: &Node, key: &str, harness: &Harness) -> Result<Work, Mistake> {
+fn moved(node: &Node, key: &str, harness: &Harness) -> Result<StepWork, Mistake> {
     let fields = if key == "memset" {
         node.table(&["to", "rank", "offset", "bytes", "value"])?
     } else {
         node.table(&["to", "rank", "offset", "bytes", "from", "from_rank", "from_offset"])?
     };
     let number = |key: &str| get(fields, key).map(Node::expression).transpose();
-    let place = |buffer: &str, rank: &str, offset: &str| -> Result<Place, Mistake> {
+    let place = |buffer: &str, rank: &str, offset: &str| -> Result<BufferPlace, Mistake> {
         let node =
             get(fields, buffer).ok_or_else(|| node.wrong(format!("`{buffer}` is missing")))?;
-        Ok(Place {
+        Ok(BufferPlace {
             buffer: buffer_name(node, harness)?,
             rank: number(rank)?,
             offset: number(offset)?.unwrap_or(0.into()),
@@ -116,9 +116,9 @@ fn moved(node: &Node, key: &str, harness: &Harness) -> Result<Work, Mistake> {
     let (to, bytes) = (place("to", "rank", "offset")?, number("bytes")?);
     if key == "memset" {
         let byte = get(fields, "value").map(|node| node.whole(0, 255)).transpose()?.unwrap_or(0);
-        return Ok(Work::Set { to, byte, bytes });
+        return Ok(StepWork::Set { to, byte, bytes });
     }
-    Ok(Work::Copy { to, from: place("from", "from_rank", "from_offset")?, bytes })
+    Ok(StepWork::Copy { to, from: place("from", "from_rank", "from_offset")?, bytes })
 }
 
 fn argument(node: &Node, harness: &Harness, depth: u32) -> Result<Argument, Mistake> {
@@ -159,7 +159,7 @@ fn argument(node: &Node, harness: &Harness, depth: u32) -> Result<Argument, Mist
         node.list().iter().map(|node| argument(node, harness, depth + 1)).collect()
     };
     Ok(match key.as_str() {
-        "ptr" => Argument::Pointer(Place {
+        "ptr" => Argument::Pointer(BufferPlace {
             buffer: buffer_name(value, harness)?,
             rank: number("rank")?,
             offset: number("offset")?.unwrap_or(0.into()),
@@ -195,8 +195,8 @@ fn argument(node: &Node, harness: &Harness, depth: u32) -> Result<Argument, Mist
         "null" => Argument::Number(8, 0.into()),
         "f32" | "f64" => {
             let text = match &value.value {
-                Value::Whole(number) => number.to_string(),
-                Value::Text(text) | Value::Other(text) => text.clone(),
+                NodeValue::Whole(number) => number.to_string(),
+                NodeValue::Text(text) | NodeValue::Other(text) => text.clone(),
                 _ => String::new(),
             };
             let number: f64 = text.parse().map_err(|_| value.wrong("a number is expected here"))?;

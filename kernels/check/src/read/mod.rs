@@ -8,9 +8,9 @@ use roundelay_core::dtype::{DType, ReduceOp};
 
 use crate::assumption::{Assumption, MachineAssumption};
 use crate::harness::{
-    Buffer, Expect, Fill, Harness, KernelModule, Order, Origin, Runs, Special, Values,
+    Buffer, Expect, ExpectedValues, Fill, Harness, KernelModule, ModuleText, Order, Runs, Special,
 };
-use crate::node::{Field, Mistake, Node, Value, get};
+use crate::node::{Field, Mistake, Node, NodeValue, get};
 
 /// The most ranks of a run.
 const MOST_RANKS: i64 = 64;
@@ -57,7 +57,7 @@ const KEYS: [&str; 10] =
 
 fn cases(mut root: Node) -> Result<Vec<Harness>, Mistake> {
     let mut all = Vec::new();
-    if let Value::Table(fields) = &mut root.value
+    if let NodeValue::Table(fields) = &mut root.value
         && let Some(at) = fields.iter().position(|field| field.key == "case")
     {
         let cases = fields.remove(at).node;
@@ -67,7 +67,7 @@ fn cases(mut root: Node) -> Result<Vec<Harness>, Mistake> {
             let mut whole = root.clone();
             let defines = get(own, "define").map(Node::texts).transpose()?.unwrap_or_default();
             let mut over = node.clone();
-            if let Value::Table(fields) = &mut over.value {
+            if let NodeValue::Table(fields) = &mut over.value {
                 fields.retain(|field| field.key != "define");
             }
             let range = whole.range.clone();
@@ -185,11 +185,12 @@ fn module(Field { key, node, .. }: &Field) -> Result<KernelModule, Mistake> {
         "options",
         "instantiate",
     ])?;
-    let origins: [(&str, fn(String) -> Origin); 4] = [
-        ("file", Origin::File),
-        ("text", Origin::Text),
-        ("ptx", Origin::Ptx),
-        ("ptx_text", Origin::PtxText),
+    type Make = fn(String) -> ModuleText;
+    let origins: [(&str, Make); 4] = [
+        ("file", ModuleText::File),
+        ("text", ModuleText::Text),
+        ("ptx", ModuleText::Ptx),
+        ("ptx_text", ModuleText::PtxText),
     ];
     let mut found = None;
     for (name, origin) in origins {
@@ -239,7 +240,7 @@ fn module(Field { key, node, .. }: &Field) -> Result<KernelModule, Mistake> {
 }
 
 fn fill(node: &Node) -> Result<Fill, Mistake> {
-    if let Value::Text(_) = node.value {
+    if let NodeValue::Text(_) = node.value {
         return node.word(&[("zero", 0), ("poison", 1), ("random", 2)]).map(|word| match word {
             0 => Fill::Zero,
             1 => Fill::Poison,
@@ -369,7 +370,7 @@ fn expect(node: &Node, harness: &Harness) -> Result<Expect, Mistake> {
             }
             let order = get(fields, "order").map(|node| node.word(&ORDERS)).transpose()?;
             let wide = get(fields, "acc").map(|node| node.word(&[("f32", true), ("same", false)]));
-            Values::Collective {
+            ExpectedValues::Collective {
                 collective: found,
                 op,
                 input,
@@ -379,7 +380,7 @@ fn expect(node: &Node, harness: &Harness) -> Result<Expect, Mistake> {
                 wide: wide.transpose()?.unwrap_or(true),
             }
         }
-        (None, Some(values)) => Values::Each(values.expression()?),
+        (None, Some(values)) => ExpectedValues::Each(values.expression()?),
         _ => {
             return Err(node
                 .wrong("the expected values are not clear")
@@ -422,7 +423,7 @@ fn runs(node: &Node) -> Result<Runs, Mistake> {
             }
             "elements" => {
                 runs.elements = match &node.value {
-                    Value::Table(_) => {
+                    NodeValue::Table(_) => {
                         let cycle = get(node.table(&["cycle"])?, "cycle");
                         let cycle = cycle.ok_or_else(|| node.wrong("`cycle` is missing"))?;
                         vec![wholes(cycle)?]
@@ -473,7 +474,7 @@ fn assume(node: &Node, harness: &mut Harness) -> Result<(), Mistake> {
             continue;
         }
         let (buffers, why) = match node.value {
-            Value::Table(_) => {
+            NodeValue::Table(_) => {
                 let fields = node.table(&["why", "buffers"])?;
                 (get(fields, "buffers"), get(fields, "why"))
             }

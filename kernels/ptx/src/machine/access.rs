@@ -139,8 +139,7 @@ impl Machine<'_> {
     ) -> Result<(), Failed> {
         let addresses = self.addresses(warp, base, place, access);
         self.counters_of(warp).reductions += 1;
-        // An operation that changes nothing is one of a poll, and nobody waits for it.
-        let mut polls = true;
+        let mut changes = false;
         for lane in lanes(mask) {
             let address = addresses[lane as usize];
             let values = from.map(|from| self.warps[warp].value(base, from, lane));
@@ -148,20 +147,16 @@ impl Machine<'_> {
             let at = (thread, place);
             let atomic = Atomic { op, values, returns };
             let reduced = self.memory.reduce(&mut self.choices, access, at, address, atomic);
-            let before = reduced
+            let (before, changed) = reduced
                 .map_err(|refusal| self.refusal(&refusal, access, address, (thread, true)))?;
-            let cut = u64::MAX >> (64 - 8 * access.ty.bytes());
-            polls &= match op {
-                ReduceOp::Cas => (before ^ values[0]) & cut != 0,
-                ReduceOp::Add | ReduceOp::Or | ReduceOp::Xor => values[0] & cut == 0,
-                _ => false,
-            };
             self.note_races(place, access, address, (thread, true))?;
             if let Some(slot) = to {
                 self.warps[warp].set(base, slot, lane, before);
             }
+            changes |= changed;
         }
-        if !polls {
+        // One that leaves the value as it is may be a poll.
+        if changes {
             self.progress();
         }
         Ok(())

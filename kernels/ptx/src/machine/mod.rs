@@ -105,6 +105,8 @@ struct Machine<'a> {
     ranks: &'a [RankLaunch<'a>],
     assumptions: &'a Assumptions,
     launches: Vec<InStream>,
+    /// The first launch that has not begun.
+    first_open: usize,
     blocks: Vec<Block>,
     warps: Vec<Warp>,
     /// The barriers of clusters, by their first blocks.
@@ -126,6 +128,8 @@ struct Machine<'a> {
     raced: BTreeSet<(u32, u32)>,
     /// Instructions, once for each group of lanes.
     executed: u64,
+    /// For each instruction of the image whether it was executed.
+    covered: Vec<bool>,
     turns: u64,
     /// Turns since the last store, barrier or end of a thread.
     idle: u64,

@@ -21,6 +21,7 @@ const REPORTED: usize = 64;
 impl Machine<'_> {
     /// Runs all warps to their end.
     pub(super) fn run(&mut self) -> Result<(), Box<KernelFault>> {
+        self.count_needs();
         self.begin_launches();
         let count = self.warps.len();
         let mut current = 0;
@@ -84,6 +85,7 @@ impl Machine<'_> {
                 }
                 left -= 1;
                 self.executed += 1;
+                self.covered[place as usize] = true;
                 if self.executed > self.limits.instructions {
                     let lanes = self.warps[warp].groups[group].lanes;
                     let limit = (FaultKind::Limit(self.limits.instructions), lanes);
