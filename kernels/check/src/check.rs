@@ -186,8 +186,8 @@ impl Checker<'_> {
         Ok(pass.found.is_none().then_some(pass))
     }
 
-    /// The smallest set of assumptions, beside the declared ones, that cures a run and those of a few other seeds; singles
-    /// and pairs are tried.
+    /// The smallest set of assumptions, beside the declared ones, that cures a run and those of all cases; singles and
+    /// pairs are tried.
     fn cure(
         &self,
         job: Job,
