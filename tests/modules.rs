@@ -13,7 +13,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use roundelay_tests::{files, root};
 
 /// The crates whose graph is drawn, by the folder of their sources and the file of their root.
-const CRATES: [(&str, &str); 22] = [
+const CRATES: [(&str, &str); 23] = [
     ("core/base/src", "lib.rs"),
     ("core/topology/src", "lib.rs"),
     ("core/machines/src", "lib.rs"),
@@ -28,6 +28,7 @@ const CRATES: [(&str, &str); 22] = [
     ("kernels/arithmetic/src", "lib.rs"),
     ("kernels/ptx/src", "lib.rs"),
     ("kernels/limit/src", "lib.rs"),
+    ("kernels/check/src", "lib.rs"),
     ("stdlib", "lib.rs"),
     ("cli/src", "lib.rs"),
     ("cli/runner/src", "lib.rs"),

@@ -207,6 +207,7 @@ fn a_path_that_a_page_names_is_there() {
         "cli/ide",
         "kernels/limit",
         "cli/runner",
+        "kernels/check",
         "tests",
         "tests/mscclpp",
         "python",

@@ -32,6 +32,8 @@ mod fmt;
 mod function;
 mod interrupt;
 mod kernel;
+#[cfg(not(target_family = "wasm"))]
+mod kernel_check;
 mod launch;
 mod lints;
 mod list;

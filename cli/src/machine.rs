@@ -7,6 +7,7 @@ use crate::book::{self, BookFlags};
 use crate::calibrate::{self, CalibrateFlags};
 use crate::completion::{self, CompletionsFlags};
 use crate::executor::{self, ExecutorFlags};
+use crate::kernel_check::{self, KernelFlags};
 use crate::launch::{self, LaunchFlags};
 use crate::lsp;
 use crate::man::{self, ManFlags};
@@ -25,6 +26,8 @@ pub(crate) enum MachineCommand {
     Bench(Box<BenchFlags>),
     /// Contest-style executors: find, list, check, run, bench and score them
     Executor(ExecutorFlags),
+    /// Communication kernels that others wrote: check them
+    Kernel(KernelFlags),
     /// Measure the constants of list --why on this machine
     Calibrate(CalibrateFlags),
     /// Start a program as several processes of this host, each of them a rank
@@ -52,6 +55,7 @@ impl MachineCommand {
             Self::Run(flags) => run::main(&flags),
             Self::Bench(flags) => bench::main(&flags),
             Self::Executor(flags) => progress::shown(|| executor::main(&flags)),
+            Self::Kernel(flags) => return kernel_check::main(&flags),
             Self::Calibrate(flags) => calibrate::main(&flags),
             Self::Launch(flags) => return launch::main(&flags).unwrap_or_else(Failure::print),
             Self::Ps(flags) => ps::main(&flags),

@@ -139,6 +139,8 @@ pub(crate) fn page(code: Code) -> String {
         }
         "console" => {
             let listings = match code.as_str() {
+                "W0008" => "kernels",
+                code if ("E0435"..="E0440").contains(&code) => "kernels",
                 code if code > "E0800" => "msccl",
                 code if code > "E0605" => "topology",
                 _ => "one_ring",

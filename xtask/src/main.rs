@@ -9,6 +9,7 @@ mod gpu;
 mod green;
 mod install;
 mod jobs;
+mod kernels;
 mod mpi;
 mod nvrtc;
 mod packages;
@@ -44,6 +45,7 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask mpi               the whole library as C files, by every MPI that can be installed
        cargo xtask mpi JOB           programs of MPI whose calls our library takes over: programs, mpi4py, imb, mpich, hosts, bench
        cargo xtask nvrtc             CUDA's compiler below target/, which tests of kernels need
+       cargo xtask kernels           communication kernels of other projects, from checkouts, by `kernel check`; into the book
        cargo xtask peers             our algorithms beside Open MPI's, which it installs, in one run
        cargo xtask peers --processes ranks as processes, beside Intel MPI and Open MPI of PyPI
        cargo xtask ptx               every kernel's PTX by an interpreter, beside the host's engine
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
         ["install", name] => mpi::named(name),
         ["mpi", rest @ ..] => mpi::run(rest),
         ["nvrtc"] => nvrtc::install(&command::root()),
+        ["kernels", rest @ ..] => kernels::check(rest),
         ["peers", rest @ ..] => mpi::suites("peers", rest),
         ["capi", rest @ ..] => jobs::capi(rest),
         ["ptx", rest @ ..] => jobs::ptx(rest),

@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::command::run;
 
 /// The crates that are published, each before the crates that depend on it.
-const PUBLISHED: [&str; 20] = [
+const PUBLISHED: [&str; 21] = [
     "roundelay-base",
     "roundelay-topology",
     "roundelay-machines",
@@ -16,6 +16,7 @@ const PUBLISHED: [&str; 20] = [
     "roundelay-ptx",
     "roundelay-core",
     "roundelay-simulate",
+    "roundelay-kernel-check",
     "roundelay-exchange",
     "roundelay-export",
     "roundelay-synthesis",

@@ -62,7 +62,7 @@ const EXECUTORS: [(&str, &str); 3] = [
 
 /// Proves the library, and writes the table.
 pub(crate) fn reach(args: &[&str]) -> Result<(), String> {
-    let command = chosen(args)?;
+    let command = chosen(JobOptions::read(USAGE, args)?.path("--program"))?;
     let mut table = "|---|---|---|---|---|\n".to_owned();
     let listed = report(&command, &["list"])?;
     for algorithm in listed.as_array().ok_or("the list is no list")? {
@@ -102,7 +102,7 @@ pub(crate) fn synthesis(args: &[&str]) -> Result<(), String> {
     const TREES: &str = "| topology | collective | trees of a root | found in | of the bound | simulated, 1 GB | published |";
     const TIMES: &str =
         "| machine | executor | 1 KiB, us | 1 MiB, us | 1 GiB, us | of the bound at 1 GiB |";
-    let command = chosen(args)?;
+    let command = chosen(JobOptions::read(USAGE, args)?.path("--program"))?;
     into_page(PAGE, TREES, &trees(&command)?)?;
     into_page(PAGE, TIMES, &executors(&command)?)
 }
@@ -164,14 +164,14 @@ fn executors(command: &Path) -> Result<String, String> {
 }
 
 /// Adds a row, and prints it.
-fn row(table: &mut String, row: &str) {
+pub(crate) fn row(table: &mut String, row: &str) {
     println!("{row}");
     table.push_str(row);
     table.push('\n');
 }
 
 /// Writes a table in its place in a page, which begins with the line `head`; the lines before and behind it stay.
-fn into_page(page: &str, head: &str, table: &str) -> Result<(), String> {
+pub(crate) fn into_page(page: &str, head: &str, table: &str) -> Result<(), String> {
     let path = root().join(page);
     let text = read(&path)?;
     let (before, known) = text.split_once(head).unwrap_or((&text, ""));
@@ -180,8 +180,7 @@ fn into_page(page: &str, head: &str, table: &str) -> Result<(), String> {
 }
 
 /// Returns the optimized command: the one that the arguments name, or one that is built.
-fn chosen(args: &[&str]) -> Result<PathBuf, String> {
-    let given = JobOptions::read(USAGE, args)?.path("--program");
+pub(crate) fn chosen(given: Option<PathBuf>) -> Result<PathBuf, String> {
     given.map_or_else(optimized, |given| std::path::absolute(given).map_err(|why| why.to_string()))
 }
 

@@ -145,6 +145,12 @@ codes! {
     E0432 BadCounts "counts that do not fit the ranks, or are too large",
     E0433 WrongData "the check of a plan's first call found wrong data",
     E0434 KernelFault "a compiled kernel that breaks a rule of PTX",
+    E0435 BadHarness "a harness of kernels that makes no sense",
+    E0436 KernelRace "a kernel whose accesses to memory nothing orders",
+    E0437 KernelHang "a kernel that never ends",
+    E0438 KernelResult "a kernel that computes something else",
+    E0439 KernelAccess "a kernel with an access, barrier or exchange that is not allowed",
+    E0440 KernelUnchecked "a kernel that cannot be checked to its end",
 
     // The command line.
     E0501 BadFlag "a flag value that cannot be read",
@@ -185,6 +191,7 @@ codes! {
     W0005 UnusedStep "a step that is never called",
     W0006 UnusedFifo "a fifo that no data passes through",
     W0007 PassedOver "a part of a program that the runtime it is written for passes over",
+    W0008 KernelRelies "a kernel that relies on more than PTX promises",
 }
 
 /// The reason why no input is a destination, and a correction: the checker reports it, and the layout where the checker

@@ -9,7 +9,7 @@ use super::nvrtc::Built;
 use crate::cache_folder;
 
 /// The first line of an entry; another layout has another first line.
-const MAGIC: &[u8] = b"roundelay kernel 1\n";
+const MAGIC: &[u8] = b"roundelay kernel 2\n";
 
 /// The key of an entry: a hash of all that the compiled kernel follows from.
 pub(super) type Key = [u8; 32];
@@ -57,10 +57,11 @@ impl Cache {
     }
 }
 
-/// Encodes three parts, each with its length before it.
+/// Encodes the parts, each with its length before it.
 fn encode(built: &Built) -> Vec<u8> {
     let mut body = Vec::new();
-    for part in [&built.cubin[..], built.ptx.as_bytes(), built.log.as_bytes()] {
+    let names = built.names.join("\n");
+    for part in [&built.cubin[..], built.ptx.as_bytes(), built.log.as_bytes(), names.as_bytes()] {
         body.extend((part.len() as u64).to_le_bytes());
         body.extend(part);
     }
@@ -75,8 +76,10 @@ fn decode(mut body: &[u8]) -> Option<Built> {
         body = rest;
         Some(part.to_vec())
     };
-    let (cubin, ptx, log) = (part()?, part()?, part()?);
-    Some(Built { cubin, ptx: String::from_utf8(ptx).ok()?, log: String::from_utf8(log).ok()? })
+    let cubin = part()?;
+    let mut text = || String::from_utf8(part()?).ok();
+    let (ptx, log, names) = (text()?, text()?, text()?);
+    Some(Built { cubin, ptx, log, names: names.lines().map(str::to_owned).collect() })
 }
 
 /// Returns the hash of parts, each with its length, so that no part can run into the next.
@@ -101,7 +104,13 @@ mod tests {
     use crate::cuda::compile::tests::folder;
 
     fn built() -> Built {
-        Built { cubin: vec![0, 159, 146, 150], ptx: ".version 9.0".to_owned(), log: String::new() }
+        let names = vec!["_Z1kv".to_owned(), "m".to_owned()];
+        Built {
+            cubin: vec![0, 159, 146, 150],
+            ptx: ".version 9.0".to_owned(),
+            log: String::new(),
+            names,
+        }
     }
 
     #[test]

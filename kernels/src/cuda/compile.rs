@@ -55,6 +55,38 @@ pub struct Compiled {
     pub not_kept: Option<String>,
 }
 
+/// A text of CUDA C++ that others wrote.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignText<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// The name of its file, for messages.
+    pub file: &'a str,
+    /// The GPU's generation.
+    pub arch: Arch,
+    /// Flags of the compiler.
+    pub options: &'a [String],
+    /// C++ expressions that name kernels; their templates are instantiated.
+    pub names: &'a [String],
+}
+
+/// The PTX of a text that others wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignPtx {
+    /// The PTX.
+    pub ptx: String,
+    /// The names in it of the expressions, in their order.
+    pub names: Vec<String>,
+}
+
+/// Compiles a text that others wrote with this process's compiler: see [`Compiler::compile_foreign`].
+///
+/// # Errors
+/// E0415 if there is no NVRTC; otherwise the errors of [`Compiler::compile_foreign`].
+pub fn compile_foreign(foreign: &ForeignText) -> Result<ForeignPtx, Error> {
+    of_process()?.compile_foreign(foreign)
+}
+
 impl Compiled {
     /// The registers, stack and shared memory of the kernel of that name.
     pub fn resources(&self, kernel: &str) -> Option<Resources> {
@@ -219,20 +251,56 @@ impl Compiler {
             Some(built) => (built, None),
             None => {
                 let file = format!("{name}.cu");
-                let built = Nvrtc::build(text, &file, HEADERS, &options);
-                let built = built.map_err(|failure| self.refusal(failure, name, target))?;
+                let built = Nvrtc::build(text, &file, HEADERS, &options, &[]);
+                let built = built
+                    .map_err(|failure| self.refusal(failure, name, &target.arch.to_string()))?;
                 let kept = self.disk.store(&key, &built);
                 (built, kept.err())
             }
         };
-        let Built { cubin, ptx, log } = built;
+        let Built { cubin, ptx, log, .. } = built;
         let (warnings, usage) = (log::messages(&log), report::report(&log));
         let compiled = Arc::new(Compiled { cubin, ptx, log, warnings, usage, not_kept });
         *once = Some(compiled.clone());
         Ok(compiled)
     }
 
-    fn refusal(&self, failure: Failure, name: &str, target: &Target) -> Error {
+    /// Compiles a text that others wrote to PTX.
+    ///
+    /// # Errors
+    /// E0416 for an architecture that this NVRTC does not know, E0417 for a text that NVRTC refuses.
+    pub fn compile_foreign(&self, foreign: &ForeignText) -> Result<ForeignPtx, Error> {
+        let ForeignText { text, file, arch, options, names } = foreign;
+        let arch = arch.to_string();
+        // A virtual architecture: no assembler runs.
+        let mut all = vec![
+            format!("--gpu-architecture={}", arch.replace("sm_", "compute_")),
+            "--std=c++17".to_owned(),
+            "--generate-line-info".to_owned(),
+            "--no-cache".to_owned(),
+        ];
+        all.extend(options.iter().cloned());
+        all.extend(self.nvrtc.headers.iter().map(|folder| format!("-I{}", folder.display())));
+        let build = || Nvrtc::build(text, file, &[], &all, names);
+        // The headers that the text includes are not known, so only a text without any is kept.
+        let built = if text.contains("#include") {
+            build()
+        } else {
+            let version = format!("{} {}", self.nvrtc.version, self.nvrtc.size);
+            let parts = [version.as_str(), *file, *text].into_iter();
+            let parts = parts.chain(all.iter().map(String::as_str));
+            let key = cache::key(parts.chain(names.iter().map(String::as_str)));
+            match self.disk.load(&key) {
+                Some(built) => Ok(built),
+                // A cache that cannot be written costs time alone.
+                None => build().inspect(|built| _ = self.disk.store(&key, built)),
+            }
+        };
+        let Built { ptx, names, .. } = built.map_err(|why| self.refusal(why, file, &arch))?;
+        Ok(ForeignPtx { ptx, names })
+    }
+
+    fn refusal(&self, failure: Failure, name: &str, arch: &str) -> Error {
         let Failure { word, log } = failure;
         // NVRTC loads its builtins when it compiles.
         if log.contains("failed to open libnvrtc-builtins") {
@@ -241,7 +309,7 @@ impl Compiler {
         // The variant letter does not exist for this generation.
         if log.contains("--nv_arch flag") || log.contains("--gpu-architecture") {
             return Error::BadArchitecture {
-                given: target.arch.to_string(),
+                given: arch.to_owned(),
                 why: format!("NVRTC {} says: {}", self.nvrtc.version, first_line(&log)),
             };
         }
@@ -252,7 +320,7 @@ impl Compiler {
             return Error::NoCuda(Box::new(Missing { part: Part::Header(header), tried }));
         }
         let log = if log.trim().is_empty() { word } else { log };
-        let (kernel, arch) = (name.to_owned(), target.arch.to_string());
+        let (kernel, arch) = (name.to_owned(), arch.to_owned());
         Error::KernelRefused(Box::new(Refused { kernel, arch, messages, log }))
     }
 }

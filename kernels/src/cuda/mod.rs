@@ -32,7 +32,10 @@ mod world;
 
 pub use arch::Arch;
 pub use cache::Cache;
-pub use compile::{Compiled, Compiler, Fitted, HEADERS, THREADS, Target, WALKERS, compile, fit};
+pub use compile::{
+    Compiled, Compiler, Fitted, ForeignPtx, ForeignText, HEADERS, THREADS, Target, WALKERS,
+    compile, compile_foreign, fit,
+};
 /// The driver's slices and streams: plans are launched on these.
 pub use cudarc;
 pub use driven::Driven;

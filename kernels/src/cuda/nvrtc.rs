@@ -14,7 +14,7 @@ use super::error::{Error, Part};
 use super::find::{self, Hints, LoadedNvrtc};
 
 /// NVRTC's functions that are called, the same since CUDA 11.2.
-const FUNCTIONS: [&CStr; 13] = [
+const FUNCTIONS: [&CStr; 15] = [
     c"nvrtcVersion",
     c"nvrtcGetErrorString",
     c"nvrtcGetNumSupportedArchs",
@@ -28,6 +28,8 @@ const FUNCTIONS: [&CStr; 13] = [
     c"nvrtcGetPTX",
     c"nvrtcGetCUBINSize",
     c"nvrtcGetCUBIN",
+    c"nvrtcAddNameExpression",
+    c"nvrtcGetLoweredName",
 ];
 
 /// A function of NVRTC that writes a size of a program, or bytes of that size.
@@ -55,6 +57,8 @@ pub(super) struct Built {
     pub(super) cubin: Vec<u8>,
     pub(super) ptx: String,
     pub(super) log: String,
+    /// The names in the PTX of the C++ expressions that were to be named.
+    pub(super) names: Vec<String>,
 }
 
 /// The error of a compilation: NVRTC's word for it, and its log.
@@ -102,12 +106,13 @@ impl Nvrtc {
     }
 
     /// Compiles a text with the library that cudarc is bound to; there is one. `headers` are the names and texts that
-    /// the text may include.
+    /// the text may include, and `wanted` are C++ expressions that name kernels, whose templates are instantiated.
     pub(super) fn build(
         text: &str,
         name: &str,
         headers: &[(&str, &str)],
         options: &[String],
+        wanted: &[String],
     ) -> Result<Built, Failure> {
         let (mut names, mut texts) = (Vec::new(), Vec::new());
         for (name, text) in headers {
@@ -130,6 +135,12 @@ impl Nvrtc {
             )
         };
         check(code, String::new)?;
+        let wanted = wanted.iter().map(|name| c_string(name)).collect::<Result<Vec<_>, _>>()?;
+        for name in &wanted {
+            // SAFETY: the program was created and not compiled yet, and the expression ends in NUL.
+            let code = unsafe { sys::nvrtcAddNameExpression(program.0, name.as_ptr()) };
+            check(code, String::new)?;
+        }
         let options = pointers(&options);
         // SAFETY: the program was created; the options end in NUL and live until the call is over.
         let code = unsafe {
@@ -143,6 +154,7 @@ impl Nvrtc {
             cubin: program.bytes(sys::nvrtcGetCUBINSize, sys::nvrtcGetCUBIN)?,
             ptx: program.text(sys::nvrtcGetPTXSize, sys::nvrtcGetPTX)?,
             log: log(),
+            names: wanted.iter().map(|name| program.lowered(name)).collect::<Result<_, _>>()?,
         })
     }
 }
@@ -202,6 +214,16 @@ impl NvrtcProgram {
         let code = unsafe { fill(self.0, bytes.as_mut_ptr().cast()) };
         check(code, String::new)?;
         Ok(bytes)
+    }
+
+    /// Returns the name in the PTX of an expression that was added before the program was compiled.
+    fn lowered(&self, name: &CStr) -> Result<String, Failure> {
+        let mut lowered = ptr::null();
+        // SAFETY: the program was compiled with this expression, and `lowered` is a pointer.
+        let code = unsafe { sys::nvrtcGetLoweredName(self.0, name.as_ptr(), &raw mut lowered) };
+        check(code, String::new)?;
+        // SAFETY: the name ends in NUL, and lives as long as the program.
+        Ok(unsafe { CStr::from_ptr(lowered) }.to_string_lossy().into_owned())
     }
 
     /// Returns a text without the NUL at its end.

@@ -1,0 +1,119 @@
+//! The memory of a run: each rank's buffers at addresses of their own, with gaps that nothing may touch.
+
+use roundelay_ptx::machine::{Alias, Window};
+
+use crate::harness::{Buffer, Harness, Order};
+
+/// The first address.
+const FIRST: u64 = 1 << 20;
+/// The bytes at least between two buffers; an access to them is out of bounds.
+const APART: u64 = 256;
+/// The most bytes of a run.
+const MOST: u64 = 1 << 30;
+
+/// A buffer of a rank, or a range of the harness itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Room {
+    pub(crate) address: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The memory of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Layout {
+    pub(crate) rooms: Vec<Room>,
+    pub(crate) windows: Vec<Window>,
+    pub(crate) aliases: Vec<Alias>,
+    ranks: usize,
+    free: u64,
+    total: u64,
+}
+
+impl Layout {
+    /// Lays out the buffers of all ranks. `bytes` has the size of each buffer at each rank.
+    pub(crate) fn new(harness: &Harness, ranks: u32, bytes: &[Vec<u64>]) -> Result<Self, String> {
+        let mut layout = Self { ranks: ranks as usize, free: FIRST, ..Self::default() };
+        for (number, buffer) in harness.memory.iter().enumerate() {
+            for rank in 0..ranks {
+                // No kernel may rely on more than the alignment that is declared.
+                let odd = (rank + number as u32) % 2 == 1 && !buffer.multicast;
+                let shift = u64::from(odd) * buffer.align;
+                let name = format!("{} of rank {rank}", buffer.name);
+                let bytes = bytes[number][rank as usize];
+                layout.add(name, bytes, (buffer.align, shift))?;
+            }
+            if buffer.multicast {
+                let of = (0..ranks).map(|rank| layout.address(number, rank)).collect();
+                let (name, address) = (buffer.name.clone(), layout.free.next_multiple_of(APART));
+                let bytes = bytes[number].iter().copied().min().unwrap_or(0);
+                layout.free = address + bytes + APART;
+                layout.aliases.push(Alias { name, address, bytes, of, multicast: true });
+            }
+        }
+        Ok(layout)
+    }
+
+    /// Adds a range of the harness itself, and returns its number.
+    pub(crate) fn hidden(&mut self, name: String, bytes: u64) -> Result<usize, String> {
+        self.add(name, bytes, (16, 0))
+    }
+
+    fn add(
+        &mut self,
+        name: String,
+        bytes: u64,
+        (align, shift): (u64, u64),
+    ) -> Result<usize, String> {
+        self.total = self.total.saturating_add(bytes);
+        if self.total > MOST {
+            return Err(format!("the memory of a run has more than {MOST} bytes"));
+        }
+        let address = self.free.next_multiple_of((2 * align).max(APART)) + shift;
+        self.free = address + bytes + APART;
+        self.rooms.push(Room { address, bytes });
+        self.windows.push(Window { name, address, bytes: vec![0; bytes as usize] });
+        Ok(self.rooms.len() - 1)
+    }
+
+    /// The number of a rank's buffer among the rooms.
+    pub(crate) fn room(&self, buffer: usize, rank: u32) -> usize {
+        buffer * self.ranks + rank as usize
+    }
+
+    pub(crate) fn address(&self, buffer: usize, rank: u32) -> u64 {
+        self.rooms[self.room(buffer, rank)].address
+    }
+
+    /// The room that has an address, or that it is closest behind.
+    pub(crate) fn near(&self, address: u64) -> Option<&Room> {
+        self.rooms.iter().filter(|room| room.address <= address).max_by_key(|room| room.address)
+    }
+
+    /// Writes the addresses of tables.
+    pub(crate) fn write_tables(&mut self, harness: &Harness) {
+        let ranks = self.ranks as u32;
+        for (number, buffer) in harness.memory.iter().enumerate() {
+            let Some((named, order)) = &buffer.pointers else { continue };
+            for rank in 0..ranks {
+                let all = named.iter().filter_map(|name| harness.buffer(name));
+                let bytes: Vec<u8> = all
+                    .flat_map(|of| in_order(*order, rank, ranks).map(move |peer| (of, peer)))
+                    .flat_map(|(of, peer)| self.address(of, peer).to_le_bytes())
+                    .collect();
+                let room = self.room(number, rank);
+                self.windows[room].bytes = bytes;
+            }
+        }
+    }
+}
+
+/// The bytes of a table of pointers.
+pub(crate) fn table_bytes(buffer: &Buffer, ranks: u32) -> Option<u64> {
+    buffer.pointers.as_ref().map(|(named, _)| named.len() as u64 * u64::from(ranks) * 8)
+}
+
+/// The ranks in an order.
+pub(crate) fn in_order(order: Order, own: u32, ranks: u32) -> impl Iterator<Item = u32> + Clone {
+    let first = if order == Order::OwnFirst { own } else { 0 };
+    (0..ranks).map(move |at| (first + at) % ranks)
+}

@@ -1,0 +1,496 @@
+//! A harness from its text: TOML, or JSON of the same tables.
+
+mod call;
+
+use roundelay_core::collective::Collective;
+use roundelay_core::diagnostics::near::nearest;
+use roundelay_core::dtype::{DType, ReduceOp};
+
+use crate::assumption::{Assumption, MachineAssumption};
+use crate::harness::{
+    Buffer, Expect, ExpectedValues, Fill, Harness, KernelModule, ModuleText, Order, Runs, Special,
+};
+use crate::node::{Field, Mistake, Node, NodeValue, get};
+
+/// The most ranks of a run.
+const MOST_RANKS: i64 = 64;
+/// The words of a stated verdict beside `relies(...)`.
+const VERDICTS: [&str; 16] = [
+    "clean",
+    "race",
+    "scope",
+    "constant",
+    "hang",
+    "wrong",
+    "misaligned",
+    "bounds",
+    "multicast",
+    "uninitialised",
+    "lanes",
+    "barrier",
+    "trap",
+    "dirty-pad",
+    "unsupported",
+    "limit",
+];
+
+impl Harness {
+    /// Reads the cases of a harness from TOML; one without a name where the text has no `[case.NAME]`.
+    ///
+    /// # Errors
+    /// The first mistake, at its place in the text.
+    pub fn from_toml(text: &str) -> Result<Vec<Self>, Mistake> {
+        cases(Node::of_toml(text)?)
+    }
+
+    /// Reads the cases of a harness from JSON of the same tables.
+    ///
+    /// # Errors
+    /// The first mistake; a mistake of a value has no place.
+    pub fn from_json(text: &str) -> Result<Vec<Self>, Mistake> {
+        cases(Node::of_json(text)?)
+    }
+}
+
+const KEYS: [&str; 10] =
+    ["title", "source", "module", "memory", "call", "stream", "expect", "run", "assume", "verdict"];
+
+fn cases(mut root: Node) -> Result<Vec<Harness>, Mistake> {
+    let mut all = Vec::new();
+    if let NodeValue::Table(fields) = &mut root.value
+        && let Some(at) = fields.iter().position(|field| field.key == "case")
+    {
+        let cases = fields.remove(at).node;
+        for Field { key, node, .. } in cases.any_table()? {
+            let keys: Vec<&str> = KEYS.iter().copied().chain(["define"]).collect();
+            let own = node.table(&keys)?;
+            let mut whole = root.clone();
+            let defines = get(own, "define").map(Node::texts).transpose()?.unwrap_or_default();
+            let mut over = node.clone();
+            if let NodeValue::Table(fields) = &mut over.value {
+                fields.retain(|field| field.key != "define");
+            }
+            let range = whole.range.clone();
+            whole.overlay(over);
+            whole.range = range;
+            let mut harness = of_root(&whole)?;
+            harness.case = Some(key.clone());
+            for module in &mut harness.modules {
+                module.defines.extend(defines.iter().cloned());
+            }
+            all.push(harness);
+        }
+    }
+    if all.is_empty() {
+        all.push(of_root(&root)?);
+    }
+    Ok(all)
+}
+
+fn of_root(root: &Node) -> Result<Harness, Mistake> {
+    let fields = root.table(&KEYS)?;
+    let text = |key| get(fields, key).map(Node::text).transpose();
+    let mut harness = Harness {
+        title: text("title")?.unwrap_or_default(),
+        source: text("source")?.unwrap_or_default(),
+        ..Harness::default()
+    };
+    let each = |key: &str| -> Result<&[Field], Mistake> {
+        get(fields, key).map_or(Ok(&[]), |node| node.any_table())
+    };
+    for field in each("module")? {
+        harness.modules.push(module(field)?);
+    }
+    for field in each("memory")? {
+        harness.memory.push(buffer(field)?);
+    }
+    if let Some(run) = get(fields, "run") {
+        harness.run = runs(run)?;
+    }
+    for node in get(fields, "call").map_or(&[][..], Node::list) {
+        call::steps(node, &mut harness)?;
+    }
+    if harness.calls.is_empty() {
+        let wrong = Mistake::new(0..0, "the harness has no [[call]]");
+        return Err(wrong
+            .help("add `[[call]]` with `kernel = \"MODULE.KERNEL\"`, `grid`, `block` and `args`"));
+    }
+    for Field { key, node, .. } in each("stream")? {
+        for name in node.list() {
+            known("step", name, harness.calls.iter().map(|step| step.name.as_str()))?;
+        }
+        harness.streams.push((key.clone(), node.texts()?));
+    }
+    for field in &harness.memory {
+        for named in field.pointers.iter().flat_map(|(named, _)| named) {
+            if harness.buffer(named).is_none() {
+                return Err(
+                    root.wrong(format!("`{}` points at `{named}`, which is no memory", field.name))
+                );
+            }
+        }
+    }
+    for node in get(fields, "expect").map_or(&[][..], Node::list) {
+        let expect = expect(node, &harness)?;
+        harness.expect.push(expect);
+    }
+    if let Some(node) = get(fields, "assume") {
+        assume(node, &mut harness)?;
+    }
+    for node in get(fields, "verdict").map_or(&[][..], Node::list) {
+        let text = node.text()?;
+        if !(text.starts_with("relies(") && text.ends_with(')') || VERDICTS.contains(&&*text)) {
+            let wrong = node.wrong(format!("`{text}` is no verdict"));
+            let words = VERDICTS.join(", ");
+            return Err(wrong.help(format!("verdicts are {words}, and relies(NAME, NAME)")));
+        }
+        harness.verdict.push(text);
+    }
+    Ok(harness)
+}
+
+/// Refuses a text that is none of the names.
+fn known<'a>(
+    what: &str,
+    node: &Node,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> Result<String, Mistake> {
+    let text = node.text()?;
+    if names.clone().any(|name| name == text) {
+        return Ok(text);
+    }
+    let wrong = node.wrong(format!("there is no {what} `{text}`"));
+    Err(match nearest(&text, names) {
+        Some(meant) => wrong.help(format!("did you mean `{meant}`?")),
+        None => wrong,
+    })
+}
+
+fn buffer_name(node: &Node, harness: &Harness) -> Result<String, Mistake> {
+    known("memory", node, harness.memory.iter().map(|buffer| buffer.name.as_str()))
+}
+
+fn module(Field { key, node, .. }: &Field) -> Result<KernelModule, Mistake> {
+    let fields = node.table(&[
+        "file",
+        "text",
+        "ptx",
+        "ptx_text",
+        "compiler",
+        "arch",
+        "define",
+        "include",
+        "prelude",
+        "slices",
+        "options",
+        "instantiate",
+    ])?;
+    type Make = fn(String) -> ModuleText;
+    let origins: [(&str, Make); 4] = [
+        ("file", ModuleText::File),
+        ("text", ModuleText::Text),
+        ("ptx", ModuleText::Ptx),
+        ("ptx_text", ModuleText::PtxText),
+    ];
+    let mut found = None;
+    for (name, origin) in origins {
+        if let Some(text) = get(fields, name) {
+            if found.is_some() {
+                return Err(text.wrong("the module has two texts").help("leave one of them out"));
+            }
+            found = Some(origin(text.text()?));
+        }
+    }
+    let origin = found.ok_or_else(|| {
+        node.wrong(format!("the module `{key}` has no text"))
+            .help("add `file`, `text`, `ptx` or `ptx_text`")
+    })?;
+    let mut module = KernelModule::new(key, origin);
+    for Field { key, node, .. } in fields {
+        match key.as_str() {
+            "compiler" => module.compiler = node.text()?,
+            "arch" => module.arch = node.text()?,
+            "define" => module.defines = node.texts()?,
+            "include" => module.includes = node.texts()?,
+            "prelude" => module.preludes = node.texts()?,
+            "options" => module.options = node.texts()?,
+            "slices" => {
+                for slice in node.list() {
+                    let text = slice.text()?;
+                    let lines = text.split_once("..").and_then(|(first, last)| {
+                        Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
+                    });
+                    let lines = lines.filter(|(first, last)| 0 < *first && first <= last);
+                    module.slices.push(
+                        lines.ok_or_else(|| {
+                            slice.wrong("a slice is two lines, such as \"10..240\"")
+                        })?,
+                    );
+                }
+            }
+            "instantiate" => {
+                for Field { key, node, .. } in node.any_table()? {
+                    module.instantiate.push((key.clone(), node.text()?));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(module)
+}
+
+fn fill(node: &Node) -> Result<Fill, Mistake> {
+    if let NodeValue::Text(_) = node.value {
+        return node.word(&[("zero", 0), ("poison", 1), ("random", 2)]).map(|word| match word {
+            0 => Fill::Zero,
+            1 => Fill::Poison,
+            _ => Fill::Random,
+        });
+    }
+    let fields = node.table(&["word", "value"])?;
+    match (get(fields, "word"), get(fields, "value")) {
+        (Some(word), None) => {
+            Ok(Fill::Word(word.whole::<i64>(i32::MIN.into(), u32::MAX.into())? as u32))
+        }
+        (None, Some(value)) => Ok(Fill::Each(value.expression()?)),
+        _ => Err(node.wrong("one of `word` and `value` is expected here")),
+    }
+}
+
+const ORDERS: [(&str, Order); 3] =
+    [("rank", Order::Rank), ("own-first", Order::OwnFirst), ("any", Order::Any)];
+
+fn buffer(Field { key, node, .. }: &Field) -> Result<Buffer, Mistake> {
+    let fields = node.table(&[
+        "type",
+        "len",
+        "bytes",
+        "align",
+        "peers",
+        "multicast",
+        "fill",
+        "init",
+        "role",
+        "after",
+        "pointers",
+        "order",
+    ])?;
+    let mut dtype = DType::U8;
+    if let Some(ty) = get(fields, "type") {
+        let all: Vec<_> = DType::ALL.iter().map(|dtype| (dtype.name(), *dtype)).collect();
+        dtype = ty.word(&all)?;
+    }
+    let (len, bytes) = (get(fields, "len"), get(fields, "bytes"));
+    let pointers = get(fields, "pointers");
+    let len = match (len, bytes, pointers) {
+        (Some(len), None, None) if get(fields, "type").is_some() => len.expression()?,
+        (None, Some(bytes), None) => bytes.expression()?,
+        (None, None, Some(_)) => 0.into(),
+        _ => {
+            let wrong = node.wrong(format!("the size of `{key}` is not clear"));
+            return Err(wrong.help("give `type` and `len`, or `bytes`, or `pointers`"));
+        }
+    };
+    let mut buffer = Buffer::new(key, dtype, len);
+    if bytes.is_some() {
+        buffer.align = 16;
+    }
+    let mut filled = false;
+    for Field { key, at, node } in fields {
+        match key.as_str() {
+            "align" => {
+                buffer.align = node.whole(1, 1 << 20)?;
+                if !buffer.align.is_power_of_two() {
+                    return Err(node.wrong("an alignment is a power of two"));
+                }
+            }
+            "peers" => buffer.peers = node.flag()?,
+            "multicast" => buffer.multicast = node.flag()?,
+            "fill" | "init" if std::mem::replace(&mut filled, true) => {
+                return Err(Mistake::new(
+                    at.clone(),
+                    "`fill` and `init` are one thing: leave one out",
+                ));
+            }
+            "fill" | "init" => buffer.fill = fill(node)?,
+            "role" => buffer.is_sentinel = node.word(&[("sentinel", true), ("data", false)])?,
+            "after" => buffer.zero_after = node.word(&[("zero", true), ("any", false)])?,
+            "pointers" => {
+                let order = get(fields, "order").map(|node| node.word(&ORDERS[..2])).transpose()?;
+                buffer.pointers = Some((node.texts()?, order.unwrap_or(Order::Rank)));
+                buffer.align = 8;
+            }
+            _ => {}
+        }
+    }
+    if buffer.is_sentinel && !matches!(buffer.fill, Fill::Word(_) | Fill::Zero) {
+        let wrong = node.wrong(format!("the sentinel of `{key}` is not known"));
+        return Err(wrong.help("add `init = { word = 0x80000000 }`, or the word that it is"));
+    }
+    Ok(buffer)
+}
+
+fn expect(node: &Node, harness: &Harness) -> Result<Expect, Mistake> {
+    let fields = node.table(&[
+        "collective",
+        "input",
+        "buffer",
+        "order",
+        "acc",
+        "ulp",
+        "same_bits",
+        "root",
+        "count",
+        "values",
+        "ranks",
+    ])?;
+    let named = |key: &str, usual: &str| match get(fields, key) {
+        Some(node) => buffer_name(node, harness),
+        None if harness.buffer(usual).is_some() => Ok(usual.to_owned()),
+        None => Err(node.wrong(format!("`{key}` is missing"))),
+    };
+    let number = |key: &str| get(fields, key).map(Node::expression).transpose();
+    let buffer = named("buffer", "output")?;
+    let values = match (get(fields, "collective"), get(fields, "values")) {
+        (Some(collective), None) => {
+            let text = collective.text()?;
+            let (name, op) = text.split_once(' ').unwrap_or((&text, "sum"));
+            let all = Collective::ALL.map(Collective::name).join(", ");
+            let (Some(found), Some(op)) =
+                (Collective::from_name(name), ReduceOp::from_name(op.trim()))
+            else {
+                let wrong = collective.wrong(format!("`{text}` is no collective"));
+                return Err(wrong
+                    .help(format!("collectives are {all}; behind one stands an op, such as sum")));
+            };
+            let input = named("input", "input")?;
+            let dtype = harness.buffer(&input).map(|at| harness.memory[at].dtype);
+            if let Some(Err(why)) = dtype.map(|dtype| op.check(dtype)) {
+                return Err(collective.wrong(why.to_string()));
+            }
+            let order = get(fields, "order").map(|node| node.word(&ORDERS)).transpose()?;
+            let wide = get(fields, "acc").map(|node| node.word(&[("f32", true), ("same", false)]));
+            ExpectedValues::Collective {
+                collective: found,
+                op,
+                input,
+                root: number("root")?.unwrap_or(0.into()),
+                count: number("count")?,
+                order: order.unwrap_or(Order::Rank),
+                wide: wide.transpose()?.unwrap_or(true),
+            }
+        }
+        (None, Some(values)) => ExpectedValues::Each(values.expression()?),
+        _ => {
+            return Err(node
+                .wrong("the expected values are not clear")
+                .help("give `collective`, such as \"AllReduce sum\", or `values`, an expression"));
+        }
+    };
+    Ok(Expect {
+        buffer,
+        values,
+        ulp: get(fields, "ulp").map(|node| node.whole(0, 1 << 20)).transpose()?,
+        same_bits: get(fields, "same_bits").map(Node::flag).transpose()?.unwrap_or(false),
+        ranks: get(fields, "ranks").map(Node::expressions).transpose()?.unwrap_or_default(),
+    })
+}
+
+fn runs(node: &Node) -> Result<Runs, Mistake> {
+    let fields = node.table(&[
+        "calls",
+        "graph",
+        "ranks",
+        "elements",
+        "seeds",
+        "late",
+        "absent",
+        "special",
+        "resident_blocks",
+    ])?;
+    let mut runs = Runs::default();
+    let wholes = |node: &Node| -> Result<Vec<i64>, Mistake> {
+        node.list().iter().map(|node| node.whole(0, 1 << 32)).collect()
+    };
+    for Field { key, node, .. } in fields {
+        match key.as_str() {
+            "calls" => runs.calls = node.whole(1, 1000)?,
+            "graph" => runs.graph = node.flag()?,
+            "seeds" => runs.seeds = node.whole(1, 1 << 40)?,
+            "ranks" => {
+                let all = node.list().iter().map(|node| node.whole(1, MOST_RANKS));
+                runs.ranks = all.collect::<Result<_, _>>()?;
+            }
+            "elements" => {
+                runs.elements = match &node.value {
+                    NodeValue::Table(_) => {
+                        let cycle = get(node.table(&["cycle"])?, "cycle");
+                        let cycle = cycle.ok_or_else(|| node.wrong("`cycle` is missing"))?;
+                        vec![wholes(cycle)?]
+                    }
+                    _ => wholes(node)?.into_iter().map(|one| vec![one]).collect(),
+                };
+            }
+            "resident_blocks" => runs.resident_blocks = Some(node.whole(1, 1 << 16)?),
+            "late" => runs.late = node.expressions()?,
+            "absent" => runs.absent = node.expressions()?,
+            "special" => {
+                for node in node.list() {
+                    let text = node.text()?;
+                    let number = || text.parse().map(Special::Number);
+                    runs.special.push(match text.as_str() {
+                        "sentinel" => Special::Sentinel,
+                        _ => number().map_err(|_| {
+                            node.wrong(format!("`{text}` is no number"))
+                                .help("take a number, -0.0, nan, inf or sentinel")
+                        })?,
+                    });
+                }
+            }
+            _ => {}
+        }
+        let empty = [
+            runs.ranks.is_empty(),
+            runs.elements.iter().any(Vec::is_empty),
+            runs.elements.is_empty(),
+        ];
+        if empty.contains(&true) {
+            return Err(node.wrong("at least one number is expected here"));
+        }
+    }
+    Ok(runs)
+}
+
+fn assume(node: &Node, harness: &mut Harness) -> Result<(), Mistake> {
+    const WEAK: &str = "weak-as-relaxed";
+    let known: Vec<_> = Assumption::all().map(|one| (one.to_string(), one)).collect();
+    let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).chain([WEAK]).collect();
+    for Field { key, node, .. } in node.table(&names)? {
+        if key != WEAK {
+            let found = known.iter().find(|(name, _)| name == key);
+            harness
+                .assume
+                .extend(found.map(|(_, one)| Ok((one.clone(), node.text()?))).transpose()?);
+            continue;
+        }
+        let (buffers, why) = match node.value {
+            NodeValue::Table(_) => {
+                let fields = node.table(&["why", "buffers"])?;
+                (get(fields, "buffers"), get(fields, "why"))
+            }
+            _ => (None, None),
+        };
+        let (Some(buffers), Some(why)) = (buffers, why) else {
+            let wrong = node.wrong("the buffers of `weak-as-relaxed` are missing, or its reason");
+            return Err(
+                wrong.help("write `weak-as-relaxed = { buffers = [\"NAME\"], why = \"…\" }`")
+            );
+        };
+        for node in buffers.list() {
+            let name = buffer_name(node, harness)?;
+            let one = Assumption::Machine(MachineAssumption::WeakAsRelaxed(name));
+            harness.assume.insert(one, why.text()?);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! A finding as a diagnostic, at its line of the source.
+
+use std::ops::Range;
+
+use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::source::{Location, Span};
+use roundelay_core::syntax::Source;
+
+use crate::assumption::names;
+use crate::case::Case;
+use crate::finding::{Finding, Kind, ThreadSite};
+use crate::harness::Harness;
+use crate::sequence::Variation;
+use crate::verdict::{State, Verdict};
+
+/// Threads that wait at different lines, of which a message tells.
+const MOST_WAITING: usize = 6;
+
+impl Verdict {
+    /// The finding as a diagnostic, with the source of its place. `file` and `text` are those of the harness.
+    pub fn diagnostic(
+        &self,
+        (file, text): (&str, &str),
+        harness: &Harness,
+        cases: &[Case],
+    ) -> Option<(Diagnostic, Source)> {
+        let found = self.finding.as_deref()?;
+        let code = if self.state == State::Relies { Code::KernelRelies } else { code(found.kind) };
+        let word = |stores: Option<bool>| match stores {
+            Some(true) => "the store: ",
+            Some(false) => "the load: ",
+            None => "",
+        };
+        // Each place with the words before and behind its threads.
+        let accesses = found.at.iter().chain(&found.other);
+        let mut all: Vec<(&ThreadSite, &str, String)> =
+            accesses.map(|at| (at, word(at.stores), String::new())).collect();
+        let mut lines: Vec<(&ThreadSite, &str, usize)> = Vec::new();
+        for (at, what) in &found.waiting {
+            let same = |(first, known, _): &&mut (&ThreadSite, &str, usize)| {
+                known == what && first.source == at.source && first.ptx_line == at.ptx_line
+            };
+            match lines.iter_mut().find(same) {
+                Some((_, _, more)) => *more += 1,
+                None => lines.push((at, what, 0)),
+            }
+        }
+        for (at, what, more) in lines.into_iter().take(MOST_WAITING) {
+            let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+            all.push((at, "", format!(": {what}{more}")));
+        }
+        let (source, spans) = sources(&all, cases).unwrap_or_else(|| {
+            let place = match found.kind {
+                Kind::Unsupported | Kind::Limit => text.find("[[call]]").map(|at| at..at + 8),
+                _ => text.find("[expect]").map(|at| at..at + 8),
+            };
+            let line = 0..text.lines().next().map_or(0, str::len);
+            (crate::node::pointed(file, text, &place.unwrap_or(line)), Vec::new())
+        });
+        let mut diagnostic = Diagnostic::new(code, Span::new(0, 1), title(self, found));
+        for (number, (at, before, behind)) in all.into_iter().enumerate() {
+            let label = format!("{before}{}{behind}", at.threads());
+            let through = at.inlined.iter().fold(String::new(), |all, (file, line)| {
+                all + &format!(", inlined at {file}:{line}")
+            });
+            let ptx = format!("line {} of the PTX, in {}{through}", at.ptx_line, at.function);
+            match spans.iter().find(|(known, _)| *known == number).map(|(_, span)| *span) {
+                Some(span) if diagnostic.label.is_empty() => {
+                    (diagnostic.primary, diagnostic.label) = (span, label);
+                    diagnostic.notes.push(format!("{before}{ptx}"));
+                }
+                Some(span) => {
+                    diagnostic.others.push((span, label));
+                    diagnostic.notes.push(format!("{before}{ptx}"));
+                }
+                None => {
+                    let place = at.source.as_ref();
+                    let place =
+                        place.map_or(String::new(), |(file, line)| format!("{file}:{line}, "));
+                    diagnostic.notes.push(format!("{label}: {place}{ptx}"));
+                }
+            }
+        }
+        if let Some(memory) = &found.memory {
+            let crate::finding::Memory { name, rank, offset, element } = memory;
+            let note = format!("memory: {name} of rank {rank}, byte {offset}, element {element}");
+            diagnostic.notes.push(note);
+        }
+        let behind = found.behind.iter();
+        diagnostic
+            .notes
+            .extend(behind.map(|behind| format!("behind it in the same run: {behind}")));
+        diagnostic.notes.push(self.again(found));
+        if let Some((before, left)) = found.story.filter(|(before, _)| *before > 0) {
+            let note = format!(
+                "of the seed's {before} unusual choices of threads and values it needs {left}"
+            );
+            diagnostic.notes.push(note);
+        }
+        diagnostic.notes.extend(self.cures(found, harness));
+        diagnostic.help = self.help(found);
+        Some((diagnostic, source))
+    }
+
+    fn again(&self, found: &Finding) -> String {
+        let elements: Vec<_> = found.elements.iter().map(i64::to_string).collect();
+        let variation = match found.variation {
+            Variation::Plain => String::new(),
+            Variation::Late(rank) => format!(", rank {rank} late"),
+            Variation::Absent(rank) => format!(", rank {rank} absent"),
+        };
+        let case = self.case.as_ref().map_or(String::new(), |case| format!("--case {case} "));
+        let (seed, ranks, elements) = (found.seed, found.ranks, elements.join(","));
+        format!(
+            "seed {seed} of {ranks} ranks, elements {elements}{variation}: `{case}--first {seed} --seeds 1 --ranks {ranks} --elements {elements}`"
+        )
+    }
+
+    /// Notes of what cures the finding, one for each assumption.
+    fn cures(&self, found: &Finding, harness: &Harness) -> Vec<String> {
+        let each = found.cured_by.iter().flatten();
+        each.map(|one| match harness.assume.get(one) {
+            Some(why) if self.state == State::Relies => {
+                format!("{one}: {}; declared: {why}", one.sentence())
+            }
+            _ => format!("{one}: {}", one.sentence()),
+        })
+        .collect()
+    }
+
+    fn help(&self, found: &Finding) -> Option<String> {
+        let help = match (self.state, &found.cured_by) {
+            (State::Relies, _) => "look up once whether the hardware promises that".to_owned(),
+            (State::Error, Some(set)) => {
+                format!("if the hardware promises it, declare it under [assume]: {}", names(set))
+            }
+            (State::Error, None)
+                if matches!(found.kind, Kind::Race | Kind::Scope | Kind::Constant) =>
+            {
+                "order the accesses by a release and an acquire, or by a barrier: no assumption of \
+                 the list cures it"
+                    .to_owned()
+            }
+            (State::Limit, _) => "take fewer ranks, elements, blocks or calls".to_owned(),
+            _ => return None,
+        };
+        Some(help)
+    }
+}
+
+fn title(verdict: &Verdict, found: &Finding) -> String {
+    match verdict.state {
+        State::Relies => format!(
+            "the kernel relies on {}: by PTX alone, {}",
+            names(&verdict.assumptions),
+            found.title
+        ),
+        _ => found.title.clone(),
+    }
+}
+
+/// The code of a finding.
+fn code(kind: Kind) -> Code {
+    match kind {
+        Kind::Race | Kind::Scope | Kind::Constant => Code::KernelRace,
+        Kind::Hang => Code::KernelHang,
+        Kind::Wrong | Kind::DirtyPad => Code::KernelResult,
+        Kind::Misaligned
+        | Kind::Bounds
+        | Kind::Uninitialised
+        | Kind::Barrier
+        | Kind::Lanes
+        | Kind::Multicast
+        | Kind::Trap => Code::KernelAccess,
+        Kind::Limit | Kind::Unsupported => Code::KernelUnchecked,
+    }
+}
+
+/// The text of the first place's file, with the places that are in it by their numbers; none without such a text.
+fn sources(
+    all: &[(&ThreadSite, &str, String)],
+    cases: &[Case],
+) -> Option<(Source, Vec<(usize, Span)>)> {
+    let texts = || cases.iter().flat_map(|case| &case.loaded).flat_map(|loaded| &loaded.sources);
+    let named = || all.iter().filter_map(|(at, ..)| at.source.as_ref());
+    let (name, text) = named().find_map(|(name, _)| texts().find(|(known, _)| known == name))?;
+    let mut lines: Vec<u32> = named().filter(|(file, _)| file == name).map(|at| at.1).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    let range = |wanted: u32| -> Option<(Location, Range<u32>)> {
+        let mut start = 0;
+        for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+            if number == wanted {
+                let body = line.trim();
+                let indent = line.len() - line.trim_start().len();
+                let column = line[..indent].chars().count() as u32 + 1;
+                let end_column = column + body.chars().count() as u32;
+                let from = (start + indent) as u32;
+                let place = Location { line: number, column, end_line: number, end_column };
+                return Some((place, from..from + body.len() as u32));
+            }
+            start += line.len();
+        }
+        None
+    };
+    let places: Vec<_> = lines.iter().filter_map(|&line| Some((line, range(line)?))).collect();
+    let source = Source::with_places(name, text, places.iter().map(|(_, place)| place.clone()));
+    let span = |(number, (at, ..)): (usize, &(&ThreadSite, &str, String))| {
+        let (_, line) = at.source.as_ref().filter(|(file, _)| file == name)?;
+        let at = places.iter().position(|(known, _)| known == line)?;
+        Some((number, Span::new(at, at + 1)))
+    };
+    let spans: Vec<_> = all.iter().enumerate().filter_map(span).collect();
+    (!spans.is_empty()).then_some((source, spans))
+}
