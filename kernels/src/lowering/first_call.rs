@@ -13,7 +13,6 @@ use roundelay_core::verify::Proved;
 
 use super::plan_call::PlannedCall;
 use super::rank_part::RankPart;
-use super::rank_plan::AnyRankPlan;
 use super::user_buffers::UserBuffers;
 use crate::element::{bytes_of, bytes_of_mut};
 use crate::error::Error;
@@ -170,12 +169,15 @@ pub struct FirstCall<'p> {
     part: &'p RankPart,
     known: KnownRank,
     /// An AllGather of [`WORDS`] words of each rank.
-    exchange: Box<AnyRankPlan>,
+    exchange: Box<Exchange>,
 }
+
+/// An exchange of words: those of this rank, and room for those of all ranks.
+type Exchange = dyn Fn(&[u64], &mut [u64]) -> Result<(), Error>;
 
 impl<'p> FirstCall<'p> {
     /// Makes the check of a rank, which tells the others by `exchange` what it found.
-    pub(crate) fn new(part: &'p RankPart, exchange: Box<AnyRankPlan>) -> Self {
+    pub(crate) fn new(part: &'p RankPart, exchange: Box<Exchange>) -> Self {
         Self { part, known: part.call.known(part.nranks, part.rank), exchange }
     }
 
@@ -200,7 +202,7 @@ impl<'p> FirstCall<'p> {
         make(buffers.buffers())?;
         let mine = buffers.wrong(&known);
         drop(buffers);
-        match part.call.agreed(&known, mine, |mine, all| exchange.exchange(mine, all))? {
+        match part.call.agreed(&known, mine, exchange)? {
             Some(wrong) => Err(Error::WrongData(Box::new(wrong))),
             None => {
                 part.checked.store(true, Ordering::Release);

@@ -34,7 +34,8 @@ pub trait RankCall: Send + Sync {
         if part.checked.load(Ordering::Acquire) {
             return Ok(None);
         }
-        Ok(Some(FirstCall::new(part, self.exchange()?)))
+        let plan = self.exchange()?;
+        Ok(Some(FirstCall::new(part, Box::new(move |mine, all| plan.exchange(mine, all)))))
     }
 
     /// Returns memory for the buffer of a check in place of the buffer at `like`.

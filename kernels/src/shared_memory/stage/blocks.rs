@@ -178,7 +178,7 @@ impl WorldRank {
                     self.run_pull(&mut active, (pull, tiles, way), (call, in_place), buffers)
                 }
                 Strategy::Streams(streams) => {
-                    self.run_streams(&mut active, (streams, tiles, way.stores), call, buffers)
+                    self.run_streams(&mut active, (streams, tiles, way.stores), &call, buffers)
                 }
                 Strategy::Common(_) | Strategy::Split(_) => {
                     unreachable!("ranks own the blocks of an output")

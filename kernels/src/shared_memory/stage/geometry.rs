@@ -68,7 +68,7 @@ impl Stripe {
 
 /// A stripe of one cell of a unit, or of several where all blocks are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct CellPart {
     pub(crate) stripe: Stripe,
     pub(crate) unit: u64,
     cell: usize,
@@ -87,7 +87,7 @@ pub(crate) trait Blocks: Copy {
 
     /// Returns the stripe of a tile of these blocks with the elements of `part`, a part of other blocks, `apart` units
     /// behind it; `None` if there is none.
-    fn beside(self, tiles: &Tiles, tile: u64, part: Part, apart: i64) -> Option<Stripe>;
+    fn beside(self, tiles: &Tiles, tile: u64, part: CellPart, apart: i64) -> Option<Stripe>;
 }
 
 /// Equal blocks, one behind the other.
@@ -114,7 +114,7 @@ impl Blocks for EqualBlocks {
         (alike && from < to).then(|| Stripe { outside: from, inside: from, len: to - from })
     }
 
-    fn beside(self, tiles: &Tiles, _tile: u64, part: Part, apart: i64) -> Option<Stripe> {
+    fn beside(self, tiles: &Tiles, _tile: u64, part: CellPart, apart: i64) -> Option<Stripe> {
         let Stripe { outside, inside, len } = part.stripe;
         let outside = outside.wrapping_add_signed(apart.wrapping_mul(tiles.whole.cast_signed()));
         let inside = inside.wrapping_add_signed(apart.wrapping_mul(tiles.count.cast_signed()));
@@ -138,7 +138,7 @@ impl Blocks for OwnCounts<'_> {
         None
     }
 
-    fn beside(self, tiles: &Tiles, tile: u64, part: Part, apart: i64) -> Option<Stripe> {
+    fn beside(self, tiles: &Tiles, tile: u64, part: CellPart, apart: i64) -> Option<Stripe> {
         let unit = part.unit.checked_add_signed(apart)?;
         tiles.part(tile, (unit, part.cell), self).map(|part| part.stripe)
     }
@@ -230,18 +230,23 @@ impl Tiles {
         let (first, cell) = (from / self.count, self.cells.len());
         let whole = blocks.as_outside(self, from, to);
         let units = if whole.is_some() { 0..0 } else { first..to.div_ceil(self.count) };
-        let next = whole.map(|stripe| Part { stripe, unit: first, cell: 0 });
+        let next = whole.map(|stripe| CellPart { stripe, unit: first, cell: 0 });
         Parts { tiles: self, tile, blocks, units, range: from..to, unit: first, cell, next }
     }
 
-    fn part<B: Blocks>(&self, tile: u64, (unit, cell): (u64, usize), blocks: B) -> Option<Part> {
+    fn part<B: Blocks>(
+        &self,
+        tile: u64,
+        (unit, cell): (u64, usize),
+        blocks: B,
+    ) -> Option<CellPart> {
         let (begin, len) = blocks.cell(self, unit, cell);
         let Cell { place, room, .. } = self.cells[cell];
         let first = tile.checked_mul(room)?;
         let len = len.checked_sub(first)?.min(room);
         let outside = begin.wrapping_add(first);
         let stripe = Stripe { outside, inside: unit * self.count + place, len };
-        (len > 0).then_some(Part { stripe, unit, cell })
+        (len > 0).then_some(CellPart { stripe, unit, cell })
     }
 }
 
@@ -257,12 +262,12 @@ pub(crate) struct Parts<'t, B, U> {
     unit: u64,
     /// The next cell of the unit.
     cell: usize,
-    next: Option<Part>,
+    next: Option<CellPart>,
 }
 
 impl<B: Blocks, U: Iterator<Item = u64>> Parts<'_, B, U> {
     /// Returns the next part, which is of one cell.
-    fn of_cell(&mut self) -> Option<Part> {
+    fn of_cell(&mut self) -> Option<CellPart> {
         loop {
             while let Some(cell) = self.tiles.cells.get(self.cell) {
                 let at = (self.unit, self.cell);
@@ -279,12 +284,11 @@ impl<B: Blocks, U: Iterator<Item = u64>> Parts<'_, B, U> {
 }
 
 impl<B: Blocks, U: Iterator<Item = u64>> Iterator for Parts<'_, B, U> {
-    type Item = Part;
+    type Item = CellPart;
 
-    fn next(&mut self) -> Option<Part> {
+    fn next(&mut self) -> Option<CellPart> {
         let mut part = self.next.take().or_else(|| self.of_cell())?;
-        while B::EQUAL {
-            let Some(other) = self.of_cell() else { break };
+        while let Some(other) = if B::EQUAL { self.of_cell() } else { None } {
             let stripe = &mut part.stripe;
             let end = (stripe.outside + stripe.len, stripe.inside + stripe.len);
             if end != (other.stripe.outside, other.stripe.inside) {

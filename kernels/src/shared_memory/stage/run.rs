@@ -160,7 +160,7 @@ impl WorldRank {
                     self.run_split(active, (split, tiles, way), outside)?;
                 }
                 Strategy::Streams(streams) => {
-                    self.run_streams(active, (streams, tiles, way.stores), OneCount, outside)?;
+                    self.run_streams(active, (streams, tiles, way.stores), &OneCount, outside)?;
                 }
             }
         }
@@ -427,7 +427,7 @@ impl WorldRank {
         &self,
         active: &mut ActiveCall<'_>,
         (streams, tiles, stores): (&Streams, &Tiles, Stores),
-        blocks: B,
+        blocks: &B,
         outside: UserBuffers,
     ) -> Result<(), Error> {
         let world = active.world;

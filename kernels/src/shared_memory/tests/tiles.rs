@@ -13,7 +13,7 @@ use super::{plan, worlds};
 use crate::lowering::UserBuffers;
 use crate::shared_memory::{World, WorldRank};
 
-/// Returns a rank's part of AllGathers with a count for each block.
+/// Returns a rank's part of `AllGather`s with a count for each block.
 fn part(world: &Arc<World>) -> WorldRank {
     let op = ReduceOp::Sum;
     WorldRank::of_blocks(world, &gather(world.nranks()), DType::U32, op).expect("a plan")
