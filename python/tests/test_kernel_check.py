@@ -3,6 +3,8 @@
 import pytest
 import roundelay
 
+pytest_plugins = ["pytester"]
+
 PTX = """.version 8.0
 .target sm_90
 .address_size 64
