@@ -129,6 +129,7 @@ impl Machine<'_> {
     ) -> Result<(), Failed> {
         let addresses = self.addresses(warp, base, place, access);
         self.counters_of(warp).reductions += 1;
+        let mut changes = false;
         for lane in lanes(mask) {
             let address = addresses[lane as usize];
             let values = from.map(|from| self.warps[warp].value(base, from, lane));
@@ -136,14 +137,18 @@ impl Machine<'_> {
             let at = (thread, place);
             let atomic = Atomic { op, values, returns };
             let reduced = self.memory.reduce(&mut self.choices, access, at, address, atomic);
-            let before = reduced
+            let (before, changed) = reduced
                 .map_err(|refusal| self.refusal(&refusal, access, address, (thread, true)))?;
             self.note_races(place, access, address, (thread, true))?;
             if let Some(slot) = to {
                 self.warps[warp].set(base, slot, lane, before);
             }
+            changes |= changed;
         }
-        self.progress();
+        // One that leaves the value as it is may be a poll.
+        if changes {
+            self.progress();
+        }
         Ok(())
     }
 

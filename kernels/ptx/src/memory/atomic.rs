@@ -21,7 +21,7 @@ pub(crate) struct Atomic {
 }
 
 impl Memory {
-    /// Performs an atomic operation, and returns the value before.
+    /// Performs an atomic operation. Returns the value before, and whether there is another one now.
     pub(crate) fn reduce(
         &mut self,
         choices: &mut Choices,
@@ -29,7 +29,7 @@ impl Memory {
         (thread, place): (Thread, u32),
         address: u64,
         Atomic { op, values, returns }: Atomic,
-    ) -> Result<u64, Refusal> {
+    ) -> Result<(u64, bool), Refusal> {
         let each = u64::from(access.ty.bytes());
         let target = self.target(thread, access.space, address, each)?;
         let clocks = &mut self.clocks;
@@ -65,9 +65,10 @@ impl Memory {
             ty => reduced(op, ty, old, values),
         };
         let by = (choices, &mut self.races);
-        region
+        let before = region
             .reduce(clocks, by, &strong, (offset, each, returns || counted), reduction)
-            .map_err(Refusal::Unordered)
+            .map_err(Refusal::Unordered)?;
+        Ok((before, reduction(before).is_some_and(|value| value != before)))
     }
 }
 

@@ -32,6 +32,16 @@ fn blocks_wait_for_each_other() {
     assert_eq!(polls, [0, 1], "{fault}");
 }
 
+/// An atomic operation that leaves the value as it is may be a poll: threads that do nothing else cannot go on.
+#[test]
+fn polls_by_atomic_operations_are_told() {
+    for poll in ["atom.global.cas.b32 %r2, [%m], 1, 0", "atom.global.add.u32 %r2, [%m], 0"] {
+        let body = format!("$L1: {poll};\nsetp.ne.u32 %p1, %r2, 1;\n@%p1 bra $L1;");
+        let fault = fault(&launch(&module(&body), 1, 1, 2));
+        assert!(matches!(fault.kind, FaultKind::Stuck(_)), "{poll}: {fault}");
+    }
+}
+
 #[test]
 fn traps_are_told() {
     let module = module("setp.eq.u32 %p1, %r0, 2;\n@%p1 trap;");
