@@ -13,7 +13,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use roundelay_tests::{files, root};
 
 /// The crates whose graph is drawn, by the folder of their sources and the file of their root.
-const CRATES: [(&str, &str); 15] = [
+const CRATES: [(&str, &str); 16] = [
     ("core/src", "lib.rs"),
     ("core/exchange/src", "lib.rs"),
     ("core/export/src", "lib.rs"),
@@ -23,6 +23,7 @@ const CRATES: [(&str, &str); 15] = [
     ("kernels/src", "lib.rs"),
     ("kernels/arithmetic/src", "lib.rs"),
     ("kernels/ptx/src", "lib.rs"),
+    ("kernels/check/src", "lib.rs"),
     ("stdlib", "lib.rs"),
     ("cli/src", "lib.rs"),
     ("capi/src", "lib.rs"),

@@ -138,6 +138,7 @@ fn a_path_that_a_page_names_is_there() {
         "core/exchange",
         "core/pictures",
         "core/synthesis",
+        "kernels/check",
         "tests",
         "tests/mscclpp",
         "python",

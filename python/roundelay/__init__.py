@@ -7,6 +7,7 @@
 from ._codes import COLLECTIVES, DTYPES, OPS
 from ._diagnostics import CompileError, Diagnostic
 from ._arrays import ArgumentError
+from ._kernel_check import Verdict, kernel_check
 from ._library import Error, unique_id, version
 from ._program import (
     Bounds,
@@ -38,9 +39,11 @@ __all__ = [
     "Request",
     "Schedule",
     "Simulation",
+    "Verdict",
     "World",
     "bounds",
     "compile",
+    "kernel_check",
     "unique_id",
     "version",
 ]

@@ -139,8 +139,10 @@ pub(crate) fn page(code: Code) -> String {
         }
         "console" => {
             let listings = match code.as_str() {
+                "W0008" => "kernels",
                 code if code > "E0800" => "msccl",
                 code if code > "E0605" => "topology",
+                code if code > "E0434" => "kernels",
                 _ => "one_ring",
             };
             let folder = root().join("book/src/listings").join(listings);

@@ -8,11 +8,12 @@ use std::process::Command;
 use crate::command::run;
 
 /// The crates that are published, each before the crates that depend on it.
-const PUBLISHED: [&str; 14] = [
+const PUBLISHED: [&str; 15] = [
     "roundelay-dtype",
     "roundelay-arithmetic",
     "roundelay-ptx",
     "roundelay-core",
+    "roundelay-kernel-check",
     "roundelay-exchange",
     "roundelay-export",
     "roundelay-synthesis",

@@ -4,30 +4,27 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use roundelay_core::diagnostics::Code;
+use roundelay_core::topology::Problem;
 use roundelay_kernel_check::Compiled;
 use roundelay_kernel_check::harness::{KernelModule, Origin};
-
-use super::{Wrong, placeless};
 
 /// The texts that a harness may put before a module by their names.
 const PRELUDES: [(&str, &str); 2] =
     [("std", include_str!("preludes/std.cuh")), ("pdl", include_str!("preludes/pdl.cuh"))];
 
-/// Returns the PTX of a module for a number of ranks. `folder` is that of the harness, `file`.
+/// Returns the PTX of a module for a number of ranks. `folder` is that of the harness.
 pub(super) fn module(
     module: &KernelModule,
     ranks: u32,
     folder: &Path,
-    file: &str,
-) -> Result<Compiled, Wrong> {
-    let wrong = |title: String| placeless(file, Code::BadHarness, title);
+) -> Result<Compiled, Problem> {
     let read = |name: &str| {
         let path = folder.join(name);
         let text = std::fs::read_to_string(&path);
         let text = text.map_err(|why| {
             wrong(format!("`{}` of module `{}`: {why}", path.display(), module.name))
         })?;
-        Ok::<_, Wrong>((path, text))
+        Ok::<_, Problem>((path, text))
     };
     match &module.origin {
         Origin::Ptx(name) => {
@@ -37,16 +34,20 @@ pub(super) fn module(
         Origin::PtxText(text) => Ok(with_files(text.clone(), (module.name.clone(), None), folder)),
         Origin::Text(text) => {
             let name = format!("{}.cu", module.name);
-            cuda(module, (&folder.join(&name), text), ranks, folder, &wrong)
+            cuda(module, (&folder.join(&name), text), ranks, folder)
         }
         Origin::File(name) => {
             let (path, text) = read(name)?;
             if module.compiler == "nvrtc" {
-                return cuda(module, (&path, &sliced(module, &text)), ranks, folder, &wrong);
+                return cuda(module, (&path, &sliced(module, &text)), ranks, folder);
             }
-            nvcc(module, &path, ranks, folder, &wrong)
+            nvcc(module, &path, ranks, folder)
         }
     }
+}
+
+fn wrong(title: String) -> Problem {
+    Problem::new(Code::BadHarness, title)
 }
 
 /// The lines of the slices, at their numbers.
@@ -78,8 +79,7 @@ fn cuda(
     (path, text): (&Path, &str),
     ranks: u32,
     folder: &Path,
-    wrong: &dyn Fn(String) -> Wrong,
-) -> Result<Compiled, Wrong> {
+) -> Result<Compiled, Problem> {
     use roundelay_kernels::cuda::{Error, ForeignText, compile_foreign};
 
     let mut whole = String::new();
@@ -96,7 +96,7 @@ fn cuda(
     let ranks = ranks.to_string();
     let names: Vec<String> =
         module.instantiate.iter().map(|(_, name)| word_replaced(name, "RANKS", &ranks)).collect();
-    let coded = |why: Error| placeless(&shown, why.code(), why.to_string());
+    let coded = |why: Error| Problem::new(why.code(), why.to_string());
     let arch = module.arch.parse().map_err(coded)?;
     let foreign =
         ForeignText { text: &whole, file: &shown, arch, options: &options, names: &names };
@@ -106,13 +106,7 @@ fn cuda(
 }
 
 #[cfg(not(feature = "cuda"))]
-fn cuda(
-    module: &KernelModule,
-    _: (&Path, &str),
-    _: u32,
-    _: &Path,
-    wrong: &dyn Fn(String) -> Wrong,
-) -> Result<Compiled, Wrong> {
+fn cuda(module: &KernelModule, _: (&Path, &str), _: u32, _: &Path) -> Result<Compiled, Problem> {
     Err(wrong(format!(
         "module `{}` is CUDA C++, and this `roundelay` was built without CUDA",
         module.name
@@ -140,8 +134,7 @@ fn nvcc(
     path: &Path,
     ranks: u32,
     folder: &Path,
-    wrong: &dyn Fn(String) -> Wrong,
-) -> Result<Compiled, Wrong> {
+) -> Result<Compiled, Problem> {
     if !module.slices.is_empty() || !module.preludes.is_empty() {
         return Err(wrong(format!(
             "`slices` and `prelude` of module `{}` are for NVRTC",
@@ -157,28 +150,36 @@ fn nvcc(
     if !done.status.success() {
         let log = String::from_utf8_lossy(&done.stderr);
         let title = format!("{} refuses {}: {}", module.compiler, path.display(), log.trim());
-        return Err(placeless(&path.display().to_string(), Code::KernelRefused, title));
+        return Err(Problem::new(Code::KernelRefused, title));
     }
     let ptx = String::from_utf8_lossy(&done.stdout).into_owned();
     Ok(with_files(ptx, (path.display().to_string(), None), folder))
 }
 
-/// Adds the texts of the files that the PTX names, where they can be read.
+/// Adds the texts of the files that the PTX names, where they can be read, by names as short as those of the call.
 fn with_files(ptx: String, (name, text): (String, Option<String>), folder: &Path) -> Compiled {
     let mut sources = vec![(name, text.unwrap_or_else(|| ptx.clone()))];
-    for line in ptx.lines().filter(|line| line.trim_start().starts_with(".file")) {
-        let Some(file) = line.split('"').nth(1) else { continue };
-        let known = sources.iter().position(|(known, _)| same(known, file));
-        match known {
-            Some(at) => file.clone_into(&mut sources[at].0),
-            None => {
-                let text = std::fs::read_to_string(file)
-                    .or_else(|_| std::fs::read_to_string(folder.join(file)));
-                sources.extend(text.ok().map(|text| (file.to_owned(), text)));
-            }
+    let here = std::env::current_dir().unwrap_or_default();
+    let mut named = String::with_capacity(ptx.len());
+    for line in ptx.split_inclusive('\n') {
+        let Some(file) = line.split('"').nth(1).filter(|_| line.trim_start().starts_with(".file"))
+        else {
+            named += line;
+            continue;
+        };
+        let short = Path::new(file)
+            .strip_prefix(&here)
+            .map_or(file, |short| short.to_str().unwrap_or(file));
+        let known = sources.iter().position(|(known, _)| same(known, short));
+        let short = known.map_or(short.to_owned(), |at| sources[at].0.clone());
+        if known.is_none() {
+            let text = std::fs::read_to_string(file)
+                .or_else(|_| std::fs::read_to_string(folder.join(file)));
+            sources.extend(text.ok().map(|text| (short.clone(), text)));
         }
+        named += &line.replacen(file, &short, 1);
     }
-    Compiled { ptx, names: Vec::new(), sources }
+    Compiled { ptx: named, names: Vec::new(), sources }
 }
 
 /// Whether two names are of one file.

@@ -9,9 +9,8 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use roundelay_core::diagnostics::{Code, Diagnostic};
-use roundelay_core::source::Span;
-use roundelay_core::syntax::Source;
+use roundelay_core::diagnostics::Code;
+use roundelay_core::topology::Problem;
 use roundelay_kernel_check::{Case, Harness, Options, State, Verdict};
 use roundelay_ptx::BadText;
 
@@ -57,6 +56,9 @@ struct CheckFlags {
     /// The longest time for a harness's case, such as 10s or 5min
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     budget: Duration,
+    /// Print the cases of the harnesses, and check nothing
+    #[arg(long)]
+    list: bool,
     /// Exit with 0 where a kernel could not be checked to its end, too
     #[arg(long)]
     allow_partial: bool,
@@ -74,14 +76,6 @@ enum CheckFormat {
     Json,
     /// Annotations of a pull request, for a job of GitHub
     Github,
-}
-
-/// The error of a harness, at its place.
-type Wrong = Box<(Diagnostic, Source)>;
-
-/// Makes an error of a harness without a place in it.
-fn placeless(file: &str, code: Code, title: impl Into<String>) -> Wrong {
-    Box::new((Diagnostic::new(code, Span::default(), title), Source::pointed(file, "", [])))
 }
 
 /// Runs the subcommand, and returns its exit code.
@@ -126,6 +120,10 @@ fn check(flags: &CheckFlags, file: &str, printer: &mut Printer) -> u8 {
             return wrong.with_help(format!("its cases are: {}", names.join(", "))).print();
         }
     }
+    if flags.list {
+        printer.list(file, &harnesses);
+        return 0;
+    }
     let mut worst = 0;
     for mut harness in harnesses {
         if let Some(ranks) = &flags.ranks {
@@ -136,10 +134,10 @@ fn check(flags: &CheckFlags, file: &str, printer: &mut Printer) -> u8 {
         }
         worst = worst.max(match run(flags, file, &harness) {
             Ok((cases, verdict)) => {
-                printer.verdict(file, &harness, &cases, &verdict);
+                printer.verdict((file, &text), &harness, &cases, &verdict);
                 exit_code(flags, &verdict)
             }
-            Err(wrong) => printer.wrong(&wrong),
+            Err(problem) => printer.problem(file, &harness, problem),
         });
         if interrupt::happened() {
             break;
@@ -148,17 +146,17 @@ fn check(flags: &CheckFlags, file: &str, printer: &mut Printer) -> u8 {
     worst
 }
 
-fn run(flags: &CheckFlags, file: &str, harness: &Harness) -> Result<(Vec<Case>, Verdict), Wrong> {
+fn run(flags: &CheckFlags, file: &str, harness: &Harness) -> Result<(Vec<Case>, Verdict), Problem> {
     progress::shown(|| {
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
         let name = harness.case.as_ref().map_or(file.to_owned(), |case| format!("{file}, {case}"));
         progress::about(format!("{name}: compiles"));
         let cases = harness.cases(
-            |module, ranks| compile::module(module, ranks, folder, file),
+            |module, ranks| compile::module(module, ranks, folder),
             |module, bad: &BadText| {
                 let title =
                     format!("the PTX of `{}`, line {}: {}", module.name, bad.line, bad.what);
-                placeless(file, Code::KernelUnchecked, title)
+                Problem::new(Code::KernelUnchecked, title)
             },
         )?;
         let stop = interrupt::stop();
@@ -171,7 +169,7 @@ fn run(flags: &CheckFlags, file: &str, harness: &Harness) -> Result<(Vec<Case>, 
             progress: &|text| progress::about(format!("{name}: {text}")),
         };
         let checked = harness.check(&cases, &options);
-        let verdict = checked.map_err(|why| placeless(file, Code::BadHarness, why))?;
+        let verdict = checked.map_err(|why| Problem::new(Code::BadHarness, why))?;
         Ok((cases, verdict))
     })
 }

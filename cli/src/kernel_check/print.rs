@@ -3,24 +3,26 @@
 use roundelay_core::diagnostics::{Diagnostic, Severity};
 use roundelay_core::render::render;
 use roundelay_core::syntax::Source;
+use roundelay_core::topology::Problem;
 use roundelay_core::units::count;
 use roundelay_kernel_check::{Case, Harness, State, Verdict};
 use serde_json::{Value, json};
 
 use super::CheckFormat;
-use crate::report::{JsonDiagnostic, took, within_a_page};
-use crate::streams::{is_verbose, note, print, print_json, say};
+use crate::report::{Failure, JsonDiagnostic, took, within_a_page};
+use crate::streams::{is_verbose, print, print_json, say};
 
 /// The printer of all verdicts of a call.
 pub(super) struct Printer {
     format: CheckFormat,
     verdicts: Vec<Value>,
+    cases: Vec<Value>,
     wrong: Vec<JsonDiagnostic>,
 }
 
 impl Printer {
     pub(super) fn new(format: CheckFormat) -> Self {
-        Self { format, verdicts: Vec::new(), wrong: Vec::new() }
+        Self { format, verdicts: Vec::new(), cases: Vec::new(), wrong: Vec::new() }
     }
 
     /// Prints the error of a harness, and returns the exit code.
@@ -33,15 +35,49 @@ impl Printer {
         2
     }
 
+    /// Prints the cases of a harness.
+    pub(super) fn list(&mut self, file: &str, harnesses: &[Harness]) {
+        for harness in harnesses {
+            let Harness { case, title, run, verdict, .. } = harness;
+            if self.format == CheckFormat::Json {
+                self.cases.push(json!({
+                    "file": file, "case": case, "title": title, "ranks": run.ranks, "elements": run.elements,
+                    "seeds": run.seeds, "expected": verdict,
+                }));
+                continue;
+            }
+            let case = case.as_ref().map_or(String::new(), |case| format!(", {case}"));
+            let stated = verdict.join(" or ");
+            let stated = if stated.is_empty() { stated } else { format!(": {stated}") };
+            let title = if title.is_empty() { String::new() } else { format!("; {title}") };
+            print(&within_a_page(&format!("{file}{case}{stated}{title}"), 4));
+        }
+    }
+
+    /// Prints why a case of a harness cannot be run, and returns the exit code.
+    pub(super) fn problem(&mut self, file: &str, harness: &Harness, problem: Problem) -> u8 {
+        let case = harness.case.as_ref().map_or(String::new(), |case| format!(", case {case}"));
+        let problem = problem.note(format!("the harness is {file}{case}"));
+        match self.format {
+            CheckFormat::Text => return Failure::from(problem).print(),
+            CheckFormat::Json => self.wrong.push(JsonDiagnostic::placeless(&problem)),
+            CheckFormat::Github => {
+                let text = escaped(&problem.title);
+                print(&format!("::error file={file},title={}::{text}", problem.code));
+            }
+        }
+        2
+    }
+
     /// Prints a verdict.
     pub(super) fn verdict(
         &mut self,
-        file: &str,
+        (file, text): (&str, &str),
         harness: &Harness,
         cases: &[Case],
         verdict: &Verdict,
     ) {
-        let found = verdict.diagnostic(file, harness, cases);
+        let found = verdict.diagnostic((file, text), harness, cases);
         let as_stated = verdict.is_as_stated() == Some(true);
         match self.format {
             CheckFormat::Json => {
@@ -77,9 +113,9 @@ impl Printer {
                         ["clean", "relies"].contains(&verdict["state"].as_str().unwrap_or_default())
                     }
                 });
-            print_json(&json!({ "ok": ok, "verdicts": self.verdicts, "diagnostics": self.wrong }));
-        } else if self.verdicts.len() > 1 {
-            note("");
+            print_json(&json!({
+                "ok": ok, "verdicts": self.verdicts, "cases": self.cases, "diagnostics": self.wrong,
+            }));
         }
     }
 }
@@ -98,8 +134,8 @@ fn summary(file: &str, harness: &Harness, verdict: &Verdict) -> String {
             )
         }
         _ => {
-            let found = verdict.finding.as_ref();
-            format!("{}: {}", verdict.word(), found.map_or("", |found| found.title.as_str()))
+            let title = verdict.finding.as_ref().map_or("", |found| found.title.as_str());
+            format!("{}: {}", verdict.word(), title.strip_prefix("a race: ").unwrap_or(title))
         }
     };
     let stated = match verdict.is_as_stated() {
@@ -112,11 +148,9 @@ fn summary(file: &str, harness: &Harness, verdict: &Verdict) -> String {
         (false, _) => "; the time was up before all seeds were run",
         _ => "",
     };
-    format!(
-        "{file}{case}: {found}{stated} ({} ranks, {}{left})",
-        ranks.join(", "),
-        took(verdict.seconds)
-    )
+    // Times differ from call to call.
+    let time = if is_verbose() { format!(", {}", took(verdict.seconds)) } else { String::new() };
+    format!("{file}{case}: {found}{stated} ({} ranks{time}{left})", ranks.join(", "))
 }
 
 /// Prints a diagnostic as a command of GitHub's runner.

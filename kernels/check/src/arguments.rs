@@ -92,6 +92,10 @@ impl At<'_> {
                 let address = self.layout.rooms[room].address.wrapping_add_signed(offset);
                 (address.to_le_bytes().to_vec(), 8)
             }
+            Argument::Multicast(name) => {
+                let alias = self.layout.aliases.iter().find(|alias| alias.name == *name);
+                (alias.map_or(0, |alias| alias.address).to_le_bytes().to_vec(), 8)
+            }
             Argument::Pointers(name, order, pad) => {
                 let buffer = self.harness.buffer(name).unwrap_or(0);
                 let ranks = self.ranks();

@@ -16,14 +16,19 @@ use crate::sequence::{Case, Sequence, Variation};
 use crate::verdict::{CaseRuns, State, Verdict};
 
 /// Instructions of a run, once for each group of lanes.
-const INSTRUCTIONS: u64 = 400_000_000;
+const INSTRUCTIONS: u64 = 100_000_000;
 /// Nanoseconds of a turn where a rank is absent, so that waits with a deadline end.
 const TURN_NS: u64 = 1_000_000;
 /// Races of a run behind which it goes on.
 const RACES: usize = 8;
-/// Runs that make the story of a finding shorter, at most, and the longest run that is repeated so.
+/// Runs that make the story of a finding shorter, at most, and about the time for it.
 const SHORTER: usize = 60;
-const REPEATED: Duration = Duration::from_millis(300);
+const REPEATED: Duration = Duration::from_secs(3);
+/// The part of the budget in which a cure that was not declared is looked for.
+const CURE: u32 = 6;
+/// Turns of each warp that may pass without a store; where a rank is absent, waits with a deadline end before.
+const IDLE: u64 = 300;
+const IDLE_FOR_DEADLINES: u64 = 3000;
 /// Seeds with which a cure that was not declared is tried.
 const TRIED: u64 = 12;
 /// Seeds of a case that are run between two looks at the others.
@@ -175,12 +180,14 @@ impl Checker<'_> {
         let weak = buffer.map(|name| Assumption::Machine(MachineAssumption::WeakAsRelaxed(name)));
         let others = others.chain(weak).filter(|one| !declared.contains(one));
         let others: Assumptions = others.collect();
+        let begun = Instant::now();
+        let end = begun + self.end.saturating_duration_since(begun) / CURE;
         for size in 1..=2 {
             for more in sets(&others, size) {
                 let set: Assumptions = declared.union(&more).cloned().collect();
                 let mut cures = true;
                 for seed in 0..TRIED {
-                    if self.is_over() {
+                    if (self.options.stop)() || Instant::now() > end {
                         return Ok(None);
                     }
                     cures = cures && self.run((job.0, job.1.wrapping_add(seed)), &set)?.1.is_none();
@@ -194,10 +201,6 @@ impl Checker<'_> {
             }
         }
         Ok(None)
-    }
-
-    fn is_over(&self) -> bool {
-        (self.options.stop)() || Instant::now() > self.end
     }
 
     /// Runs all seeds of all cases with a set of assumptions, until one fails; in a part of the time that is left.
@@ -290,15 +293,23 @@ impl Checker<'_> {
         set: &Assumptions,
         races: usize,
     ) -> Launch<'b> {
-        let mut limits = Limits { instructions: INSTRUCTIONS, races, ..Limits::default() };
+        let mut limits =
+            Limits { instructions: INSTRUCTIONS, races, idle_turns: IDLE, ..Limits::default() };
         if matches!(run.variation, Variation::Absent(_)) {
-            limits = Limits { turn_ns: TURN_NS, idle_turns: 10_000, ..limits };
+            limits = Limits { turn_ns: TURN_NS, idle_turns: IDLE_FOR_DEADLINES, ..limits };
         }
         let resident = self.harness.run.resident_blocks;
         limits.resident_blocks = resident.unwrap_or(limits.resident_blocks);
         let assumptions = of_machine(set, resident.is_none());
         let windows = run.layout.windows.clone();
-        Launch { seed, limits, assumptions, ..Launch::new(run.rank_launches(&self.own), windows) }
+        let aliases = run.layout.aliases.clone();
+        Launch {
+            seed,
+            limits,
+            assumptions,
+            aliases,
+            ..Launch::new(run.rank_launches(&self.own), windows)
+        }
     }
 
     /// Runs one seed: the instructions, and the finding if there is one.
@@ -336,10 +347,11 @@ impl Checker<'_> {
         let begun = Instant::now();
         let run = self.sequence(job, set)?;
         let launch = self.launch(&run, job.1, set, 0);
-        if launch.run().is_ok() || begun.elapsed() > REPEATED {
+        if launch.run().is_ok() {
             return Ok(None);
         }
-        let Some(shrunk) = launch.shrink(SHORTER) else { return Ok(None) };
+        let runs = REPEATED.as_micros() / begun.elapsed().as_micros().max(1);
+        let Some(shrunk) = launch.shrink(SHORTER.min(runs as usize)) else { return Ok(None) };
         let shorter =
             of_failure(&shrunk.failure, &run)?.filter(|shorter| shorter.kind == found.kind);
         Ok(shorter.map(|shorter| {

@@ -89,7 +89,8 @@ impl Sequence<'_> {
                 if let Some((element, ((value, right), _))) = wrong.next() {
                     let more = match wrong.count() {
                         0 => String::new(),
-                        more => format!(", and {more} more elements are wrong"),
+                        1 => ", and one more is wrong".to_owned(),
+                        more => format!(", and {more} more are wrong"),
                     };
                     let got_text = if value.iter().all(|byte| *byte == POISON) {
                         "was never written".to_owned()

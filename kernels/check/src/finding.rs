@@ -27,6 +27,8 @@ named_enum! {
         Misaligned = "misaligned",
         /// An access to bytes that no buffer has.
         Bounds = "bounds",
+        /// An access to a multicast address that is not `multimem`, or the other way round.
+        Multicast = "multicast",
         /// A value that depends on memory that nothing has stored.
         Uninitialised = "uninitialised",
         /// A barrier whose threads do not agree.
@@ -150,10 +152,11 @@ impl Finding {
             FaultKind::Unordered { conflict: Conflict::Constant, .. } => Kind::Constant,
             FaultKind::Bounds { .. } | FaultKind::ReadOnly { .. } => Kind::Bounds,
             FaultKind::Alignment { .. } => Kind::Misaligned,
+            FaultKind::Multicast { .. } => Kind::Multicast,
             FaultKind::NoValue { .. } | FaultKind::Unset { .. } => Kind::Uninitialised,
             FaultKind::Lanes { .. } => Kind::Lanes,
             FaultKind::BarrierCount { .. } => Kind::Barrier,
-            FaultKind::Trap => Kind::Trap,
+            FaultKind::Trap | FaultKind::Assert { .. } => Kind::Trap,
             FaultKind::Stuck(_) => Kind::Hang,
             FaultKind::Limit(_) => Kind::Limit,
         };
@@ -172,6 +175,8 @@ impl Finding {
                     .iter()
                     .map(|(at, what)| (access(at, None, run), what.clone()))
                     .collect();
+                // A launch that has not begun is not to blame.
+                found.waiting.retain(|(_, what)| !what.contains("launches before"));
                 // Those that poll come first: others only wait for them.
                 found.waiting.sort_by_key(|(_, what)| what != "polls");
             }

@@ -86,6 +86,8 @@ pub struct Buffer {
     pub align: u64,
     /// Whether peers have its address.
     pub peers: bool,
+    /// Whether it has a multicast address on all ranks.
+    pub multicast: bool,
     /// The bytes at the start.
     pub fill: Fill,
     /// Whether all bytes are to be zero at the end.
@@ -201,6 +203,8 @@ pub struct KernelCall {
 pub enum Argument {
     /// An address.
     Pointer(Place),
+    /// The multicast address of a buffer.
+    Multicast(String),
     /// The addresses of a buffer on all ranks, and null for each further one up to a number.
     Pointers(String, Order, Option<u32>),
     /// A number of that many bytes.
@@ -317,6 +321,7 @@ impl Buffer {
             len,
             align,
             peers: false,
+            multicast: false,
             fill: Fill::Poison,
             zero_after: false,
             pointers: None,

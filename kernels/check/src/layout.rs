@@ -1,6 +1,6 @@
 //! The memory of a run: each rank's buffers at addresses of their own, with gaps that nothing may touch.
 
-use roundelay_ptx::machine::Window;
+use roundelay_ptx::machine::{Alias, Window};
 
 use crate::harness::{Buffer, Harness, Order};
 
@@ -23,6 +23,7 @@ pub(crate) struct Room {
 pub(crate) struct Layout {
     pub(crate) rooms: Vec<Room>,
     pub(crate) windows: Vec<Window>,
+    pub(crate) aliases: Vec<Alias>,
     ranks: usize,
     free: u64,
     total: u64,
@@ -35,10 +36,18 @@ impl Layout {
         for (number, buffer) in harness.memory.iter().enumerate() {
             for rank in 0..ranks {
                 // No kernel may rely on more than the alignment that is declared.
-                let shift = u64::from((rank + number as u32) % 2) * buffer.align;
+                let odd = (rank + number as u32) % 2 == 1 && !buffer.multicast;
+                let shift = u64::from(odd) * buffer.align;
                 let name = format!("{} of rank {rank}", buffer.name);
                 let bytes = bytes[number][rank as usize];
                 layout.add(name, bytes, (buffer.align, shift))?;
+            }
+            if buffer.multicast {
+                let of = (0..ranks).map(|rank| layout.address(number, rank)).collect();
+                let (name, address) = (buffer.name.clone(), layout.free.next_multiple_of(APART));
+                let bytes = bytes[number].iter().copied().min().unwrap_or(0);
+                layout.free = address + bytes + APART;
+                layout.aliases.push(Alias { name, address, bytes, of, multicast: true });
             }
         }
         Ok(layout)

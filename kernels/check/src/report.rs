@@ -15,47 +15,25 @@ use crate::verdict::{State, Verdict};
 /// Threads that wait at different lines, of which a message tells.
 const MOST_WAITING: usize = 6;
 
-/// A place of a source file.
-type Place<'a> = (&'a (String, u32), String);
-
 impl Verdict {
-    /// The finding as a diagnostic, with the source of its place. `file` names the harness.
+    /// The finding as a diagnostic, with the source of its place. `file` and `text` are those of the harness.
     pub fn diagnostic(
         &self,
-        file: &str,
+        (file, text): (&str, &str),
         harness: &Harness,
         cases: &[Case],
     ) -> Option<(Diagnostic, Source)> {
         let found = self.finding.as_deref()?;
         let code = if self.state == State::Relies { Code::KernelRelies } else { code(found.kind) };
-        let (mut labels, mut notes) = (Vec::new(), Vec::new());
-        let say = |at: &'_ Access, what: &str| {
-            let place = match &at.source {
-                Some((file, line)) => format!("{file}:{line}, "),
-                None => String::new(),
-            };
-            let through =
-                at.inlined.iter().map(|(file, line)| format!(", inlined at {file}:{line}"));
-            let (function, line) = (&at.function, at.ptx_line);
-            format!(
-                "{what}{}: {place}line {line} of the PTX, in {function}{}",
-                at.threads(),
-                through.collect::<String>()
-            )
-        };
         let word = |stores: Option<bool>| match stores {
             Some(true) => "the store: ",
             Some(false) => "the load: ",
             None => "",
         };
-        for at in found.at.iter().chain(&found.other) {
-            labels.extend(
-                at.source
-                    .as_ref()
-                    .map(|source| (source, format!("{}{}", word(at.stores), at.threads()))),
-            );
-            notes.push(say(at, word(at.stores)));
-        }
+        // Each place with the words before and behind its threads.
+        let accesses = found.at.iter().chain(&found.other);
+        let mut all: Vec<(&Access, &str, String)> =
+            accesses.map(|at| (at, word(at.stores), String::new())).collect();
         let mut lines: Vec<(&Access, &str, usize)> = Vec::new();
         for (at, what) in &found.waiting {
             let same = |(first, known, _): &&mut (&Access, &str, usize)| {
@@ -67,41 +45,57 @@ impl Verdict {
             }
         }
         for (at, what, more) in lines.into_iter().take(MOST_WAITING) {
-            let more = if more == 0 {
-                String::new()
-            } else {
-                format!(", and {more} more groups of lanes")
+            let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+            all.push((at, "", format!(": {what}{more}")));
+        }
+        let (source, spans) = sources(&all, cases).unwrap_or_else(|| {
+            let place = match found.kind {
+                Kind::Unsupported | Kind::Limit => text.find("[[call]]").map(|at| at..at + 8),
+                _ => text.find("[expect]").map(|at| at..at + 8),
             };
-            labels.extend(
-                at.source
-                    .as_ref()
-                    .map(|source| (source, format!("{}: {what}{more}", at.threads()))),
-            );
-            notes.push(say(at, &format!("{what}{more}: ")));
+            let line = 0..text.lines().next().map_or(0, str::len);
+            (crate::node::pointed(file, text, &place.unwrap_or(line)), Vec::new())
+        });
+        let mut diagnostic = Diagnostic::new(code, Span::new(0, 1), title(self, found));
+        for (number, (at, before, behind)) in all.into_iter().enumerate() {
+            let label = format!("{before}{}{behind}", at.threads());
+            let through = at.inlined.iter();
+            let through: String =
+                through.map(|(file, line)| format!(", inlined at {file}:{line}")).collect();
+            let ptx = format!("line {} of the PTX, in {}{through}", at.ptx_line, at.function);
+            match spans.iter().find(|(known, _)| *known == number).map(|(_, span)| *span) {
+                Some(span) if diagnostic.label.is_empty() => {
+                    (diagnostic.primary, diagnostic.label) = (span, label);
+                    diagnostic.notes.push(format!("{before}{ptx}"));
+                }
+                Some(span) => {
+                    diagnostic.others.push((span, label));
+                    diagnostic.notes.push(format!("{before}{ptx}"));
+                }
+                None => {
+                    let place = at.source.as_ref();
+                    let place =
+                        place.map_or(String::new(), |(file, line)| format!("{file}:{line}, "));
+                    diagnostic.notes.push(format!("{label}: {place}{ptx}"));
+                }
+            }
         }
         if let Some(memory) = &found.memory {
             let crate::finding::Memory { name, rank, offset, element } = memory;
-            notes.push(format!("memory: rank {rank}'s {name}, byte {offset}, element {element}"));
+            let note = format!("memory: {name} of rank {rank}, byte {offset}, element {element}");
+            diagnostic.notes.push(note);
         }
-        notes.extend(
-            found.behind.iter().map(|behind| format!("behind it in the same run: {behind}")),
-        );
-        notes.push(self.again(found));
+        let behind = found.behind.iter();
+        diagnostic
+            .notes
+            .extend(behind.map(|behind| format!("behind it in the same run: {behind}")));
+        diagnostic.notes.push(self.again(found));
         if let Some((before, left)) = found.story.filter(|(before, _)| *before > 0) {
-            notes.push(format!(
-                "the shortest story needs {left} of the seed's {before} unusual choices"
-            ));
+            let note = format!(
+                "of the seed's {before} unusual choices of threads and values it needs {left}"
+            );
+            diagnostic.notes.push(note);
         }
-        let (source, spans) = sources(file, &labels, cases);
-        let mut diagnostic = Diagnostic::new(code, Span::new(0, 1), title(self, found));
-        for (span, label) in spans {
-            match (diagnostic.label.is_empty(), diagnostic.primary == span) {
-                (true, _) => (diagnostic.primary, diagnostic.label) = (span, label),
-                (false, true) => {}
-                (false, false) => diagnostic.others.push((span, label)),
-            }
-        }
-        diagnostic.notes = notes;
         diagnostic.help = self.help(found, harness);
         Some((diagnostic, source))
     }
@@ -113,10 +107,10 @@ impl Verdict {
             Variation::Late(rank) => format!(", rank {rank} late"),
             Variation::Absent(rank) => format!(", rank {rank} absent"),
         };
+        let case = self.case.as_ref().map_or(String::new(), |case| format!("--case {case} "));
         let (seed, ranks, elements) = (found.seed, found.ranks, elements.join(","));
-        let _ = self;
         format!(
-            "seed {seed} of {ranks} ranks, {elements} elements{variation}: `--first {seed} --seeds 1 --ranks {ranks} --elements {elements}`"
+            "seed {seed} of {ranks} ranks, elements {elements}{variation}: `{case}--first {seed} --seeds 1 --ranks {ranks} --elements {elements}`"
         )
     }
 
@@ -176,21 +170,21 @@ fn code(kind: Kind) -> Code {
         | Kind::Uninitialised
         | Kind::Barrier
         | Kind::Lanes
+        | Kind::Multicast
         | Kind::Trap => Code::KernelAccess,
         Kind::Limit | Kind::Unsupported => Code::KernelUnchecked,
     }
 }
 
-/// The text of the first label's file, with the places of all labels that are in it; without such a text, the beginning of
-/// the harness.
-fn sources(file: &str, labels: &[Place], cases: &[Case]) -> (Source, Vec<(Span, String)>) {
+/// The text of the first place's file, with the places that are in it by their numbers; none without such a text.
+fn sources(
+    all: &[(&Access, &str, String)],
+    cases: &[Case],
+) -> Option<(Source, Vec<(usize, Span)>)> {
     let texts = || cases.iter().flat_map(|case| &case.loaded).flat_map(|loaded| &loaded.sources);
-    let first = labels.iter().find_map(|((name, _), _)| texts().find(|(known, _)| known == name));
-    let Some((name, text)) = first else {
-        return (crate::node::pointed(file, "", &(0..0)), Vec::new());
-    };
-    let mut lines: Vec<u32> =
-        labels.iter().filter(|((file, _), _)| file == name).map(|((_, line), _)| *line).collect();
+    let named = || all.iter().filter_map(|(at, ..)| at.source.as_ref());
+    let (name, text) = named().find_map(|(name, _)| texts().find(|(known, _)| known == name))?;
+    let mut lines: Vec<u32> = named().filter(|(file, _)| file == name).map(|at| at.1).collect();
     lines.sort_unstable();
     lines.dedup();
     let range = |wanted: u32| -> Option<(Location, Range<u32>)> {
@@ -211,10 +205,11 @@ fn sources(file: &str, labels: &[Place], cases: &[Case]) -> (Source, Vec<(Span, 
     };
     let places: Vec<_> = lines.iter().filter_map(|&line| Some((line, range(line)?))).collect();
     let source = Source::pointed(name, text, places.iter().map(|(_, place)| place.clone()));
-    let span = |(file, line): &(String, u32)| {
-        let at = places.iter().position(|(known, _)| known == line).filter(|_| file == name)?;
-        Some(Span::new(at, at + 1))
+    let span = |(number, (at, ..)): (usize, &(&Access, &str, String))| {
+        let (_, line) = at.source.as_ref().filter(|(file, _)| file == name)?;
+        let at = places.iter().position(|(known, _)| known == line)?;
+        Some((number, Span::new(at, at + 1)))
     };
-    let spans = labels.iter().filter_map(|(at, label)| Some((span(at)?, label.clone()))).collect();
-    (source, spans)
+    let spans: Vec<_> = all.iter().enumerate().filter_map(span).collect();
+    (!spans.is_empty()).then_some((source, spans))
 }

@@ -68,7 +68,8 @@ pub struct Verdict {
     pub seconds: f64,
     /// The verdicts of which the harness says that one is right.
     pub stated: Vec<String>,
-    case: Option<String>,
+    /// The name of the case, where the harness has one.
+    pub case: Option<String>,
     modules: Vec<Value>,
 }
 

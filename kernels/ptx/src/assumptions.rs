@@ -96,6 +96,10 @@ assumptions! {
     /// `counted-blocks`.
     CountedBlocks = "counted-blocks":
         "a relaxed atomic releases and acquires, and a relaxed or volatile load of its result acquires",
+    /// `multicast-store`.
+    MulticastStore = "multicast-store": "a plain store to a multicast address stores to all its windows",
+    /// `multicast-sum`.
+    MulticastSum = "multicast-sum": "a reduction of a multicast address is in the order of its windows",
     /// `nc-on-peers`.
     NcOnPeers = "nc-on-peers": "`ld.global.nc` reads as a plain load does, and not data that is constant",
     /// `resident`.

@@ -11,10 +11,12 @@ pub(crate) enum Choice {
     Store,
     /// The place of a strong store in coherence order; plain: behind all others.
     Place,
+    /// The next window of an access to several; plain: the first one.
+    Order,
 }
 
 /// For each subject, the number of choices of which a seeded run makes one that is not plain.
-const ONE_IN: [u64; 4] = [12, 48, 5, 6];
+const ONE_IN: [u64; 5] = [12, 48, 5, 6, 2];
 
 /// A source of choices.
 #[derive(Clone, Debug)]
@@ -136,7 +138,9 @@ impl Choices {
                 Choice::Threads if draw(state).is_multiple_of(ONE_IN[what as usize]) => {
                     (draw(state) % count() as u64) as usize
                 }
-                Choice::Threads | Choice::Lanes | Choice::Store | Choice::Place => 0,
+                Choice::Threads | Choice::Lanes | Choice::Store | Choice::Place | Choice::Order => {
+                    0
+                }
             },
         }
     }

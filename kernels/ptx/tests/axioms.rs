@@ -169,7 +169,11 @@ fn run<'a>(thread: &'a Thread, number: usize, values: &[u64]) -> Option<Run<'a>>
             is_reduction: matches!(words[0], "red" | "atom"),
             is_red: words[0] == "red",
         };
-        let elements = 1 + usize::from(words.contains(&"v2"));
+        let elements = match word(&["v2", "v4"]) {
+            Some("v2") => 2,
+            Some(_) => 4,
+            None => 1,
+        };
         match words[0] {
             "mov" => _ = registers.insert(operands[0], value(operands[1])),
             "setp" => {

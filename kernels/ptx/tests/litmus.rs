@@ -8,6 +8,7 @@ use roundelay_ptx::machine::{
     Conflict, Failure, FaultKind, FinalState, Launch, RankLaunch, Window,
 };
 use roundelay_ptx::program::Module;
+use roundelay_ptx::{Assumption, Assumptions};
 
 use super::programs::{LOCATIONS, Litmus, REGISTERS, all};
 
@@ -125,13 +126,7 @@ fn no_file_is_left_out() {
 fn all_runs_give_the_outcomes() {
     let mut wrong = String::new();
     for litmus in all() {
-        let mut found = BTreeSet::new();
-        litmus.with_launch(|launch| {
-            let whole = launch.explore(100_000, |result| {
-                found.insert(litmus.shown(result));
-            });
-            assert!(whole, "{} has too many runs", litmus.name);
-        });
+        let found = outcomes(&litmus, &Assumptions::default());
         for missing in litmus.outcomes.difference(&found) {
             writeln!(wrong, "{}: not shown: {missing}", litmus.name).unwrap();
         }
@@ -140,6 +135,57 @@ fn all_runs_give_the_outcomes() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// All outcomes of a program under assumptions.
+fn outcomes(litmus: &Litmus, assumptions: &Assumptions) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    litmus.with_launch(|launch| {
+        let launch = Launch { assumptions: assumptions.clone(), ..launch };
+        let whole = launch.explore(100_000, |result| {
+            found.insert(litmus.shown(result));
+        });
+        assert!(whole, "{} has too many runs", litmus.name);
+    });
+    found
+}
+
+/// All runs under assumptions give the outcomes that are left.
+#[test]
+fn assumptions_leave_their_outcomes() {
+    let mut wrong = String::new();
+    for litmus in all() {
+        for (names, expected) in &litmus.assumed {
+            let with = names.iter().map(|name| name.parse().unwrap());
+            let found =
+                outcomes(&litmus, &Assumptions::default().iter().cloned().chain(with).collect());
+            for outcome in found.symmetric_difference(expected) {
+                let shown = if found.contains(outcome) { "shown" } else { "not shown" };
+                writeln!(wrong, "{} assuming {names:?}: {shown}: {outcome}", litmus.name).unwrap();
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// An assumption takes outcomes away and adds none, but for those of programs that race without it.
+#[test]
+fn assumptions_add_no_outcomes() {
+    let weak = Assumption::WeakAsRelaxed("memory".to_owned());
+    for litmus in all().iter().filter(|litmus| !litmus.outcomes.iter().any(|o| o.contains("race")))
+    {
+        for assumption in Assumption::ALL.iter().chain([&weak]) {
+            let assumptions = Assumptions::default().with(assumption.clone());
+            litmus.with_launch(|launch| {
+                let launch = Launch { assumptions: assumptions.clone(), ..launch };
+                for seed in 0..60 {
+                    let outcome = litmus.shown(&Launch { seed, ..launch.clone() }.run());
+                    let known = litmus.outcomes.contains(&outcome);
+                    assert!(known, "{} assuming {assumption}: {outcome}", litmus.name);
+                }
+            });
+        }
+    }
 }
 
 /// Runs by seeds give outcomes of the program alone, and find each of them.

@@ -3,4 +3,5 @@
 mod axioms;
 mod litmus;
 mod machine;
+mod mutants;
 mod programs;

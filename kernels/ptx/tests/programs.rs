@@ -3,7 +3,7 @@
 //!
 //! A file has threads, each at a rank, a block and a warp, with instructions on the locations `%x`, `%y`, `%z` and `%w`,
 //! and below `outcomes` all that may come out, no more and no less: registers of threads, locations at the end, or an
-//! error.
+//! error. Below `assuming` is what may come out under assumptions.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -36,11 +36,14 @@ files! {
     "corr"
     "corr_two_readers"
     "corw"
+    "counted_blocks"
+    "counted_twice"
     "cowr"
     "coww"
     "exch_chain"
     "fence_halves"
     "fence_wrong_halves"
+    "flags_release"
     "iriw"
     "iriw_sequential"
     "isa2"
@@ -49,6 +52,8 @@ files! {
     "lb_fences"
     "ll_halves"
     "ll_line"
+    "loads_before_barrier"
+    "loads_before_flag"
     "mp_block_scope"
     "mp_device_scope"
     "mp_fences"
@@ -65,8 +70,11 @@ files! {
     "mp_without_acquire"
     "mp_without_fences"
     "mp_without_release"
+    "narrow_flag"
+    "nc_on_peers"
     "observed_store"
     "plain_store_of_read_flag"
+    "polls_acquire"
     "red_chain"
     "red_does_not_acquire"
     "sb"
@@ -74,6 +82,10 @@ files! {
     "sb_membar"
     "sb_sequential"
     "store_chain"
+    "stores_before_flag"
+    "vectors"
+    "vectors_of_two"
+    "weak_as_relaxed"
     "wrc"
 }
 
@@ -90,11 +102,14 @@ pub(crate) struct Litmus {
     pub(crate) name: String,
     pub(crate) threads: Vec<Thread>,
     pub(crate) outcomes: BTreeSet<String>,
+    /// Sets of assumptions, each with the outcomes that are left.
+    pub(crate) assumed: Vec<(Vec<String>, BTreeSet<String>)>,
 }
 
 fn read(name: &str, text: &str) -> Litmus {
     let mut threads: Vec<Thread> = Vec::new();
     let mut outcomes = None;
+    let mut assumed: Vec<(Vec<String>, BTreeSet<String>)> = Vec::new();
     for line in text.lines().filter(|line| !line.starts_with("//")) {
         if let Some(place) = line.strip_prefix("thread ") {
             let numbers: Vec<u32> =
@@ -104,20 +119,25 @@ fn read(name: &str, text: &str) -> Litmus {
             threads.push(Thread { rank, block, warp, text: String::new() });
         } else if line == "outcomes" {
             outcomes = Some(BTreeSet::new());
+        } else if let Some(names) = line.strip_prefix("assuming ") {
+            let names = names.split(' ').map(str::to_owned).collect();
+            assumed.push((names, BTreeSet::new()));
         } else if let Some(outcomes) = &mut outcomes {
+            let outcomes = assumed.last_mut().map_or(outcomes, |(_, outcomes)| outcomes);
             assert!(outcomes.insert(line.trim().to_owned()), "{name}: {line} twice");
         } else {
             let text = &mut threads.last_mut().unwrap().text;
             writeln!(text, "{line}").unwrap();
         }
     }
-    Litmus { name: name.to_owned(), threads, outcomes: outcomes.unwrap() }
+    Litmus { name: name.to_owned(), threads, outcomes: outcomes.unwrap(), assumed }
 }
 
 impl Litmus {
     /// The names of what the outcomes tell.
     pub(crate) fn names(&self) -> Vec<String> {
-        let terms = self.outcomes.iter().flat_map(|outcome| outcome.split(' '));
+        let assumed = self.assumed.iter().flat_map(|(_, outcomes)| outcomes);
+        let terms = self.outcomes.iter().chain(assumed).flat_map(|outcome| outcome.split(' '));
         let names: BTreeSet<String> =
             terms.filter_map(|term| Some(term.split_once('=')?.0.to_owned())).collect();
         names.into_iter().collect()

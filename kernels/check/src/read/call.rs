@@ -123,9 +123,24 @@ fn moved(node: &Node, key: &str, harness: &Harness) -> Result<Work, Mistake> {
 
 fn argument(node: &Node, harness: &Harness, depth: u32) -> Result<Argument, Mistake> {
     /// The keys that decide what an argument is.
-    const KINDS: [&str; 16] = [
-        "ptr", "ptrs", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64",
-        "struct", "array", "bytes", "null",
+    const KINDS: [&str; 17] = [
+        "ptr",
+        "ptrs",
+        "i8",
+        "u8",
+        "i16",
+        "u16",
+        "i32",
+        "u32",
+        "i64",
+        "u64",
+        "f32",
+        "f64",
+        "struct",
+        "array",
+        "bytes",
+        "null",
+        "multicast",
     ];
     let all: Vec<&str> =
         KINDS.iter().copied().chain(["rank", "offset", "order", "pad_to", "align"]).collect();
@@ -169,6 +184,13 @@ fn argument(node: &Node, harness: &Harness, depth: u32) -> Result<Argument, Mist
                 bytes
                     .ok_or_else(|| value.wrong("pairs of hexadecimal digits are expected here"))?,
             )
+        }
+        "multicast" => {
+            let name = buffer_name(value, harness)?;
+            if !harness.memory.iter().any(|buffer| buffer.name == name && buffer.multicast) {
+                return Err(value.wrong(format!("`{name}` has no `multicast = true`")));
+            }
+            Argument::Multicast(name)
         }
         "null" => Argument::Number(8, 0.into()),
         "f32" | "f64" => {

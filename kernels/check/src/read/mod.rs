@@ -15,7 +15,7 @@ use crate::node::{Field, Mistake, Node, Value, get};
 /// The most ranks of a run.
 const MOST_RANKS: i64 = 64;
 /// The words of a stated verdict beside `relies(...)`.
-const VERDICTS: [&str; 15] = [
+const VERDICTS: [&str; 16] = [
     "clean",
     "race",
     "scope",
@@ -24,6 +24,7 @@ const VERDICTS: [&str; 15] = [
     "wrong",
     "misaligned",
     "bounds",
+    "multicast",
     "uninitialised",
     "lanes",
     "barrier",
@@ -260,7 +261,17 @@ const ORDERS: [(&str, Order); 3] =
 
 fn buffer(Field { key, node, .. }: &Field) -> Result<Buffer, Mistake> {
     let fields = node.table(&[
-        "type", "len", "bytes", "align", "peers", "fill", "init", "role", "after", "pointers",
+        "type",
+        "len",
+        "bytes",
+        "align",
+        "peers",
+        "multicast",
+        "fill",
+        "init",
+        "role",
+        "after",
+        "pointers",
         "order",
     ])?;
     let mut dtype = DType::U8;
@@ -293,6 +304,7 @@ fn buffer(Field { key, node, .. }: &Field) -> Result<Buffer, Mistake> {
                 }
             }
             "peers" => buffer.peers = node.flag()?,
+            "multicast" => buffer.multicast = node.flag()?,
             "fill" | "init" if std::mem::replace(&mut filled, true) => {
                 return Err(Mistake::new(
                     at.clone(),

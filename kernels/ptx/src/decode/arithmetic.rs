@@ -52,6 +52,13 @@ pub(super) fn operation(
 fn moved(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Operation, BadText> {
     let ty = words.ty()?;
     let [to, from] = operands else { return Err(words.error("it takes two operands")) };
+    for operand in [to, from] {
+        let OperandText::Vector(pieces) = operand else { continue };
+        let count = pieces.len() as u32;
+        if ![2, 4].contains(&count) || ty.bits() < 8 * count {
+            return Err(words.error("the number of pieces does not fit"));
+        }
+    }
     if let OperandText::Vector(pieces) = to {
         let bits = ty.bits() / pieces.len() as u32;
         let to = pieces.iter().map(|piece| {

@@ -147,6 +147,11 @@ impl<'m> Body<'m> {
         self.names.functions.get(name).map(|(number, frame)| (*number, frame))
     }
 
+    /// Whether a label stands before the instruction of that number.
+    pub(super) fn has_label_at(&self, number: usize) -> bool {
+        self.labels.values().any(|&label| label as usize == number)
+    }
+
     pub(super) fn label(&self, name: &str, line: u32) -> Result<u32, BadText> {
         let found = self.labels.get(name).copied();
         found.ok_or_else(|| BadText::new(line, format!("`{name}` is not a label")))

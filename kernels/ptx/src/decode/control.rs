@@ -4,8 +4,9 @@ use super::body::Body;
 use super::opcode::Words;
 use crate::error::BadText;
 use crate::program::{
-    Address, Barrier, Base, Call, Collect, CollectMode, MemoryAccess, Operand, Operation, ReduceOp,
-    Semantics, Shuffle, ShuffleMode, Space, Symbol, Type, Vote, VoteMode,
+    Address, Barrier, Base, Call, Collect, CollectMode, MemoryAccess, Operand, Operation,
+    Parameter, ReduceOp, Semantics, Shuffle, ShuffleMode, Slot, Space, Symbol, Type, Vote,
+    VoteMode,
 };
 use crate::text::OperandText;
 
@@ -43,10 +44,40 @@ pub(super) fn operation(
         ("griddepcontrol", []) if words.has("launch_dependents") => Ok(Operation::LaunchDependents),
         ("griddepcontrol", []) if words.has("wait") => Ok(Operation::WaitForLaunches),
         ("call", _) => call(words, body, operands),
+        ("barrier", []) if words.has("cluster") => {
+            words.has("aligned");
+            let relaxed = words.has("relaxed");
+            if words.has("arrive") {
+                words.has("release");
+                Ok(Operation::ClusterArrive { releases: !relaxed })
+            } else if words.has("wait") {
+                words.has("acquire");
+                Ok(Operation::ClusterWait { acquires: !relaxed })
+            } else {
+                Err(words.unknown())
+            }
+        }
+        ("mapa", [to, from, rank]) => {
+            let (to, from) = in_cluster(words, body, (to, from))?;
+            let rank = body.source(rank, Type::Unsigned(32), words.line)?;
+            Ok(Operation::MapShared { to, from, rank })
+        }
+        ("getctarank", [to, from]) => {
+            let (to, from) = in_cluster(words, body, (to, from))?;
+            Ok(Operation::RankOfShared { to, from })
+        }
         ("bar" | "barrier", _) => barrier(words, body, operands),
         ("shfl", _) => shuffle(words, body, operands),
         ("vote", _) => vote(words, body, operands),
         _ => Err(words.unknown()),
+    }
+}
+
+/// The offset of a parameter of a call in the frame.
+fn param(body: &Body, words: &Words, name: &str) -> Result<u32, BadText> {
+    match body.symbol(name) {
+        Some(Symbol::Param(offset)) => Ok(offset as u32),
+        _ => Err(words.error(format_args!("`{name}` is not in parameter space"))),
     }
 }
 
@@ -70,20 +101,29 @@ fn call(words: &mut Words, body: &Body, operands: &[OperandText]) -> Result<Oper
     if arguments.len() != frame.parameters.len() || returns.len() != frame.returns.len() {
         return Err(words.error(format_args!("`{name}` has other parameters")));
     }
-    let offsets = |names: &[String]| -> Result<Box<[u32]>, BadText> {
-        let offset = |name: &String| match body.symbol(name) {
-            Some(Symbol::Param(offset)) => Ok(offset as u32),
-            _ => Err(words.error(format_args!("`{name}` is not in parameter space"))),
+    let offsets = |names: &[String], of: &[Parameter]| -> Result<Box<[u32]>, BadText> {
+        let offset = |(name, of): (&String, &Parameter)| {
+            let offset = param(body, words, name)?;
+            if offset + of.bytes > body.most_bytes {
+                return Err(
+                    words.error(format_args!("`{name}` has fewer bytes than `{}`", of.name))
+                );
+            }
+            Ok(offset)
         };
-        names.iter().map(offset).collect()
+        names.iter().zip(of).map(offset).collect()
     };
-    let (arguments, returns) = (offsets(arguments)?, offsets(returns)?);
+    let (arguments, returns) =
+        (offsets(arguments, &frame.parameters)?, offsets(returns, &frame.returns)?);
     Ok(Operation::Call(Call { function, arguments, returns }))
 }
 
 /// Functions of the driver that print, and that end a launch.
 const PRINT: &str = "vprintf";
 const ASSERT: &str = "__assertfail";
+
+/// Bytes of their widest parameter.
+const HOST_BYTES: u32 = 8;
 
 /// A call of a function that the driver has.
 fn host_call(
@@ -92,13 +132,15 @@ fn host_call(
     body: &Body,
     (returns, arguments): (&[String], &[String]),
 ) -> Result<Operation, BadText> {
-    let offset = |name: &String| match body.symbol(name) {
-        Some(Symbol::Param(offset)) => Ok(offset as u32),
-        _ => Err(words.error(format_args!("`{name}` is not in parameter space"))),
+    let offset = |name: &String| {
+        let offset = param(body, words, name)?;
+        let end = offset + HOST_BYTES;
+        if end <= body.most_bytes { Ok(offset) } else { Err(words.unknown()) }
     };
-    let arguments = arguments.iter().map(offset).collect::<Result<Vec<u32>, _>>()?;
+    let last = arguments.len().saturating_sub(usize::from(name == ASSERT));
+    let arguments = arguments[..last].iter().map(offset).collect::<Result<Vec<u32>, _>>()?;
     match (name, returns, &arguments[..]) {
-        (ASSERT, [], [text, file, line, function, _]) => {
+        (ASSERT, [], [text, file, line, function]) => {
             Ok(Operation::Assert { texts: [*text, *file, *function], line: *line })
         }
         // What is printed does not show.
@@ -114,7 +156,7 @@ fn host_call(
                 non_coherent: false,
                 used_bytes: 0xf,
                 address: Address {
-                    base: Base::Symbol(Symbol::Param(offset(result)?.into())),
+                    base: Base::Symbol(Symbol::Param(param(body, words, result)?.into())),
                     offset: 0,
                 },
             };
@@ -122,6 +164,22 @@ fn host_call(
         }
         _ => Err(words.error(format_args!("`{name}` has other parameters"))),
     }
+}
+
+/// The result and the source of an operation on addresses of shared memory in a cluster.
+fn in_cluster(
+    words: &mut Words,
+    body: &Body,
+    (to, from): (&OperandText, &OperandText),
+) -> Result<(Slot, Operand), BadText> {
+    words.space();
+    let ty = words.ty()?;
+    if !matches!(ty, Type::Unsigned(32 | 64)) {
+        return Err(words.unknown());
+    }
+    let result = body.result(to, words.line)?;
+    let to = result.ok_or_else(|| words.error("its result is not wanted"))?.slot;
+    Ok((to, body.source(from, ty, words.line)?))
 }
 
 fn collect(

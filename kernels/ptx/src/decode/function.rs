@@ -74,6 +74,15 @@ pub(super) fn function(
             }
         }
     }
+    // The end of a body is a return, too: a branch may lead there.
+    let ends = matches!(
+        instructions.last(),
+        Some(Instruction { guard: None, operation: Operation::Return | Operation::Exit, .. })
+    );
+    if !ends || body.has_label_at(instructions.len()) {
+        let line = instructions.last().map_or(text.line, |last| last.line);
+        instructions.push(Instruction { guard: None, operation: Operation::Return, place, line });
+    }
     let Body { local_bytes, most_bytes, slots, .. } = body;
     Function {
         name: text.name.clone(),
@@ -135,12 +144,14 @@ fn operation(body: &Body, text: &InstructionText) -> Result<Operation, BadText> 
     let (first, mut words) = Words::of(&text.opcode, text.line);
     let operation = match first {
         "ld" | "st" | "red" | "atom" | "fence" | "membar" | "cvta" | "isspacep" | "prefetch"
-        | "prefetchu" | "applypriority" | "createpolicy" => {
+        | "prefetchu" | "applypriority" | "createpolicy" | "multimem" => {
             memory::operation(first, &mut words, body, &text.operands)
         }
         "bra" | "call" | "ret" | "exit" | "trap" | "brkpt" | "bar" | "barrier" | "shfl"
         | "vote" | "griddepcontrol" | "activemask" | "match" | "redux" | "elect" | "nanosleep"
-        | "pmevent" => control::operation(first, &mut words, body, &text.operands),
+        | "pmevent" | "mapa" | "getctarank" => {
+            control::operation(first, &mut words, body, &text.operands)
+        }
         _ => arithmetic::operation(first, &mut words, body, &text.operands),
     }?;
     words.end()?;

@@ -4,8 +4,8 @@ use super::body::Body;
 use super::opcode::Words;
 use crate::error::BadText;
 use crate::program::{
-    Address, Base, Fence, Float, MemoryAccess, Operand, Operation, Ordering, ReduceOp, Scope,
-    Semantics, Slot, Space, Symbol, Type,
+    Address, Base, Fence, Float, MemoryAccess, MulticastOp, Operand, Operation, Ordering, ReduceOp,
+    Scope, Semantics, Slot, Space, Symbol, Type,
 };
 use crate::text::OperandText;
 
@@ -36,6 +36,7 @@ pub(super) fn operation(
             words.drop(|word| ["L1", "L2"].contains(&word));
             Ok(Operation::Nothing)
         }
+        "multimem" => multicast(words, body, operands),
         "createpolicy" => {
             let to = operands.first().ok_or_else(|| words.unknown())?;
             let to = to_register(to, body, words)?;
@@ -50,6 +51,37 @@ pub(super) fn operation(
 fn to_register(operand: &OperandText, body: &Body, words: &Words) -> Result<Slot, BadText> {
     let result = body.result(operand, words.line)?;
     Ok(result.ok_or_else(|| words.error("its result is not wanted"))?.slot)
+}
+
+fn multicast(
+    words: &mut Words,
+    body: &Body,
+    operands: &[OperandText],
+) -> Result<Operation, BadText> {
+    let kind = ["ld_reduce", "st", "red"].into_iter().find(|word| words.has(word));
+    let kind = kind.ok_or_else(|| words.unknown())?;
+    let wide = words.has("acc::f32");
+    let op = match kind {
+        "st" => MulticastOp::Store,
+        "red" => MulticastOp::Reduce(reduction(words)?),
+        _ => MulticastOp::LoadReduce(reduction(words)?, wide),
+    };
+    let first = if kind == "ld_reduce" { "ld" } else { kind };
+    if words.space().is_some_and(|space| space != Space::Global) {
+        return Err(words.unknown());
+    }
+    let (access, place, values) = access(first, words, operands)?;
+    let address = address(place, body, words)?;
+    let access = MemoryAccess { space: Space::Global, address, ..access };
+    let (mut to, mut from) = (Vec::new(), Vec::new());
+    for value in values {
+        if kind == "ld_reduce" {
+            to.push(body.result(value, words.line)?.map(|register| register.slot));
+        } else {
+            from.push(body.source(value, access.ty, words.line)?);
+        }
+    }
+    Ok(Operation::Multicast { op, access, from: from.into(), to: to.into() })
 }
 
 fn fence(words: &mut Words) -> Result<Operation, BadText> {
@@ -116,12 +148,14 @@ fn converted(
     })
 }
 
-fn accessed(
+/// The parts of an access that its words tell, the operand of its address, and those of its values.
+type Parts<'t> = (MemoryAccess, &'t OperandText, &'t [OperandText]);
+
+fn access<'t>(
     first: &str,
     words: &mut Words,
-    body: &Body,
-    operands: &[OperandText],
-) -> Result<Operation, BadText> {
+    operands: &'t [OperandText],
+) -> Result<Parts<'t>, BadText> {
     let semantics = words.find(|word| {
         Some(match word {
             "weak" => Semantics::Weak,
@@ -155,11 +189,6 @@ fn accessed(
     if !allowed {
         return Err(words.error("the order is not one of this access"));
     }
-    let space = words.space().unwrap_or(Space::Generic);
-    let non_coherent = words.has("nc");
-    if non_coherent && (first != "ld" || space != Space::Global || semantics != Semantics::Weak) {
-        return Err(words.error("`.nc` is for weak loads from global memory"));
-    }
     let has_policy = words.look(|word| (word == "L2::cache_hint").then_some(())).is_some();
     drop_hints(words);
     let operands = &operands[..operands.len() - usize::from(has_policy && operands.len() > 2)];
@@ -169,53 +198,58 @@ fn accessed(
         _ => None,
     });
     let elements = elements.unwrap_or(1);
-    let op = if is_atomic { Some(reduction(words)?) } else { None };
     let ty = words.ty()?;
-    if op.is_some_and(|op| elements > 1 || !has_type(op, ty))
-        || ty == Type::Pred
-        || ty.bytes() * u32::from(elements) > 16
-    {
+    if ty == Type::Pred || ty.bytes() * u32::from(elements) > 16 {
         return Err(words.error("the access has no such type"));
-    }
-    if let (Some(op), "atom") = (op, first) {
-        let ([to, place, values @ ..], wanted) = (operands, 1 + usize::from(op == ReduceOp::Cas))
-        else {
-            return Err(words.error("it takes a result, an address and values"));
-        };
-        if values.len() != wanted {
-            return Err(words.error(format_args!("it takes {wanted} values")));
-        }
-        let to = body.result(to, words.line)?.map(|register| register.slot);
-        let mut from = [Operand::Value(0); 2];
-        for (from, value) in from.iter_mut().zip(values) {
-            *from = body.source(value, ty, words.line)?;
-        }
-        let (address, used_bytes) = (address(place, body, words)?, u32::MAX);
-        let access = MemoryAccess {
-            space,
-            ty,
-            elements,
-            semantics,
-            scope,
-            non_coherent,
-            used_bytes,
-            address,
-        };
-        return Ok(Operation::Reduce { access, op, from, returns: true, to });
     }
     let (("ld", [value, place]) | (_, [place, value])) = (first, operands) else {
         return Err(words.error("it takes two operands"));
     };
-    let all = u32::MAX >> (32 - ty.bytes() * u32::from(elements));
-    let used_bytes = body.used_bytes.unwrap_or(all) & all;
-    let address = address(place, body, words)?;
-    let access =
-        MemoryAccess { space, ty, elements, semantics, scope, non_coherent, used_bytes, address };
     let values = match value {
         OperandText::Vector(values) if values.len() == usize::from(elements) => &values[..],
         _ if elements == 1 => std::slice::from_ref(value),
         _ => return Err(words.error("the number of elements does not fit")),
     };
+    let used_bytes = u32::MAX >> (32 - ty.bytes() * u32::from(elements));
+    let address = Address { base: Base::Value(0), offset: 0 };
+    let (space, non_coherent) = (Space::Generic, false);
+    let access =
+        MemoryAccess { space, ty, elements, semantics, scope, non_coherent, used_bytes, address };
+    Ok((access, place, values))
+}
+
+fn accessed(
+    first: &str,
+    words: &mut Words,
+    body: &Body,
+    operands: &[OperandText],
+) -> Result<Operation, BadText> {
+    let space = words.space().unwrap_or(Space::Generic);
+    let non_coherent = words.has("nc");
+    let op = if matches!(first, "red" | "atom") { Some(reduction(words)?) } else { None };
+    // The result of an atomic operation is before its address, and the second value of `cas` is behind the first.
+    let (mut operands, mut to, mut swap) = (operands, None, None);
+    if first == "atom" {
+        let [result, rest @ ..] = operands else { return Err(words.unknown()) };
+        (operands, to) = (rest, body.result(result, words.line)?.map(|register| register.slot));
+    }
+    if op == Some(ReduceOp::Cas) {
+        let [_, _, last, ..] = operands else {
+            return Err(words.error("it takes an address and two values"));
+        };
+        (operands, swap) = (&operands[..2], Some(last));
+    }
+    let (access, place, values) = access(first, words, operands)?;
+    let MemoryAccess { ty, elements, semantics, used_bytes, .. } = access;
+    if non_coherent && (first != "ld" || space != Space::Global || semantics != Semantics::Weak) {
+        return Err(words.error("`.nc` is for weak loads from global memory"));
+    }
+    if op.is_some_and(|op| elements > 1 || !has_type(op, ty)) {
+        return Err(words.error("the access has no such type"));
+    }
+    let used_bytes = body.used_bytes.unwrap_or(used_bytes) & used_bytes;
+    let address = address(place, body, words)?;
+    let access = MemoryAccess { space, non_coherent, used_bytes, address, ..access };
     if first == "ld" {
         let mut to = Vec::new();
         for value in values {
@@ -226,16 +260,10 @@ fn accessed(
     }
     let from = values.iter().map(|value| body.source(value, ty, words.line));
     let from = from.collect::<Result<Box<[_]>, _>>()?;
-    Ok(match op {
-        Some(op) => Operation::Reduce {
-            access,
-            op,
-            from: [from[0], Operand::Value(0)],
-            returns: false,
-            to: None,
-        },
-        None => Operation::Store { access, from },
-    })
+    let Some(op) = op else { return Ok(Operation::Store { access, from }) };
+    let second = swap.map(|swap| body.source(swap, ty, words.line)).transpose()?;
+    let from = [from[0], second.unwrap_or(Operand::Value(0))];
+    Ok(Operation::Reduce { access, op, from, returns: first == "atom", to })
 }
 
 fn reduction(words: &mut Words) -> Result<ReduceOp, BadText> {

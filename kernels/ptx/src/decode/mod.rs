@@ -81,7 +81,7 @@ impl Module {
 }
 
 /// The most bytes of a frame, of a variable, and of an alignment.
-const MOST_BYTES: u32 = 1 << 28;
+const MOST_BYTES: u32 = 1 << 26;
 
 /// The largest number of a source file.
 const MOST_FILES: u32 = 1 << 16;

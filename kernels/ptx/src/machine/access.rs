@@ -3,6 +3,7 @@
 use super::fault::{FaultKind, KernelFault};
 use super::image::lanes;
 use super::{Failed, Machine};
+use crate::assumptions::Assumption;
 use crate::memory::{
     Atomic, LANES, Memory, Refusal, Thread, Unordered, VARIABLES, space_of, strength,
 };
@@ -94,6 +95,7 @@ impl Machine<'_> {
         let addresses = self.addresses(warp, base, place, access);
         self.count(warp, mask, access, &addresses, true);
         let each = access.ty.bytes();
+        let to_all = self.assumptions.has(&Assumption::MulticastStore);
         self.hand_line(warp, (mask, place), access, &addresses, true);
         for lane in lanes(mask) {
             let address = addresses[lane as usize];
@@ -109,8 +111,16 @@ impl Machine<'_> {
             }
             let thread = self.warps[warp].first + lane;
             let at = (thread, place);
-            let stored =
-                self.memory.store(&mut self.choices, access, at, address, (&values, missing));
+            let what = (&values[..], missing);
+            let mut stored = self.memory.store(&mut self.choices, access, at, address, what);
+            if let (Err(Refusal::Multicast), true) = (&stored, to_all) {
+                let bytes = u64::from(each) * u64::from(access.elements);
+                stored = self.memory.multicast(address, bytes).and_then(|all| {
+                    all.into_iter().try_for_each(|address| {
+                        self.memory.store(&mut self.choices, access, at, address, what)
+                    })
+                });
+            }
             stored.map_err(|refusal| self.refusal(&refusal, access, address, (thread, true)))?;
             self.note_races(place, access, address, (thread, true))?;
         }
@@ -145,7 +155,7 @@ impl Machine<'_> {
             }
             changes |= changed;
         }
-        // One that leaves the value as it is may be a poll.
+        // An operation that changes nothing is one of a poll, and nobody waits for it.
         if changes {
             self.progress();
         }
@@ -161,7 +171,7 @@ impl Machine<'_> {
     }
 
     /// The addresses of all lanes in the space of the access.
-    fn addresses(
+    pub(super) fn addresses(
         &self,
         warp: usize,
         base: u32,
@@ -236,7 +246,7 @@ impl Machine<'_> {
         }
     }
 
-    fn refusal(
+    pub(super) fn refusal(
         &self,
         refusal: &Refusal,
         access: &MemoryAccess,
@@ -248,6 +258,7 @@ impl Machine<'_> {
         let kind = match refusal {
             Refusal::Bounds => FaultKind::Bounds { space, address, bytes },
             Refusal::Alignment => FaultKind::Alignment { address, bytes },
+            Refusal::Multicast => FaultKind::Multicast { address },
             Refusal::Constant => FaultKind::ReadOnly { space, address },
             Refusal::Missing => FaultKind::Unset { what: "a store" },
             Refusal::NoValue(offset) => FaultKind::NoValue { space, address: address + *offset },
@@ -283,7 +294,7 @@ impl Machine<'_> {
     }
 
     /// Notes the races of an access behind which the run goes on. The one that is too many is an error.
-    fn note_races(
+    pub(super) fn note_races(
         &mut self,
         place: u32,
         access: &MemoryAccess,

@@ -5,7 +5,7 @@ use super::image::lanes;
 use super::warp::State;
 use super::{Failed, Machine};
 use crate::arithmetic;
-use crate::memory::{LANES, generic, space_of};
+use crate::memory::{LANES, generic, rank_of_shared, shared_of, space_of};
 use crate::program::{Arithmetic, Call, Instruction, LaneMask, Operation, Special};
 
 impl Machine<'_> {
@@ -35,6 +35,7 @@ impl Machine<'_> {
                 | Operation::Collect(_)
                 | Operation::WarpSync { .. }
                 | Operation::WaitForLaunches
+                | Operation::ClusterWait { .. }
         );
         if self.warps[warp].may_miss() {
             self.refuse_missing(warp, (base, all, mask), instruction)?;
@@ -82,6 +83,17 @@ impl Machine<'_> {
                 if self.wait_for_launches(warp, group) {
                     return Ok(true);
                 }
+            }
+            Operation::ClusterArrive { releases } => {
+                self.arrive_in_cluster(warp, mask, *releases);
+            }
+            Operation::ClusterWait { acquires } => {
+                if self.wait_in_cluster(warp, group, *acquires) {
+                    return Ok(true);
+                }
+            }
+            Operation::Multicast { op, access, from, to } => {
+                self.multicast(warp, (base, mask, place), (*op, access), from, to)?;
             }
             Operation::LaunchDependents => self.launch_dependents(warp),
             Operation::Nothing | Operation::Pause => {}
@@ -182,6 +194,20 @@ impl Machine<'_> {
                     let both = values.iter_mut().zip(part);
                     both.for_each(|(value, part)| *value |= (part & low) << (piece * bits));
                 }
+                warp.set_all(base, *to, mask, &values);
+            }
+            Operation::MapShared { to, from, rank } => {
+                let ranks = warp.values(base, *rank);
+                let mut values = warp.values(base, *from);
+                for (value, rank) in values.iter_mut().zip(ranks) {
+                    *value = shared_of(*value, rank as u32);
+                }
+                warp.set_all(base, *to, mask, &values);
+            }
+            Operation::RankOfShared { to, from } => {
+                let own = self.blocks[warp.block].in_rank % self.launches[rank].cluster[0];
+                let values = warp.values(base, *from);
+                let values = values.map(|at| rank_of_shared(at).unwrap_or(own).into());
                 warp.set_all(base, *to, mask, &values);
             }
             Operation::IsSpace { to, from, space } => {
@@ -319,6 +345,7 @@ impl Machine<'_> {
         self.progress();
         if self.warps[warp].live == 0 {
             self.complete_barriers(block);
+            self.complete_cluster(self.blocks[block].cluster);
             self.end_warp(warp);
             return Ok(());
         }
@@ -330,6 +357,7 @@ impl Machine<'_> {
             }
         }
         self.complete_barriers(block);
+        self.complete_cluster(self.blocks[block].cluster);
         Ok(())
     }
 }

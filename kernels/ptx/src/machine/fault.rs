@@ -18,6 +18,12 @@ pub enum LaunchError {
     Block([u32; 3]),
     /// The window overlaps another one, or is at addresses that the machine needs.
     Window(String),
+    /// The alias stands for addresses that are not in a window, or for several without being a multicast.
+    Alias(String),
+    /// A block has too many bytes of shared memory.
+    Shared(u64),
+    /// The bytes of local memory and parameters of a thread are too many for so many threads.
+    Private(u64, u64),
     /// The grid has too many blocks.
     Grid([u32; 3]),
     /// A cluster has no block or more than 16, several in y or z, or does not divide the grid.
@@ -39,6 +45,13 @@ impl fmt::Display for LaunchError {
                 write!(f, "the kernel takes {takes} bytes of parameters, not {given}")
             }
             Self::Block([x, y, z]) => write!(f, "a block of {x} x {y} x {z} threads cannot run"),
+            Self::Alias(name) => write!(f, "{name} stands for addresses that no window has"),
+            Self::Shared(bytes) => {
+                write!(f, "a block with {bytes} bytes of shared memory cannot run")
+            }
+            Self::Private(bytes, threads) => {
+                write!(f, "{threads} threads with {bytes} bytes of local memory each cannot run")
+            }
             Self::Grid([x, y, z]) => write!(f, "a grid of {x} x {y} x {z} blocks cannot run"),
             Self::Cluster([x, y, z]) => write!(f, "a cluster of {x} x {y} x {z} blocks cannot run"),
             Self::Variable(name, bytes) => {
@@ -147,6 +160,11 @@ pub enum FaultKind {
         /// Bytes of the access.
         bytes: u32,
     },
+    /// An access to a multicast address that is not by `multimem`, or a `multimem` to another address.
+    Multicast {
+        /// The address.
+        address: u64,
+    },
     /// A store to memory that is constant.
     ReadOnly {
         /// The space of the instruction.
@@ -227,6 +245,10 @@ impl fmt::Display for FaultKind {
             }
             FaultKind::Alignment { address, bytes } => {
                 write!(f, "an access of {bytes} bytes at {address:#x} is not aligned")
+            }
+            FaultKind::Multicast { address } => {
+                let only = "multicast addresses are for `multimem`, and `multimem` for them";
+                write!(f, "an access to {address:#x}: {only}")
             }
             FaultKind::ReadOnly { space, address } => {
                 write!(f, "a store to {address:#x} ({space:?}), which cannot be stored to")

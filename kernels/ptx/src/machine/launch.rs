@@ -10,7 +10,7 @@ use super::warp::Warp;
 use super::{Block, Counters, Machine};
 use crate::assumptions::{Assumption, Assumptions};
 use crate::choices::Choices;
-use crate::memory::{END_OF_WINDOWS, LANES, Memory, Races, Sizes, Window, variables_at};
+use crate::memory::{Alias, END_OF_WINDOWS, LANES, Memory, Races, Sizes, Window, variables_at};
 use crate::program::Module;
 
 /// Limits of a run, and its clock.
@@ -65,6 +65,8 @@ pub struct Launch<'a> {
     pub ranks: Vec<RankLaunch<'a>>,
     /// Global memory, which all ranks reach.
     pub windows: Vec<Window>,
+    /// Other addresses of windows.
+    pub aliases: Vec<Alias>,
     /// Variables of modules that do not begin with the bytes of the module's text.
     pub variables: Vec<InitialVariable<'a>>,
     /// What the kernels may rely on beyond PTX.
@@ -117,6 +119,7 @@ impl<'a> Launch<'a> {
         Self {
             ranks,
             windows,
+            aliases: Vec::new(),
             variables: Vec::new(),
             assumptions: Assumptions::default(),
             seed: 0,
@@ -198,6 +201,10 @@ impl<'a> Launch<'a> {
                 windows.extend(self.globals(rank, &own.globals, variables.len() - 1));
                 variables.len() - 1
             });
+            let shared = own.shared + u64::from(rank.dynamic_shared);
+            if shared >= MOST_SHARED {
+                return Err(LaunchError::Shared(shared));
+            }
             if rank.after.iter().any(|&before| before >= number) {
                 return Err(LaunchError::Order(number as u32));
             }
@@ -222,9 +229,14 @@ impl<'a> Launch<'a> {
         }
         self.check_windows()?;
         sizes.warps = columns.count();
+        let of_thread = sizes.local_bytes + sizes.param_bytes;
+        let threads = sizes.warps as u64 * u64::from(LANES);
+        if of_thread.saturating_mul(threads) > MOST_PRIVATE {
+            return Err(LaunchError::Private(of_thread, threads));
+        }
         sizes.blocks = blocks.len();
         let races = Races { go_on: self.limits.races > 0, found: Vec::new() };
-        let memory = Memory::new(windows, sizes, &self.assumptions, races);
+        let memory = Memory::new((windows, self.aliases.clone()), sizes, &self.assumptions, races);
         let limits = self.limits;
         let mut junctions = Vec::new();
         if choices.waiting_load().is_some() {
@@ -241,7 +253,12 @@ impl<'a> Launch<'a> {
             blocks,
             warps: (0..columns.count() as u32).map(|number| Warp::new(number * LANES)).collect(),
             occupants: vec![Vec::new(); columns.count()],
+            clusters: HashMap::new(),
             memory,
+            weak_is_relaxed: self
+                .assumptions
+                .iter()
+                .any(|a| matches!(a, Assumption::WeakAsRelaxed(_))),
             choices,
             limits,
             junctions,
@@ -276,14 +293,30 @@ impl<'a> Launch<'a> {
                 return Err(LaunchError::Variable(name.clone(), bytes.len()));
             }
         }
-        let mut windows: Vec<&Window> = self.windows.iter().collect();
-        windows.sort_by_key(|window| window.address);
+        let windows = self.windows.iter().map(|w| (w.address, w.bytes.len() as u64, &w.name));
+        let aliases = self.aliases.iter().map(|alias| (alias.address, alias.bytes, &alias.name));
+        let mut ranges: Vec<_> = windows.chain(aliases).collect();
+        ranges.sort_unstable();
         let mut free = 0;
-        for window in windows {
-            let end = window.address.checked_add(window.bytes.len() as u64);
-            match end.filter(|&end| window.address >= free && end <= END_OF_WINDOWS) {
+        for (address, bytes, name) in ranges {
+            let end = address.checked_add(bytes);
+            match end.filter(|&end| address >= free && end <= END_OF_WINDOWS) {
                 Some(end) => free = end,
-                None => return Err(LaunchError::Window(window.name.clone())),
+                None => return Err(LaunchError::Window(name.clone())),
+            }
+        }
+        let is_in = |first: &u64, bytes: u64| {
+            self.windows.iter().any(|window| {
+                let within = first.checked_sub(window.address);
+                let end = within.and_then(|within| within.checked_add(bytes));
+                end.is_some_and(|end| end <= window.bytes.len() as u64)
+            })
+        };
+        for alias in &self.aliases {
+            let is_one = alias.multicast || alias.of.len() == 1;
+            let fits = alias.of.iter().all(|first| is_in(first, alias.bytes));
+            if !is_one || !fits || alias.of.is_empty() {
+                return Err(LaunchError::Alias(alias.name.clone()));
             }
         }
         Ok(())
@@ -304,6 +337,12 @@ fn blocks_of(rank: &RankLaunch) -> Result<u64, LaunchError> {
 
 /// The blocks of a launch at most.
 const MOST_BLOCKS: u64 = 1 << 20;
+
+/// Bytes of shared memory of a block at most.
+const MOST_SHARED: u64 = 1 << 24;
+
+/// Bytes of local memory and parameters of all threads at most.
+const MOST_PRIVATE: u64 = 1 << 33;
 
 /// The threads of a block of a rank.
 fn threads(rank: &RankLaunch) -> Result<u32, LaunchError> {

@@ -67,6 +67,10 @@ impl Machine<'_> {
             }
             Operation::Shuffle(shuffle) => exchange(&[shuffle.lane, shuffle.clamp, shuffle.mask]),
             Operation::Vote(vote) => exchange(&[vote.from, vote.mask]),
+            Operation::Multicast { access, from, .. } => {
+                address(access)?;
+                from.iter().try_for_each(|&from| refuse("a store", mask, from))
+            }
             Operation::Collect(collect) => exchange(&[collect.from, collect.mask]),
             Operation::WarpSync { mask } => exchange(&[*mask]),
             _ => Ok(()),
@@ -82,7 +86,9 @@ impl Warp {
             Operation::Move { to, from } => vec![(*to, of(*from))],
             Operation::ToGeneric { to, from, .. }
             | Operation::FromGeneric { to, from, .. }
-            | Operation::IsSpace { to, from, .. } => {
+            | Operation::IsSpace { to, from, .. }
+            | Operation::MapShared { to, from, .. }
+            | Operation::RankOfShared { to, from } => {
                 vec![(*to, spread(&of(*from)))]
             }
             Operation::Unpack { to, from, bits } => {

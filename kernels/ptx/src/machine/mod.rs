@@ -8,6 +8,7 @@
 //! it waits for.
 
 mod access;
+mod cluster;
 mod counters;
 mod execute;
 mod explore;
@@ -18,13 +19,14 @@ mod launch;
 mod lines;
 mod meet;
 mod missing;
+mod multicast;
 mod rank;
 mod schedule;
 mod shrink;
 mod stream;
 mod warp;
 
-pub use crate::memory::{Conflict, Window};
+pub use crate::memory::{Alias, Conflict, Window};
 pub use counters::Counters;
 pub use fault::{FaultKind, KernelFault, LaunchError, Where};
 pub use launch::{Failure, FinalState, InitialVariable, Launch, Limits};
@@ -36,6 +38,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::assumptions::Assumptions;
 use crate::choices::Choices;
 use crate::memory::{LANES, Memory, Stamp};
+use cluster::ClusterBarrier;
 use image::Image;
 use meet::Arrivals;
 use stream::InStream;
@@ -104,9 +107,13 @@ struct Machine<'a> {
     launches: Vec<InStream>,
     blocks: Vec<Block>,
     warps: Vec<Warp>,
+    /// The barriers of clusters, by their first blocks.
+    clusters: HashMap<u32, ClusterBarrier>,
     /// For each warp the blocks that it was in, one after another.
     occupants: Vec<Vec<Occupant>>,
     memory: Memory,
+    /// Whether plain accesses to a window are relaxed ones.
+    weak_is_relaxed: bool,
     choices: Choices,
     limits: Limits,
     /// For each instruction the one at which lanes that it takes apart meet again; empty where they meet by chance.

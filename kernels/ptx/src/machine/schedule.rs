@@ -7,7 +7,7 @@ use super::warp::State;
 use super::{Failed, Machine};
 use crate::choices::Choice;
 use crate::memory::strength;
-use crate::program::{Fence, Instruction, Operation, Ordering};
+use crate::program::{Fence, Instruction, MulticastOp, Operation, Ordering, Space};
 
 /// Instructions of a turn at most, so that a loop without a strong access does not keep others from going on.
 const TURN: u32 = 20_000;
@@ -69,7 +69,7 @@ impl Machine<'_> {
             loop {
                 let place = self.warps[warp].groups[group].place;
                 let instruction = self.image.code[place as usize];
-                if is_strong(instruction) {
+                if self.is_strong(instruction) {
                     if strong.is_some() || left == 0 {
                         return Ok(strong == Some(true));
                     }
@@ -130,6 +130,7 @@ impl Machine<'_> {
                     State::Launches => {
                         "waits in `griddepcontrol.wait` for the launches before its own".to_owned()
                     }
+                    State::Cluster => "waits at the barrier of its cluster".to_owned(),
                     State::Barrier(id) => self.barrier_in_words(warp.block, id),
                     State::Lanes(mask) => {
                         format!("waits for the lanes of {:#010x}", mask & !group.lanes)
@@ -150,19 +151,23 @@ impl Machine<'_> {
             None => format!("waits at barrier {id} of all threads"),
         }
     }
-}
 
-/// Whether the order of an instruction among those of other warps may show.
-fn is_strong(instruction: &Instruction) -> bool {
-    match &instruction.operation {
-        Operation::Load { access, .. } | Operation::Store { access, .. } => {
-            strength(access).is_some()
+    /// Whether the order of an instruction among those of other warps may show.
+    fn is_strong(&self, instruction: &Instruction) -> bool {
+        match &instruction.operation {
+            Operation::Load { access, .. } | Operation::Store { access, .. } => {
+                let is_shared = matches!(access.space, Space::Global | Space::Generic);
+                strength(access).is_some() || self.weak_is_relaxed && is_shared
+            }
+            Operation::Multicast { op, access, .. } => {
+                matches!(op, MulticastOp::Reduce(_)) || strength(access).is_some()
+            }
+            Operation::Reduce { .. }
+            | Operation::LaunchDependents
+            | Operation::Pause
+            | Operation::ActiveMask { .. } => true,
+            Operation::Fence(Fence { ordering, .. }) => *ordering == Ordering::SeqCst,
+            _ => false,
         }
-        Operation::Reduce { .. }
-        | Operation::LaunchDependents
-        | Operation::Pause
-        | Operation::ActiveMask { .. } => true,
-        Operation::Fence(Fence { ordering, .. }) => *ordering == Ordering::SeqCst,
-        _ => false,
     }
 }

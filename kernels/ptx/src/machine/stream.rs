@@ -222,6 +222,7 @@ impl Machine<'_> {
         let home = Home {
             block: block as u32,
             cluster: self.blocks[block].cluster,
+            in_cluster: launch.cluster[0],
             rank: number as u32,
             device: launch.device,
         };

@@ -15,6 +15,8 @@ pub(crate) enum State {
     Ready,
     /// It waits for the ends of the launches before its own.
     Launches,
+    /// It waits at the barrier of its cluster.
+    Cluster,
     /// It waits at the barrier of its block with this number.
     Barrier(u64),
     /// It waits for the other lanes of this mask.

@@ -35,9 +35,7 @@ impl Memory {
         let clocks = &mut self.clocks;
         let (region, offset) = match target {
             Target::Global(global, offset) => (&mut self.globals[global].region, offset),
-            Target::Shared(offset) => {
-                (&mut self.shared[clocks.home(thread).block as usize], offset)
-            }
+            Target::Shared(block, offset) => (&mut self.shared[block], offset),
             Target::Private(_) | Target::Const(_) => return Err(Refusal::Constant),
         };
         if !region.has_value(offset, each) {

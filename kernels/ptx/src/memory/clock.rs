@@ -85,6 +85,8 @@ pub(crate) struct Home {
     pub(crate) block: u32,
     /// The number of the first block of the block's cluster.
     pub(crate) cluster: u32,
+    /// The number of blocks of the cluster.
+    pub(crate) in_cluster: u32,
     /// The launch.
     pub(crate) rank: u32,
     /// The device that runs the launch.
@@ -121,7 +123,7 @@ impl Clocks {
             fences: Vec::new(),
             pending: Vec::new(),
         };
-        let nowhere = Home { block: 0, cluster: 0, rank: 0, device: 0 };
+        let nowhere = Home { block: 0, cluster: 0, in_cluster: 1, rank: 0, device: 0 };
         Self {
             homes: vec![nowhere; warps],
             events: vec![first; threads],
@@ -170,6 +172,17 @@ impl Clocks {
             }
         }
         threads().for_each(|thread| all[thread as usize] = self.events[thread as usize].epoch);
+        all.into()
+    }
+
+    /// All that releases tell.
+    pub(crate) fn told(&self, releases: &[Release]) -> Clock {
+        let mut all = self.nothing.to_vec();
+        for release in releases {
+            raise(&mut all, &release.clock);
+            let of_thread = &mut all[release.thread as usize];
+            *of_thread = release.epoch.max(*of_thread);
+        }
         all.into()
     }
 

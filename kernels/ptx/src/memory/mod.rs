@@ -34,6 +34,8 @@ use history::Strong;
 /// The generic address of offset 0 of shared memory, local memory, parameter space and constant memory. Windows of
 /// global memory are below them.
 const SHARED: u64 = 0x7f01_0000_0000;
+/// The distance of the shared memories of the blocks of a cluster: the first one is that of the thread's own block.
+const SHARED_EACH: u64 = 1 << 24;
 const LOCAL: u64 = 0x7f02_0000_0000;
 const PARAM: u64 = 0x7f03_0000_0000;
 const CONST: u64 = 0x7f04_0000_0000;
@@ -52,6 +54,22 @@ pub struct Window {
     pub address: u64,
     /// Its bytes.
     pub bytes: Vec<u8>,
+}
+
+/// Other addresses of windows: those at which a device reaches the memory of a peer, or all of several devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alias {
+    /// The name that errors give it.
+    pub name: String,
+    /// The address of its first byte.
+    pub address: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// The addresses of the bytes that it stands for, each in a window.
+    pub of: Vec<u64>,
+    /// Whether it is a multicast address, which `multimem` alone may access: a store goes to all of these bytes, and a
+    /// load is of their reduction. Otherwise it stands for one range of bytes.
+    pub multicast: bool,
 }
 
 /// A window while the launch runs.
@@ -78,6 +96,8 @@ pub(crate) enum Refusal {
     NoValue(u64),
     /// A byte without a value was to be stored where other threads may load it.
     Missing,
+    /// The address is a multicast one, or is not one and is to be.
+    Multicast,
     /// The access is not ordered with another one.
     Unordered(Unordered),
 }
@@ -89,6 +109,8 @@ pub(crate) struct Memory {
     pub(crate) clocks: Clocks,
     /// The windows, by rising addresses.
     globals: Vec<Global>,
+    /// Other addresses of them.
+    aliases: Vec<Alias>,
     last_global: usize,
     /// The shared memory of each block.
     shared: Vec<Region>,
@@ -128,7 +150,7 @@ pub(crate) struct Sizes {
 #[derive(Clone, Copy)]
 enum Target {
     Global(usize, u64),
-    Shared(u64),
+    Shared(usize, u64),
     Private(u64),
     Const(u64),
 }
@@ -136,7 +158,7 @@ enum Target {
 impl Memory {
     /// Memory with windows, of which no two may overlap.
     pub(crate) fn new(
-        mut windows: Vec<Window>,
+        (mut windows, aliases): (Vec<Window>, Vec<Alias>),
         sizes: Sizes,
         assumptions: &Assumptions,
         races: Races,
@@ -154,6 +176,7 @@ impl Memory {
         Self {
             clocks: Clocks::new(sizes.warps, has(Assumption::LoadsBeforeFlag)),
             globals: windows.into_iter().map(global).collect(),
+            aliases,
             last_global: 0,
             shared: (0..sizes.blocks).map(|_| Region::without_values(0)).collect(),
             constants: sizes.constants,
@@ -267,8 +290,17 @@ impl Memory {
             }
             Space::Global => self.global(address, end),
             Space::Shared => {
-                let block = self.clocks.home(thread).block as usize;
-                within(self.shared[block].bytes().len() as u64, Target::Shared(address))
+                let Home { block, cluster, in_cluster, .. } = self.clocks.home(thread);
+                let (block, address) = match (address / SHARED_EACH).checked_sub(1) {
+                    None => (block, address),
+                    Some(rank) if rank < in_cluster.into() => {
+                        (cluster + rank as u32, address % SHARED_EACH)
+                    }
+                    Some(_) => return Err(Refusal::Bounds),
+                };
+                let bytes = self.shared[block as usize].bytes().len() as u64;
+                let within = address + size <= bytes;
+                within.then_some(Target::Shared(block as usize, address)).ok_or(Refusal::Bounds)
             }
             Space::Local => within(self.local_bytes, Target::Private(address)),
             Space::Param => within(self.param_bytes, Target::Private(self.local_bytes + address)),
@@ -285,9 +317,34 @@ impl Memory {
             self.last_global =
                 self.globals.partition_point(|g| g.address <= address).wrapping_sub(1);
         }
-        let global =
-            self.globals.get(self.last_global).filter(|&g| has(g)).ok_or(Refusal::Bounds)?;
-        Ok(Target::Global(self.last_global, address - global.address))
+        if let Some(global) = self.globals.get(self.last_global).filter(|&g| has(g)) {
+            return Ok(Target::Global(self.last_global, address - global.address));
+        }
+        let alias = self.alias(address, end - address).ok_or(Refusal::Bounds)?;
+        match alias.of.first() {
+            Some(of) if !alias.multicast => {
+                let of = of + (address - alias.address);
+                self.global(of, of + (end - address))
+            }
+            _ => Err(Refusal::Multicast),
+        }
+    }
+
+    fn alias(&self, address: u64, size: u64) -> Option<&Alias> {
+        self.aliases.iter().find(|alias| {
+            let within = address.checked_sub(alias.address);
+            within.is_some_and(|within| within + size <= alias.bytes)
+        })
+    }
+
+    /// The addresses that a multicast address stands for.
+    pub(crate) fn multicast(&self, address: u64, size: u64) -> Result<Vec<u64>, Refusal> {
+        if !address.is_multiple_of(size) {
+            return Err(Refusal::Alignment);
+        }
+        let alias = self.alias(address, size).filter(|alias| alias.multicast);
+        let alias = alias.ok_or(Refusal::Multicast)?;
+        Ok(alias.of.iter().map(|of| of + (address - alias.address)).collect())
     }
 
     /// Loads the elements of an access into `values`. Returns the bytes of private memory that nothing has stored, the first
@@ -329,9 +386,9 @@ impl Memory {
                 relaxed = *weak_is_relaxed;
                 region
             }
-            Target::Shared(_) => &mut self.shared[clocks.home(thread).block as usize],
+            Target::Shared(block, _) => &mut self.shared[block],
         };
-        let (Target::Global(_, first) | Target::Shared(first)) = target else { return Ok(0) };
+        let (Target::Global(_, first) | Target::Shared(_, first)) = target else { return Ok(0) };
         for element in (0..elements).filter(|&element| is_used(element)) {
             if !region.has_value(first + element * each, each) {
                 return Err(Refusal::NoValue(element * each));
@@ -387,9 +444,7 @@ impl Memory {
         let elements = u64::from(access.elements);
         let (region, first) = match self.target(thread, access.space, address, each * elements) {
             Ok(Target::Global(global, offset)) => (&mut self.globals[global].region, offset),
-            Ok(Target::Shared(offset)) => {
-                (&mut self.shared[self.clocks.home(thread).block as usize], offset)
-            }
+            Ok(Target::Shared(block, offset)) => (&mut self.shared[block], offset),
             _ => return true,
         };
         let mut places = (0..elements).map(|element| (first + element * each, each));
@@ -422,15 +477,17 @@ impl Memory {
                 return Ok(());
             }
             Target::Const(_) => return Err(Refusal::Constant),
-            Target::Global(..) | Target::Shared(_) if missing != 0 => return Err(Refusal::Missing),
+            Target::Global(..) | Target::Shared(..) if missing != 0 => {
+                return Err(Refusal::Missing);
+            }
             Target::Global(global, _) => {
                 let Global { region, weak_is_relaxed, .. } = &mut self.globals[global];
                 relaxed = *weak_is_relaxed;
                 region
             }
-            Target::Shared(_) => &mut self.shared[clocks.home(thread).block as usize],
+            Target::Shared(block, _) => &mut self.shared[block],
         };
-        let (Target::Global(_, first) | Target::Shared(first)) = target else { return Ok(()) };
+        let (Target::Global(_, first) | Target::Shared(_, first)) = target else { return Ok(()) };
         let scope = strength(access).or_else(|| relaxed.then_some(Scope::Sys));
         let together = if waits { 1 } else { self.rules.together(access) };
         let all = values[..elements as usize].chunks(together);
@@ -487,6 +544,19 @@ pub(crate) fn strength(access: &MemoryAccess) -> Option<Scope> {
         Semantics::Volatile => Some(Scope::Sys),
         _ => Some(access.scope.unwrap_or(Scope::Gpu)),
     }
+}
+
+/// The address in shared memory, generic or not, of what is at an address, in the block of a cluster with that number.
+pub(crate) fn shared_of(address: u64, rank: u32) -> u64 {
+    let space = address & !(u64::from(u32::MAX));
+    space
+        + u64::from(rank).wrapping_add(1).wrapping_mul(SHARED_EACH) % (1 << 32)
+        + address % SHARED_EACH
+}
+
+/// The number of the block in a cluster that has an address of shared memory; none for the thread's own block.
+pub(crate) fn rank_of_shared(address: u64) -> Option<u32> {
+    ((address & u64::from(u32::MAX)) / SHARED_EACH).checked_sub(1).map(|rank| rank as u32)
 }
 
 /// The space of a generic address, and the generic address of its offset 0.

@@ -9,8 +9,8 @@ use crate::error::BadText;
 
 pub use operation::{
     Address, Arithmetic, Barrier, Base, Call, Collect, CollectMode, Fence, Guard, Instruction,
-    LaneMask, MemoryAccess, Operand, Operation, Ordering, Shuffle, ShuffleMode, Slot, Special,
-    Symbol, Vote, VoteMode,
+    LaneMask, MemoryAccess, MulticastOp, Operand, Operation, Ordering, Shuffle, ShuffleMode, Slot,
+    Special, Symbol, Vote, VoteMode,
 };
 pub use types::{
     ArithmeticOp, Clamp, Comparison, Float, FloatOp, Logic, Mode, Packed, ReduceOp, Rounding,

@@ -205,6 +205,17 @@ pub struct Collect {
     pub mask: Operand,
 }
 
+/// What is done with all windows of a multicast address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MulticastOp {
+    /// A load of the reduction of all their values, `multimem.ld_reduce`; of halves in f32 if it says so.
+    LoadReduce(ReduceOp, bool),
+    /// A store, `multimem.st`.
+    Store,
+    /// A reduction of each, `multimem.red`.
+    Reduce(ReduceOp),
+}
+
 /// A fence's strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ordering {
@@ -393,6 +404,43 @@ pub enum Operation {
     Vote(Vote),
     /// A value that lanes have in common.
     Collect(Collect),
+    /// An access to all windows of a multicast address.
+    Multicast {
+        /// What is done.
+        op: MulticastOp,
+        /// The access to each window.
+        access: MemoryAccess,
+        /// The values, of a store or a reduction.
+        from: Box<[Operand]>,
+        /// The registers of the elements, of a load.
+        to: Box<[Option<Slot>]>,
+    },
+    /// Comes to the barrier of the cluster.
+    ClusterArrive {
+        /// Whether what the thread knows is released.
+        releases: bool,
+    },
+    /// Waits for all threads of the cluster to come to its barrier.
+    ClusterWait {
+        /// Whether what they have released is acquired.
+        acquires: bool,
+    },
+    /// The address of a variable in the shared memory of a block of the cluster.
+    MapShared {
+        /// The register of the result.
+        to: Slot,
+        /// The address.
+        from: Operand,
+        /// The number of the block in the cluster.
+        rank: Operand,
+    },
+    /// The number of the block in the cluster that has an address of shared memory.
+    RankOfShared {
+        /// The register of the result.
+        to: Slot,
+        /// The address.
+        from: Operand,
+    },
     /// The lanes that execute the instruction together.
     ActiveMask {
         /// The register of the mask.

@@ -141,6 +141,14 @@ impl Parser<'_> {
     }
 
     fn operand(&mut self) -> Result<OperandText, BadText> {
+        self.operand_within(0)
+    }
+
+    /// Reads an operand in so many brackets.
+    fn operand_within(&mut self, depth: u32) -> Result<OperandText, BadText> {
+        if depth > 1 {
+            return Err(self.error("an operand in more than one pair of brackets"));
+        }
         Ok(match self.take() {
             Some(Token::Word(name)) if self.is_mark('|') => {
                 OperandText::Pair(name.to_owned(), self.word("a register")?.to_owned())
@@ -155,7 +163,7 @@ impl Parser<'_> {
             },
             Some(Token::Mark('!')) => OperandText::Not(self.word("a truth value")?.to_owned()),
             Some(Token::Mark('[')) => {
-                let base = self.operand()?;
+                let base = self.operand_within(depth + 1)?;
                 let mut offset = 0;
                 if self.is_mark('+') {
                     offset = self.integer("an offset")? as i64;
@@ -166,7 +174,7 @@ impl Parser<'_> {
             Some(Token::Mark('{')) => {
                 let mut elements = Vec::new();
                 loop {
-                    elements.push(self.operand()?);
+                    elements.push(self.operand_within(depth + 1)?);
                     if self.is_mark('}') {
                         break;
                     }

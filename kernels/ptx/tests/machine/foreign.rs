@@ -290,3 +290,36 @@ fn data_is_constant_for_a_launch() {
         "{fault}"
     );
 }
+
+/// A flag at the head of a launch tells a peer what the launches before it did, where that is assumed.
+#[test]
+fn the_start_of_a_launch_releases_where_it_is_assumed() {
+    let flag = ("flag", "st.relaxed.sys.global.u32 [%m], 1;");
+    let polls = (
+        "polls",
+        "\
+$L1:
+ld.acquire.sys.global.u32 %r1, [%m];
+setp.eq.u32 %p1, %r1, 0;
+@%p1 bra $L1;
+ld.global.u32 %r1, [%m+16];
+st.global.u32 [%m+8], %r1;",
+    );
+    let module = kernels("", &[("fills", "st.global.u32 [%m+16], 7;"), flag, polls]);
+    let flag = RankLaunch { after: vec![0], ..one(&module, "flag", 1) };
+    let peer = RankLaunch { device: 1, ..one(&module, "polls", 1) };
+    let ranks = vec![one(&module, "fills", 1), flag, peer];
+    let mut all = chain(&launch(&module, 0, 1, 1), ranks);
+    let race = fault(&all);
+    assert!(matches!(race.kind, FaultKind::Unordered { .. }), "{race}");
+    // It is the stores before the launch that are released, and not those of the launch itself.
+    all.assumptions = Assumptions::default().with(Assumption::StartReleases);
+    assert_eq!(words(&all, 3), [1, 0, 7]);
+    all.ranks[0].device = 1;
+    assert_eq!(words(&all, 3), [1, 0, 7]);
+    let text = "st.global.u32 [%m+16], 7;\nst.relaxed.sys.global.u32 [%m], 1;";
+    let itself = kernels("", &[("fills", text), polls]);
+    all.ranks =
+        vec![one(&itself, "fills", 1), RankLaunch { device: 1, ..one(&itself, "polls", 1) }];
+    assert!(matches!(fault(&all).kind, FaultKind::Unordered { .. }));
+}

@@ -4,6 +4,7 @@ mod barriers;
 mod counts;
 mod foreign;
 mod memory;
+mod opcodes;
 mod runs;
 mod streams;
 mod warps;
