@@ -310,6 +310,9 @@ fn address(operand: &OperandText, body: &Body, words: &Words) -> Result<Address,
         return Err(words.error("an address in brackets is missing"));
     };
     let offset = *offset;
+    if i32::try_from(offset).is_err() {
+        return Err(words.error("the offset of an address has 32 bits"));
+    }
     match &**base {
         OperandText::Integer(value) => Ok(Address { base: Base::Value(*value), offset }),
         OperandText::Name(name) => {

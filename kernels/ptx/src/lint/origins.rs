@@ -273,6 +273,7 @@ fn extend(words: &mut HashMap<(u32, i64), Set>, at: (u32, i64), set: &Set) -> bo
 
 /// Returns the origins of a sum: offsets move by a known or an unknown number of bytes.
 fn moved(set: &Set, by: Option<i64>) -> Set {
+    let by = by.filter(|&by| i32::try_from(by).is_ok());
     let origin = |origin: &Origin| match (*origin, by) {
         (Origin::Local(owner, at), Some(by)) if in_frame(at + by) => Origin::Local(owner, at + by),
         (Origin::Local(owner, _), _) => Origin::Somewhere(owner),

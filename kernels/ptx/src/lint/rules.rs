@@ -26,7 +26,8 @@ pub(super) fn check(module: &Module) -> Vec<Finding> {
     let flows: Vec<Flow> = module.functions.iter().map(Flow::new).collect();
     let tested = tested(&flows);
     let threads = module.functions.iter().find_map(|function| function.most_threads);
-    let threads = threads.map(|[x, y, z]| u64::from(x) * u64::from(y) * u64::from(z));
+    let threads =
+        threads.map(|[x, y, z]| u64::from(x).saturating_mul(y.into()).saturating_mul(z.into()));
     let mut findings = Vec::new();
     for (number, flow) in flows.iter().enumerate() {
         let mut found = |rule, at: usize, what: &str| {
@@ -97,7 +98,7 @@ fn is_known(barrier: &Barrier, threads: Option<u64>) -> bool {
     match (barrier.id, barrier.count) {
         (Operand::Value(0), None) => true,
         (Operand::Value(1), Some(Operand::Value(count))) => {
-            threads.is_none_or(|all| count == all || count + WALKERS == all)
+            threads.is_none_or(|all| count == all || count.checked_add(WALKERS) == Some(all))
         }
         _ => false,
     }

@@ -215,9 +215,8 @@ impl<'a> Launch<'a> {
                 let same = |before: &usize| self.ranks[*before].device == rank.device;
                 launch.after.extend((0..number).filter(same));
             }
-            launch.set_before(&launches);
             let warps = in_grid * u64::from(warps_of_block);
-            let taken = columns.take(number, &launch, rank.device, warps);
+            let taken = columns.take(&launch, warps);
             launch.columns = taken.ok_or(LaunchError::Grid(rank.grid))?;
             launch.blocks = blocks.len()..blocks.len() + in_grid as usize;
             let cluster = rank.cluster.iter().product::<u32>();
@@ -253,6 +252,7 @@ impl<'a> Launch<'a> {
             blocks,
             warps: (0..columns.count() as u32).map(|number| Warp::new(number * LANES)).collect(),
             occupants: vec![Vec::new(); columns.count()],
+            first_open: 0,
             clusters: HashMap::new(),
             memory,
             weak_is_relaxed: self
@@ -353,4 +353,43 @@ fn threads(rank: &RankLaunch) -> Result<u32, LaunchError> {
     let most = kernel.and_then(|kernel| kernel.most_threads);
     let most = most.map_or(1024, |three| three.iter().fold(1, |a: u32, &b| a.saturating_mul(b)));
     if threads == 0 || threads > most.min(1024) { Err(error) } else { Ok(threads) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warps(launch: &Launch) -> usize {
+        launch.machine(Choices::seeded(0)).expect("a launch that may run").warps.len()
+    }
+
+    /// A launch runs in the warps of those that have ended when it begins, so the clocks do not grow with a chain.
+    #[test]
+    fn launches_take_the_warps_of_ended_ones_over() {
+        let text =
+            ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
+        let module = Module::parse(text).expect("a module");
+        let on = |device, after: &[usize], early| RankLaunch {
+            grid: [3, 1, 1],
+            block: [40, 1, 1],
+            device,
+            after: after.to_vec(),
+            early,
+            ..RankLaunch::new(&module, "k")
+        };
+        let chain = |early| {
+            let after = |number: usize| if number == 0 { vec![] } else { vec![number - 1] };
+            let ranks = (0..50).map(|number| on(0, &after(number), early));
+            Launch::new(ranks.collect(), Vec::new())
+        };
+        assert_eq!(warps(&chain(false)), 6);
+        // Launches that begin early may run beside all others.
+        assert_eq!(warps(&chain(true)), 300);
+        // One of another device, and two behind one, which run at the same time.
+        let fork = [on(0, &[], false), on(1, &[0], false), on(0, &[0], false), on(0, &[0], false)];
+        assert_eq!(warps(&Launch::new(fork.to_vec(), Vec::new())), 18);
+        // One behind both takes the warps of one, and those of the other are free for the next.
+        let join = [&fork[..], &[on(0, &[2, 3], false), on(0, &[2, 3], false)]].concat();
+        assert_eq!(warps(&Launch::new(join, Vec::new())), 18);
+    }
 }

@@ -105,6 +105,8 @@ struct Machine<'a> {
     ranks: &'a [RankLaunch<'a>],
     assumptions: &'a Assumptions,
     launches: Vec<InStream>,
+    /// The first launch that has not begun.
+    first_open: usize,
     blocks: Vec<Block>,
     warps: Vec<Warp>,
     /// The barriers of clusters, by their first blocks.

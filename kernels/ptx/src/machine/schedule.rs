@@ -21,6 +21,7 @@ const REPORTED: usize = 64;
 impl Machine<'_> {
     /// Runs all warps to their end.
     pub(super) fn run(&mut self) -> Result<(), Box<KernelFault>> {
+        self.count_needs();
         self.begin_launches();
         let count = self.warps.len();
         let mut current = 0;

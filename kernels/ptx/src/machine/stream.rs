@@ -1,6 +1,5 @@
 //! Launches that run one after another, as the launches of a CUDA stream do, or where events order them.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::fault::Where;
@@ -37,14 +36,33 @@ pub(super) struct InStream {
     pub(super) after: Vec<usize>,
     /// Whether it may begin before they have ended.
     pub(super) early: bool,
-    /// The launches that have ended when it begins.
-    before: BTreeSet<usize>,
-    /// All launches that it is behind.
-    behind: BTreeSet<usize>,
     /// What its threads know at the start; none before it has begun.
-    pub(super) start: Option<Clock>,
-    /// What is known behind its end; none before it has ended.
+    start: Option<Clock>,
+    /// What is known behind its end; none before it has ended, and where no launch needs it any more.
     end: Option<Clock>,
+    has_ended: bool,
+    /// The number of launches that begin behind its end, or may wait for it, and have not.
+    needed: usize,
+}
+
+/// A set of launches, by their numbers.
+#[derive(Clone, Debug, Default)]
+struct Set(Vec<u64>);
+
+impl Set {
+    fn insert(&mut self, number: usize) {
+        self.0.resize(self.0.len().max(number / 64 + 1), 0);
+        self.0[number / 64] |= 1 << (number % 64);
+    }
+
+    fn has(&self, number: usize) -> bool {
+        self.0.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+
+    fn extend(&mut self, other: &Self) {
+        self.0.resize(self.0.len().max(other.0.len()), 0);
+        self.0.iter_mut().zip(&other.0).for_each(|(word, more)| *word |= more);
+    }
 }
 
 /// The warps of a run: a launch takes over those of launches that have ended when it begins.
@@ -52,23 +70,33 @@ pub(super) struct InStream {
 pub(super) struct Columns {
     /// The launch that has a warp last, and its device.
     last: Vec<(usize, u32)>,
+    /// For each launch those that have ended when it begins, and all that it is behind.
+    before: Vec<[Set; 2]>,
 }
 
 impl Columns {
     /// Takes warps for a launch. None: there would be too many.
-    pub(super) fn take(
-        &mut self,
-        number: usize,
-        launch: &InStream,
-        device: u32,
-        warps: u64,
-    ) -> Option<Vec<u32>> {
-        let is_free = |last: &(usize, u32)| last.1 == device && launch.before.contains(&last.0);
+    pub(super) fn take(&mut self, launch: &InStream, warps: u64) -> Option<Vec<u32>> {
+        let (number, device) = (launch.number, launch.device);
+        let mut sets = [Set::default(), Set::default()];
+        for &after in &launch.after {
+            let [before, behind] = &self.before[after];
+            sets[1].extend(behind);
+            sets[1].insert(after);
+            if launch.early {
+                sets[0].extend(before);
+            }
+        }
+        if !launch.early {
+            sets[0] = sets[1].clone();
+        }
+        let is_free = |last: &(usize, u32)| last.1 == device && sets[0].has(last.0);
         let free = (0..).zip(&self.last).filter(|(_, last)| is_free(last));
         let mut taken: Vec<u32> = free.map(|(column, _)| column).take(warps as usize).collect();
         for &column in &taken {
             self.last[column as usize] = (number, device);
         }
+        self.before.push(sets);
         let more = warps as usize - taken.len();
         if self.last.len() + more > MOST_WARPS {
             return None;
@@ -104,24 +132,10 @@ impl InStream {
             ended_blocks: 0,
             after: rank.after.clone(),
             early: rank.early,
-            before: BTreeSet::new(),
-            behind: BTreeSet::new(),
             start: None,
             end: None,
-        }
-    }
-
-    /// Finds the launches before this one, among those with lower numbers.
-    pub(super) fn set_before(&mut self, launches: &[Self]) {
-        for &after in &self.after {
-            self.behind.extend(&launches[after].behind);
-            self.behind.insert(after);
-            if self.early {
-                self.before.extend(&launches[after].before);
-            }
-        }
-        if !self.early {
-            self.before = self.behind.clone();
+            has_ended: false,
+            needed: 0,
         }
     }
 
@@ -131,20 +145,39 @@ impl InStream {
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        self.end.is_some()
+        self.has_ended
+    }
+
+    /// Whether all its blocks have begun.
+    fn has_begun(&self) -> bool {
+        self.has_ended || self.start.is_some() && self.begun_blocks == self.blocks.len()
     }
 }
 
 impl Machine<'_> {
+    /// Counts for each launch those that need its end, before the run.
+    pub(super) fn count_needs(&mut self) {
+        for number in 0..self.launches.len() {
+            for before in self.ends_before(number) {
+                self.launches[before].needed += 1;
+            }
+        }
+    }
+
     /// Begins the launches that may begin, and the blocks for which there is room.
     pub(super) fn begin_launches(&mut self) {
-        let mut number = 0;
+        while self.launches.get(self.first_open).is_some_and(InStream::has_begun) {
+            self.first_open += 1;
+        }
+        let mut number = self.first_open;
         while number < self.launches.len() {
-            if self.launches[number].start.is_none() && self.may_begin(number) {
+            let launch = &self.launches[number];
+            let is_open = launch.start.is_none() && !launch.has_ended;
+            if is_open && self.may_begin(number) {
                 self.begin_launch(number);
                 if self.end_launch(number) {
                     // One without blocks has ended at once, and others may be behind it.
-                    number = 0;
+                    number = self.first_open;
                     continue;
                 }
             }
@@ -153,38 +186,57 @@ impl Machine<'_> {
         }
     }
 
+    /// Launches whose ends are before a launch, or that those before it may have begun beside.
+    fn ends_before(&self, number: usize) -> Vec<usize> {
+        let mut all: Vec<usize> = self.launches[number].after.clone();
+        let mut next = 0;
+        while let Some(&before) = all.get(next) {
+            if self.launches[before].early {
+                let more = self.launches[before].after.iter().filter(|after| !all.contains(after));
+                all.extend(more.copied().collect::<Vec<_>>());
+            }
+            next += 1;
+        }
+        all
+    }
+
     fn may_begin(&self, number: usize) -> bool {
         let launch = &self.launches[number];
-        launch.before.iter().all(|&before| self.launches[before].has_ended())
-            && launch.after.iter().all(|&after| {
-                let after = &self.launches[after];
-                let is_done = |block: usize| self.blocks[block].is_done();
-                after.has_ended()
-                    || launch.early && after.start.is_some() && after.blocks.clone().all(is_done)
-            })
+        if !launch.early {
+            return self.ends_before(number).iter().all(|&before| self.launches[before].has_ended);
+        }
+        launch.after.iter().all(|&after| {
+            let after = &self.launches[after];
+            let is_done = |block: usize| self.blocks[block].is_done();
+            after.has_ended || after.start.is_some() && after.blocks.clone().all(is_done)
+        })
     }
 
     fn begin_launch(&mut self, number: usize) {
         let launch = &self.launches[number];
         let before: Vec<Clock> = if launch.early {
-            let starts =
-                launch.after.iter().filter_map(|&after| self.launches[after].start.clone());
-            starts.collect()
+            let starts = launch.after.iter().map(|&after| self.launches[after].start.clone());
+            starts.flatten().collect()
         } else {
-            self.ends_before(number)
+            let ends = self.ends_before(number);
+            ends.iter().filter_map(|&before| self.launches[before].end.clone()).collect()
         };
         let start = self.memory.clocks.known_by(&[], before.into_iter());
         self.launches[number].start = Some(start);
+        if !self.launches[number].early {
+            self.needs_no_more(number);
+        }
     }
 
-    /// What is known behind the ends of the launches that have ended before one.
-    fn ends_before(&self, number: usize) -> Vec<Clock> {
-        let before = &self.launches[number].before;
-        // A launch that has begun after the ends of others knows all that they did.
-        let is_within =
-            |one: &usize| before.iter().any(|&other| self.launches[other].before.contains(one));
-        let last = before.iter().filter(|one| !is_within(one));
-        last.filter_map(|&before| self.launches[before].end.clone()).collect()
+    /// Notes that a launch has begun behind the ends of others, or has ended itself.
+    fn needs_no_more(&mut self, number: usize) {
+        for before in self.ends_before(number) {
+            let before = &mut self.launches[before];
+            before.needed -= 1;
+            if before.needed == 0 && before.has_ended {
+                (before.start, before.end) = (None, None);
+            }
+        }
     }
 
     fn begin_blocks(&mut self, number: usize) {
@@ -261,12 +313,21 @@ impl Machine<'_> {
     /// Ends a launch, all of whose blocks have ended. Returns whether it has.
     fn end_launch(&mut self, number: usize) -> bool {
         let launch = &self.launches[number];
-        if launch.ended_blocks < launch.blocks.len() {
+        if launch.has_ended || launch.ended_blocks < launch.blocks.len() {
             return false;
         }
         let others = launch.start.iter().cloned();
         let end = self.memory.clocks.known_by(&launch.columns, others);
-        self.launches[number].end = Some(end);
+        let launch = &mut self.launches[number];
+        launch.has_ended = true;
+        if launch.needed > 0 {
+            launch.end = Some(end);
+        } else {
+            launch.start = None;
+        }
+        if launch.early {
+            self.needs_no_more(number);
+        }
         self.wake_behind();
         true
     }
@@ -311,9 +372,7 @@ impl Machine<'_> {
 
     /// The launches and blocks that have not begun, with what they wait for.
     pub(super) fn not_begun(&self) -> impl Iterator<Item = (Where, String)> {
-        let open = |launch: &&InStream| {
-            launch.start.is_none() || launch.begun_blocks < launch.blocks.len()
-        };
+        let open = |launch: &&InStream| !launch.has_begun();
         self.launches.iter().filter(open).map(|launch| {
             let function = self.image.frames[launch.kernel].function;
             let at = Where {
