@@ -78,5 +78,5 @@ fn programs_for_a_device_give_their_outcomes_and_others_are_told() {
         let (line, wrong) = check(&Interpreter(3), &program, extent, Duration::ZERO);
         assert!(wrong && line.contains("AGAINST THE MODEL"), "{line}");
     }
-    assert_eq!(skipped, 14);
+    assert_eq!(skipped, 27);
 }

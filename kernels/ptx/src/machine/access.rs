@@ -155,7 +155,7 @@ impl Machine<'_> {
             }
             changes |= changed;
         }
-        // An operation that changes nothing is one of a poll, and nobody waits for it.
+        // One that leaves the value as it is may be a poll.
         if changes {
             self.progress();
         }

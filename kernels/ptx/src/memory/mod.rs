@@ -10,6 +10,7 @@
 //! A load reads a store that was executed before it. So an outcome in which loads read later stores of the other
 //! thread, in a circle (load buffering), is allowed by the axioms but is not shown.
 
+mod access;
 mod atomic;
 mod cells;
 mod clock;
@@ -17,33 +18,23 @@ mod history;
 mod private;
 mod reads;
 mod region;
+mod space;
 
+pub(crate) use access::strength;
 pub(crate) use atomic::{Atomic, reduced};
 pub(crate) use clock::{Clock, Clocks, Home, LANES, Release, Stamp, Thread};
 use private::Private;
 pub use region::Conflict;
 pub(crate) use region::{Races, Region, Unordered};
+use space::SHARED_EACH;
+pub(crate) use space::{
+    END_OF_WINDOWS, VARIABLES, generic, rank_of_shared, shared_of, space_of, variables_at,
+};
 
 use std::rc::Rc;
 
 use crate::assumptions::{Assumption, Assumptions};
-use crate::choices::Choices;
-use crate::program::{MemoryAccess, Scope, Semantics, Space};
-use history::Strong;
-
-/// The generic address of offset 0 of shared memory, local memory, parameter space and constant memory. Windows of
-/// global memory are below them.
-const SHARED: u64 = 0x7f01_0000_0000;
-/// The distance of the shared memories of the blocks of a cluster: the first one is that of the thread's own block.
-const SHARED_EACH: u64 = 1 << 24;
-const LOCAL: u64 = 0x7f02_0000_0000;
-const PARAM: u64 = 0x7f03_0000_0000;
-const CONST: u64 = 0x7f04_0000_0000;
-/// The address of the first module's variables on a device in global memory, and the distance to the next ones.
-pub(crate) const VARIABLES: u64 = 0x7f10_0000_0000;
-const VARIABLES_EACH: u64 = 1 << 32;
-/// The end of the addresses that windows may have.
-pub(crate) const END_OF_WINDOWS: u64 = SHARED;
+use crate::program::Space;
 
 /// A range of global memory, such as a buffer of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -345,243 +336,5 @@ impl Memory {
         let alias = self.alias(address, size).filter(|alias| alias.multicast);
         let alias = alias.ok_or(Refusal::Multicast)?;
         Ok(alias.of.iter().map(|of| of + (address - alias.address)).collect())
-    }
-
-    /// Loads the elements of an access into `values`. Returns the bytes of private memory that nothing has stored, the first
-    /// byte at bit 0.
-    pub(crate) fn load(
-        &mut self,
-        choices: &mut Choices,
-        access: &MemoryAccess,
-        (thread, place): (Thread, u32),
-        address: u64,
-        values: &mut [u64],
-    ) -> Result<u32, Refusal> {
-        let each = u64::from(access.ty.bytes());
-        let elements = u64::from(access.elements);
-        let target = self.target(thread, access.space, address, each * elements)?;
-        let used = u64::from(access.used_bytes) & (u64::MAX >> (64 - each * elements));
-        let is_used = |element: u64| used >> (element * each) & (u64::MAX >> (64 - each)) != 0;
-        let clocks = &mut self.clocks;
-        let waits = choices.waiting_load().is_some();
-        let mut relaxed = false;
-        let region = match target {
-            Target::Private(offset) => {
-                for (element, value) in (0..elements).zip(values) {
-                    *value = self.private.load(thread, offset + element * each, each);
-                }
-                return Ok(self.private.without_value(thread, offset, used) as u32);
-            }
-            Target::Const(offset) => {
-                let rank = clocks.home(thread).rank as usize;
-                for (element, value) in (0..elements).zip(values) {
-                    let at = (offset + element * each) as usize;
-                    let bytes = &self.constants[rank][at..at + each as usize];
-                    *value = bytes.iter().rev().fold(0, |value, &b| value << 8 | u64::from(b));
-                }
-                return Ok(0);
-            }
-            Target::Global(global, _) => {
-                let Global { region, weak_is_relaxed, .. } = &mut self.globals[global];
-                relaxed = *weak_is_relaxed;
-                region
-            }
-            Target::Shared(block, _) => &mut self.shared[block],
-        };
-        let (Target::Global(_, first) | Target::Shared(_, first)) = target else { return Ok(0) };
-        for element in (0..elements).filter(|&element| is_used(element)) {
-            if !region.has_value(first + element * each, each) {
-                return Err(Refusal::NoValue(element * each));
-            }
-        }
-        let scope = strength(access).or_else(|| relaxed.then_some(Scope::Sys));
-        let strong = scope.map(|scope| Strong {
-            stamp: clocks.stamp(thread, place),
-            scope,
-            acquires: access.semantics == Semantics::Acquire
-                || self.rules.has(Assumption::PollsAcquire),
-            acquires_counts: self.rules.has(Assumption::CountedBlocks),
-            releases: false,
-            whole: 0,
-        });
-        let together = if waits || scope.is_none() { 1 } else { self.rules.together(access) };
-        for (at, values) in
-            (0..).step_by(together).zip(values[..elements as usize].chunks_mut(together))
-        {
-            let offset = first + at * each;
-            let range = (offset, each);
-            let by = (&mut *choices, &mut self.races);
-            let loaded = match &strong {
-                _ if !(at..at + together as u64).any(is_used) => continue,
-                None => {
-                    let stamp = clocks.stamp(thread, place);
-                    if access.non_coherent && !self.rules.has(Assumption::NcOnPeers) {
-                        region.load_constant(clocks, by.1, stamp, offset, each)
-                    } else {
-                        region.load(clocks, by.1, stamp, offset, each)
-                    }
-                }
-                Some(strong) if values.len() > 1 => {
-                    let loaded = region.load_whole(clocks, by, strong, range, values);
-                    loaded.map(|()| values[0])
-                }
-                Some(strong) => region.load_strong(clocks, by, strong, offset, each),
-            };
-            values[0] = loaded.map_err(Refusal::Unordered)?;
-        }
-        Ok(0)
-    }
-
-    /// Whether all stores have come that a waiting strong load of that number reads; or the load is an error.
-    pub(crate) fn has_come(
-        &mut self,
-        access: &MemoryAccess,
-        thread: Thread,
-        address: u64,
-        load: u64,
-    ) -> bool {
-        let each = u64::from(access.ty.bytes());
-        let elements = u64::from(access.elements);
-        let (region, first) = match self.target(thread, access.space, address, each * elements) {
-            Ok(Target::Global(global, offset)) => (&mut self.globals[global].region, offset),
-            Ok(Target::Shared(block, offset)) => (&mut self.shared[block], offset),
-            _ => return true,
-        };
-        let mut places = (0..elements).map(|element| (first + element * each, each));
-        places.all(|place| region.has_come(&self.clocks, thread, place, load))
-    }
-
-    /// Stores the elements of an access. In private memory the bytes of `missing`, the first one at bit 0, have no value then.
-    pub(crate) fn store(
-        &mut self,
-        choices: &mut Choices,
-        access: &MemoryAccess,
-        (thread, place): (Thread, u32),
-        address: u64,
-        (values, missing): (&[u64], u32),
-    ) -> Result<(), Refusal> {
-        let each = u64::from(access.ty.bytes());
-        let elements = u64::from(access.elements);
-        let target = self.target(thread, access.space, address, each * elements)?;
-        let clocks = &mut self.clocks;
-        let waits = choices.waiting_load().is_some();
-        let mut relaxed = false;
-        let region = match target {
-            Target::Private(offset) => {
-                for (element, &value) in (0..elements).zip(values) {
-                    self.private.store(thread, offset + element * each, each, value);
-                }
-                for byte in (0..each * elements).filter(|byte| missing >> byte & 1 == 1) {
-                    self.private.clear(thread, offset + byte, 1);
-                }
-                return Ok(());
-            }
-            Target::Const(_) => return Err(Refusal::Constant),
-            Target::Global(..) | Target::Shared(..) if missing != 0 => {
-                return Err(Refusal::Missing);
-            }
-            Target::Global(global, _) => {
-                let Global { region, weak_is_relaxed, .. } = &mut self.globals[global];
-                relaxed = *weak_is_relaxed;
-                region
-            }
-            Target::Shared(block, _) => &mut self.shared[block],
-        };
-        let (Target::Global(_, first) | Target::Shared(_, first)) = target else { return Ok(()) };
-        let scope = strength(access).or_else(|| relaxed.then_some(Scope::Sys));
-        let together = if waits { 1 } else { self.rules.together(access) };
-        let all = values[..elements as usize].chunks(together);
-        for (at, values) in (0..).step_by(together).zip(all) {
-            let range = (first + at * each, each);
-            let by = (&mut *choices, &mut self.races);
-            let stamp = clocks.stamp(thread, place);
-            self.wholes += u64::from(values.len() > 1);
-            let strong = scope.map(|scope| Strong {
-                stamp,
-                scope,
-                acquires: false,
-                acquires_counts: false,
-                releases: access.semantics == Semantics::Release
-                    || self.rules.has(Assumption::FlagsRelease),
-                whole: if values.len() > 1 { self.wholes } else { 0 },
-            });
-            let stored = match &strong {
-                None => values.iter().zip((range.0..).step_by(each as usize)).try_for_each(
-                    |(&value, offset)| region.store(clocks, by.1, stamp, (offset, each), value),
-                ),
-                Some(strong) if values.len() > 1 => {
-                    region.store_whole(clocks, by, strong, range, values)
-                }
-                Some(strong) => region.store_strong(clocks, by, strong, range, values[0]),
-            };
-            stored.map_err(Refusal::Unordered)?;
-        }
-        Ok(())
-    }
-}
-
-impl Rules {
-    #[expect(clippy::needless_pass_by_value, reason = "the names alone are given")]
-    fn has(&self, assumption: Assumption) -> bool {
-        self.0 & assumption.bit() != 0
-    }
-
-    /// The number of elements of an access that are performed as one.
-    fn together(&self, access: &MemoryAccess) -> usize {
-        let (each, elements) = (access.ty.bytes(), usize::from(access.elements));
-        match each * u32::from(access.elements) {
-            16 if self.has(Assumption::Vec16) => elements,
-            8.. if self.has(Assumption::Vec8) && each == 4 => 2,
-            _ => 1,
-        }
-    }
-}
-
-/// The scope of a strong access; none of a plain one.
-pub(crate) fn strength(access: &MemoryAccess) -> Option<Scope> {
-    match access.semantics {
-        Semantics::Weak => None,
-        Semantics::Volatile => Some(Scope::Sys),
-        _ => Some(access.scope.unwrap_or(Scope::Gpu)),
-    }
-}
-
-/// The address in shared memory, generic or not, of what is at an address, in the block of a cluster with that number.
-pub(crate) fn shared_of(address: u64, rank: u32) -> u64 {
-    let space = address & !(u64::from(u32::MAX));
-    space
-        + u64::from(rank).wrapping_add(1).wrapping_mul(SHARED_EACH) % (1 << 32)
-        + address % SHARED_EACH
-}
-
-/// The number of the block in a cluster that has an address of shared memory; none for the thread's own block.
-pub(crate) fn rank_of_shared(address: u64) -> Option<u32> {
-    ((address & u64::from(u32::MAX)) / SHARED_EACH).checked_sub(1).map(|rank| rank as u32)
-}
-
-/// The space of a generic address, and the generic address of its offset 0.
-pub(crate) fn space_of(address: u64) -> (Space, u64) {
-    match address {
-        ..SHARED | VARIABLES.. => (Space::Global, 0),
-        SHARED..LOCAL => (Space::Shared, SHARED),
-        LOCAL..PARAM => (Space::Local, LOCAL),
-        PARAM..CONST => (Space::Param, PARAM),
-        CONST..VARIABLES => (Space::Const, CONST),
-    }
-}
-
-/// The address of the variables of a module on a device in global memory, by their number.
-pub(crate) fn variables_at(number: u32) -> u64 {
-    VARIABLES + u64::from(number) * VARIABLES_EACH
-}
-
-/// The generic address of offset 0 of a space.
-pub(crate) fn generic(space: Space) -> u64 {
-    match space {
-        Space::Generic | Space::Global => 0,
-        Space::Shared => SHARED,
-        Space::Local => LOCAL,
-        Space::Param => PARAM,
-        Space::Const => CONST,
     }
 }

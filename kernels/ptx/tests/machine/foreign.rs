@@ -291,6 +291,24 @@ fn data_is_constant_for_a_launch() {
     );
 }
 
+/// Plain accesses of vectors have all their elements where a vector is one object, too.
+#[test]
+fn vectors_that_are_one_object_are_whole() {
+    let copies = "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%m];\nst.global.v4.u32 [%m+16], {%r1, %r2, %r3, %r4};";
+    let strong = copies.replace("global.v4", "volatile.global.v4");
+    for text in [copies, &strong] {
+        let module = module(text);
+        for assumption in [Assumption::Vec16, Assumption::Vec8] {
+            let mut launch = launch(&module, 1, 1, 1);
+            for word in 0..4 {
+                launch.windows[0].bytes[4 * word] = 5 + word as u8;
+            }
+            launch.assumptions = Assumptions::default().with(assumption);
+            assert_eq!(words(&launch, 8), [5, 6, 7, 8, 5, 6, 7, 8], "{text}");
+        }
+    }
+}
+
 /// A flag at the head of a launch tells a peer what the launches before it did, where that is assumed.
 #[test]
 fn the_start_of_a_launch_releases_where_it_is_assumed() {
