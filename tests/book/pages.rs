@@ -140,9 +140,9 @@ pub(crate) fn page(code: Code) -> String {
         "console" => {
             let listings = match code.as_str() {
                 "W0008" => "kernels",
+                code if ("E0435"..="E0440").contains(&code) => "kernels",
                 code if code > "E0800" => "msccl",
                 code if code > "E0605" => "topology",
-                code if code > "E0434" => "kernels",
                 _ => "one_ring",
             };
             let folder = root().join("book/src/listings").join(listings);

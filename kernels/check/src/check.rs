@@ -9,6 +9,7 @@ use roundelay_ptx::machine::{Failure, Launch, LaunchError, Limits};
 use roundelay_ptx::program::Module;
 
 use crate::assumption::{Assumption, Assumptions, MachineAssumption, of_machine};
+use crate::coverage::Coverage;
 use crate::finding::{Finding, Kind};
 use crate::harness::Harness;
 use crate::own;
@@ -68,6 +69,7 @@ struct Checker<'a> {
     options: &'a Options<'a>,
     seeds: u64,
     end: Instant,
+    coverage: Mutex<Coverage>,
 }
 
 impl Harness {
@@ -84,10 +86,12 @@ impl Harness {
             options,
             seeds: options.seeds.unwrap_or(self.run.seeds),
             end: begun + options.budget,
+            coverage: Mutex::default(),
         };
         let mut verdict = checker.verdict()?;
         verdict.seconds = begun.elapsed().as_secs_f64();
         verdict.stopped = (options.stop)();
+        verdict.coverage = checker.coverage.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(verdict)
     }
 }
@@ -283,7 +287,10 @@ impl Checker<'_> {
     fn sequence(&self, (case, seed): Job, set: &Assumptions) -> Result<Sequence<'_>, String> {
         let one_order = Assumption::Machine(MachineAssumption::OneOrder);
         let orders = (set.contains(&one_order), !set.contains(&Assumption::PayloadDiffers));
-        Sequence::new(self.harness, &self.cases[case], seed, orders)
+        let mut run = Sequence::new(self.harness, &self.cases[case], seed, orders)?;
+        let own = self.own.functions.iter();
+        run.own_instructions = own.map(|function| function.instructions.len()).sum();
+        Ok(run)
     }
 
     fn launch<'b>(
@@ -320,6 +327,9 @@ impl Checker<'_> {
             Ok(state) => {
                 let counters = state.counters.iter().flatten();
                 instructions = counters.map(|counters| counters.instructions).sum();
+                let mut coverage = self.coverage.lock().unwrap_or_else(PoisonError::into_inner);
+                coverage.add(&run, &state.covered);
+                drop(coverage);
                 (state.races, run.compare(&state.windows)?)
             }
             Err(Failure::Fault(mut fault)) => {

@@ -5,6 +5,7 @@
 mod arguments;
 mod assumption;
 mod check;
+mod coverage;
 mod elements;
 mod expected;
 mod expression;

@@ -6,7 +6,7 @@ use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::source::{Location, Span};
 use roundelay_core::syntax::Source;
 
-use crate::assumption::{Assumption, names};
+use crate::assumption::names;
 use crate::finding::{Access, Finding, Kind};
 use crate::harness::Harness;
 use crate::sequence::{Case, Variation};
@@ -96,7 +96,8 @@ impl Verdict {
             );
             diagnostic.notes.push(note);
         }
-        diagnostic.help = self.help(found, harness);
+        diagnostic.notes.extend(self.cures(found, harness));
+        diagnostic.help = self.help(found);
         Some((diagnostic, source))
     }
 
@@ -114,37 +115,35 @@ impl Verdict {
         )
     }
 
-    fn help(&self, found: &Finding, harness: &Harness) -> Option<String> {
-        let cured = found.cured_by.as_ref();
-        if self.state == State::Relies {
-            let all = cured?.iter();
-            let each = all.map(|one| {
-                let why = harness.assume.get(one).map_or("", String::as_str);
-                format!("{} ({}; declared: {why})", one, one.sentence())
-            });
-            return Some(format!(
-                "the kernel is right where these hold: {}",
-                each.collect::<Vec<_>>().join("; ")
-            ));
-        }
-        match (self.state, cured) {
-            (State::Error, Some(set)) => {
-                let about: Vec<_> = set.iter().map(Assumption::sentence).collect();
-                Some(format!(
-                    "PTX does not promise it; declare `{}` under [assume] if the hardware does: {}",
-                    names(set),
-                    about.join("; ")
-                ))
+    /// Notes of what cures the finding, one for each assumption.
+    fn cures(&self, found: &Finding, harness: &Harness) -> Vec<String> {
+        let each = found.cured_by.iter().flatten();
+        each.map(|one| match harness.assume.get(one) {
+            Some(why) if self.state == State::Relies => {
+                format!("{one}: {}; declared: {why}", one.sentence())
             }
-            (State::Error, None) => match found.kind {
-                Kind::Race | Kind::Scope | Kind::Constant => {
-                    Some("no assumption of the list cures it: order the two accesses by a release and an acquire, or a barrier".to_owned())
-                }
-                _ => None,
-            },
-            (State::Limit, _) => Some("take fewer ranks, elements, blocks or calls".to_owned()),
-            _ => None,
-        }
+            _ => format!("{one}: {}", one.sentence()),
+        })
+        .collect()
+    }
+
+    fn help(&self, found: &Finding) -> Option<String> {
+        let help = match (self.state, &found.cured_by) {
+            (State::Relies, _) => "look up once whether the hardware promises that".to_owned(),
+            (State::Error, Some(set)) => {
+                format!("if the hardware promises it, declare it under [assume]: {}", names(set))
+            }
+            (State::Error, None)
+                if matches!(found.kind, Kind::Race | Kind::Scope | Kind::Constant) =>
+            {
+                "order the accesses by a release and an acquire, or by a barrier: no assumption of \
+                 the list cures it"
+                    .to_owned()
+            }
+            (State::Limit, _) => "take fewer ranks, elements, blocks or calls".to_owned(),
+            _ => return None,
+        };
+        Some(help)
     }
 }
 

@@ -65,6 +65,8 @@ pub(crate) struct Sequence<'a> {
     pub(crate) values: Vec<Vec<Values>>,
     /// By the number of the result and the rank: the room of the copies of all calls, one after another.
     pub(crate) copies: Vec<Vec<usize>>,
+    /// Instructions of the harness's own module.
+    pub(crate) own_instructions: usize,
     random: Random,
 }
 
@@ -151,6 +153,7 @@ impl<'a> Sequence<'a> {
             launches: Vec::new(),
             values: Vec::new(),
             copies: Vec::new(),
+            own_instructions: 0,
             random,
         };
         sequence.fill(sentinels)?;

@@ -4,6 +4,7 @@ use roundelay_core::dtype::named_enum;
 use serde_json::{Value, json};
 
 use crate::assumption::{Assumption, Assumptions, names};
+use crate::coverage::Coverage;
 use crate::finding::{Access, Finding};
 use crate::harness::Harness;
 use crate::sequence::{Case, Variation};
@@ -70,6 +71,7 @@ pub struct Verdict {
     pub stated: Vec<String>,
     /// The name of the case, where the harness has one.
     pub case: Option<String>,
+    pub(crate) coverage: Coverage,
     modules: Vec<Value>,
 }
 
@@ -95,6 +97,7 @@ impl Verdict {
             seconds: 0.0,
             stated: harness.verdict.clone(),
             case: harness.case.clone(),
+            coverage: Coverage::default(),
             modules,
         }
     }
@@ -153,6 +156,7 @@ impl Verdict {
             "assumptions": { "declared": names(&self.declared), "used": names(&self.assumptions),
                              "unused": names(&unused) },
             "findings": self.finding.iter().map(|found| self.finding(found)).collect::<Vec<_>>(),
+            "covered": self.coverage.json(),
             "not_covered": NOT_COVERED,
         })
     }

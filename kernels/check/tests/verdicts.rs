@@ -26,6 +26,10 @@ fn a_right_kernel_has_no_finding() {
     let json = verdict.json("x.kernel.toml", "0.1.0");
     assert_eq!(json["verdict"], "clean");
     assert_eq!(json["findings"], serde_json::json!([]));
+    let covered = &json["covered"][0];
+    assert_eq!((&covered["instructions"], &covered["executed"]), (&12.into(), &12.into()));
+    let none = checked(&copy("", "0", "[run]\nranks = 1\nelements = 4\nseeds = 1\n"));
+    assert_eq!(none.json("x", "0")["covered"][0]["executed"], 7, "the threads skip the copy");
 }
 
 #[test]

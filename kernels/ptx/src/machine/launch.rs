@@ -91,6 +91,9 @@ pub struct FinalState {
     pub variables_of: Vec<usize>,
     /// Races behind which the run went on.
     pub races: Vec<KernelFault>,
+    /// For each instruction whether it was executed: those of the functions of each module, in the order in which launches
+    /// have the modules first.
+    pub covered: Vec<bool>,
 }
 
 /// The way in which a launch fails.
@@ -146,7 +149,7 @@ impl<'a> Launch<'a> {
             Err(error) => return (choices, Err(Failure::Launch(error))),
         };
         let run = machine.run();
-        let Machine { memory, counters, choices, image, launches, races, .. } = machine;
+        let Machine { memory, counters, choices, image, launches, races, covered, .. } = machine;
         let outcome = match run {
             Err(fault) => Err(Failure::Fault(Box::new(KernelFault { before: races, ..*fault }))),
             Ok(()) => {
@@ -165,7 +168,7 @@ impl<'a> Launch<'a> {
                         variables.push(image.globals(launch.module, bytes));
                     }
                 }
-                Ok(FinalState { windows, counters, variables, variables_of, races })
+                Ok(FinalState { windows, counters, variables, variables_of, races, covered })
             }
         };
         (choices, outcome)
@@ -173,6 +176,7 @@ impl<'a> Launch<'a> {
 
     fn machine(&self, choices: Choices) -> Result<Machine<'_>, LaunchError> {
         let image = Image::new(self.ranks.iter().map(|rank| rank.module))?;
+        let covered = vec![false; image.code.len()];
         let mut sizes =
             Sizes { warps: 0, blocks: 0, constants: Vec::new(), local_bytes: 0, param_bytes: 0 };
         let mut windows = self.windows.clone();
@@ -266,6 +270,7 @@ impl<'a> Launch<'a> {
             races: Vec::new(),
             raced: BTreeSet::new(),
             executed: 0,
+            covered,
             turns: 0,
             idle: 0,
         })

@@ -128,6 +128,8 @@ struct Machine<'a> {
     raced: BTreeSet<(u32, u32)>,
     /// Instructions, once for each group of lanes.
     executed: u64,
+    /// For each instruction of the image whether it was executed.
+    covered: Vec<bool>,
     turns: u64,
     /// Turns since the last store, barrier or end of a thread.
     idle: u64,

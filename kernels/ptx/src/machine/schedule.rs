@@ -85,6 +85,7 @@ impl Machine<'_> {
                 }
                 left -= 1;
                 self.executed += 1;
+                self.covered[place as usize] = true;
                 if self.executed > self.limits.instructions {
                     let lanes = self.warps[warp].groups[group].lanes;
                     let limit = (FaultKind::Limit(self.limits.instructions), lanes);
