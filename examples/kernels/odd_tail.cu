@@ -1,7 +1,7 @@
 // ROCm/rccl#1556, NVIDIA/FasterTransformer#480: a count that is no multiple of the vectors' four
 // elements. Rounded up, the last vector is beyond the buffer. Rounded down, the tail is never
 // written.
-// https://github.com/ROCm/rccl/issues/1556
+// https://github.com/ROCm/rccl/pull/1556
 #include "flags.cuh"
 
 extern "C" __global__ void all_reduce(u32* const* inputs, u32* output, u32 ranks, u32 count) {
