@@ -18,8 +18,18 @@ const PROFILE: [&str; 2] = ["--profile", "test"];
 const ALL: [&str; 3] = ["--workspace", "--exclude", "xtask"];
 
 /// The sets of tests that are programs of their own.
-const PROGRAMS: [&str; 9] =
-    ["all", "alone", "arithmetic", "core", "export", "kernels", "preload", "programs", "ptx"];
+const PROGRAMS: [&str; 10] = [
+    "all",
+    "alone",
+    "arithmetic",
+    "check",
+    "core",
+    "export",
+    "kernels",
+    "preload",
+    "programs",
+    "ptx",
+];
 
 /// The packages whose libraries cargo would build for tests without a need: they have no tests in their sources, or
 /// [`ENGINES`] builds them.
@@ -140,7 +150,7 @@ const STEPS: [TestStep; 21] = [
     ),
     // All tests of engines: what a run shows of threads and processes, one run does not exhaust.
     always("engines", |run| {
-        run.of(&["alone", "arithmetic", "kernels", "programs", "ptx"], &[])?;
+        run.of(&["alone", "arithmetic", "check", "kernels", "programs", "ptx"], &[])?;
         // Each launch of MPI waits for a second until its daemons have met.
         run.crowded(2, &[&ALL[..], &named(&["preload"])].concat())?;
         run.tests(&in_sources())?;
