@@ -64,7 +64,7 @@ impl Groups {
         }
     }
 
-    /// Returns the [islands](Topology::islands) of `topology`, one group for each.
+    /// Returns the [islands](roundelay_topology::Fabric::islands) of `topology`, one group for each.
     pub fn islands(topology: impl Into<Arc<Topology>>) -> Self {
         Self(GroupForm::Islands(topology.into()))
     }
