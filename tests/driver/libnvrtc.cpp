@@ -125,6 +125,10 @@ int nvrtcGetProgramLogSize(void* program, size_t* size) { return FORWARD(nvrtcGe
 int nvrtcGetProgramLog(void* program, char* log) { return FORWARD(nvrtcGetProgramLog, program, log); }
 int nvrtcGetPTXSize(void* program, size_t* size) { return FORWARD(nvrtcGetPTXSize, program, size); }
 int nvrtcGetPTX(void* program, char* ptx) { return FORWARD(nvrtcGetPTX, program, ptx); }
+int nvrtcAddNameExpression(void* program, const char* name) { return FORWARD(nvrtcAddNameExpression, program, name); }
+int nvrtcGetLoweredName(void* program, const char* name, const char** lowered) {
+    return FORWARD(nvrtcGetLoweredName, program, name, lowered);
+}
 int nvrtcGetCUBINSize(void* program, size_t* size) { return FORWARD(nvrtcGetCUBINSize, program, size); }
 int nvrtcGetCUBIN(void* program, char* code) {
     size_t size = 0;

@@ -287,7 +287,9 @@ impl Compiler {
             build()
         } else {
             let version = format!("{} {}", self.nvrtc.version, self.nvrtc.size);
-            let parts = [version.as_str(), *file, *text].into_iter();
+            // NVRTC writes the file's name into the text as one that begins with this process's folder.
+            let folder = std::env::current_dir().unwrap_or_default().display().to_string();
+            let parts = [version.as_str(), folder.as_str(), *file, *text].into_iter();
             let parts = parts.chain(all.iter().map(String::as_str));
             let key = cache::key(parts.chain(names.iter().map(String::as_str)));
             match self.disk.load(&key) {
