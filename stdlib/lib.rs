@@ -83,18 +83,24 @@ mod world;
 /// The compiler, for tools that look into schedules and proofs: the types of [`Plan::schedule`], [`Plan::proof`] and
 /// [`Algorithm`], and the functions from a text to a proof.
 pub mod compiler {
+    #[doc(no_inline)]
     pub use roundelay_core::*;
+    #[doc(no_inline)]
     pub use roundelay_simulate::{self as simulate, cost};
 
     /// Machines: the topology of a text, and the graph below it with its paths, rings, trees and bounds.
     pub mod topology {
+        #[doc(no_inline)]
         pub use roundelay_core::topology::Topology;
+        #[doc(no_inline)]
         pub use roundelay_topology::*;
     }
 
     /// Traces of runs, on engines and simulated.
     pub mod trace {
+        #[doc(no_inline)]
         pub use roundelay_core::trace::*;
+        #[doc(no_inline)]
         pub use roundelay_simulate::trace::add_simulation;
     }
 }

@@ -166,7 +166,7 @@ impl<'l> Placed<'l> {
              @%q0 trap;\nld.relaxed.gpu.global.u32 %a0, [%counter];\nsetp.lt.u32 %q0, %a0, {threads};\n\
              @%q0 bra {next}_meet;\nbar.warp.sync -1;"
         );
-        if warm && ["st.", "red."].iter().any(|store| thread.text.contains(store)) {
+        if warm && ["st.", "red.", "atom."].iter().any(|store| thread.text.contains(store)) {
             *text += "fence.acq_rel.gpu;\n";
         }
         // The delay computes an odd number, of which the assembler does not know that it is not 0.
