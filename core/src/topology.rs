@@ -21,7 +21,7 @@ use roundelay_topology::Fabric;
 ///
 /// let broken: Topology = "full_mesh(8, 25GB/s, 2us) without (0, 1)".parse()?;
 /// assert_eq!(broken.nranks(), 8);
-/// assert!(!broken.linked(RankId(0), RankId(1)));
+/// assert!(!broken.are_linked(RankId(0), RankId(1)));
 /// assert_eq!(broken.neighbors(RankId(0)).len(), 6);
 ///
 /// let wrong = "full_mesh(0)".parse::<Topology>();

@@ -124,7 +124,7 @@ pub struct Link {
 ///
 /// let broken = Shape::full_mesh(8).without(0, 1).build()?;
 /// assert_eq!(broken.nranks(), 8);
-/// assert!(!broken.linked(RankId(0), RankId(1)));
+/// assert!(!broken.are_linked(RankId(0), RankId(1)));
 /// assert_eq!(broken.neighbors(RankId(0)).len(), 6);
 /// # Ok::<(), roundelay_topology::Problem>(())
 /// ```
