@@ -176,7 +176,7 @@ impl Written {
 
 impl Drop for Written {
     fn drop(&mut self) {
-        // What cannot be removed is left to the system.
+        // A folder that cannot be removed is left to the system.
         _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,7 +1,7 @@
 //! `roundelay kernel check`: communication kernels that others wrote, on several GPUs, without a GPU.
 
 mod compile;
-mod print;
+mod printer;
 
 use std::num::NonZero;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::progress;
 use crate::report::Failure;
 use crate::streams;
 use crate::values::{RankCounts, duration, rank_counts};
-use print::Printer;
+use printer::Printer;
 
 #[derive(Args)]
 pub(crate) struct KernelFlags {

@@ -2,9 +2,9 @@
 
 use roundelay_ptx::program::Function;
 
+use crate::addresses::{Layout, in_order};
 use crate::expression::Numbers;
 use crate::harness::{Argument, BufferPlace, Harness, KernelCall};
-use crate::layout::{Layout, in_order};
 
 /// The most bytes of the parameters of a kernel.
 const MOST: usize = 32_764;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use roundelay_ptx::program::Module;
 use sha2::{Digest as _, Sha256};
 
+use crate::addresses::table_bytes;
 use crate::expression::Numbers;
 use crate::harness::{Harness, KernelModule, ModuleText};
-use crate::layout::table_bytes;
 use crate::modules::{Compiled, Loaded};
 
 /// A case: a number of ranks, and the elements of the calls in turn.

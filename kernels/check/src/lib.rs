@@ -2,28 +2,28 @@
 //! what they must compute, the machine of [`roundelay_ptx`] runs them under many choices of its memory model, and a
 //! [`Verdict`] says what went wrong, or on which assumptions beyond PTX the kernels rely.
 
+mod addresses;
 mod arguments;
 mod assumption;
 mod case;
-mod check;
+mod check_run;
 mod coverage;
 mod elements;
-mod expected;
+mod expectation;
 mod expression;
 mod finding;
+mod finding_text;
 pub mod harness;
-mod layout;
 mod modules;
 mod node;
 mod own;
 mod read;
-mod report;
 mod sequence;
 mod verdict;
 
 pub use assumption::{Assumption, Assumptions, MachineAssumption, names};
 pub use case::Case;
-pub use check::CheckOptions;
+pub use check_run::CheckOptions;
 pub use expression::{Expression, NAMES, Numbers};
 pub use finding::{Finding, Kind, Memory, ThreadSite};
 pub use harness::Harness;

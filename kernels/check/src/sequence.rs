@@ -3,12 +3,12 @@
 use roundelay_ptx::machine::RankLaunch;
 use roundelay_ptx::program::Module;
 
+use crate::addresses::Layout;
 use crate::arguments::At;
 use crate::case::Case;
 use crate::elements::{POISON, Random, random};
 use crate::expression::{Expression, Numbers};
 use crate::harness::{Fill, Harness, KernelCall, Step, StepWork};
-use crate::layout::Layout;
 use crate::own;
 
 /// The most launches of a run.

@@ -162,7 +162,7 @@ impl Assumptions {
 
     /// The set with one more.
     #[must_use]
-    pub fn with(mut self, assumption: Assumption) -> Self {
+    pub fn include(mut self, assumption: Assumption) -> Self {
         self.0.insert(assumption);
         self
     }

@@ -175,7 +175,7 @@ fn assumptions_add_no_outcomes() {
     for litmus in all().iter().filter(|litmus| !litmus.outcomes.iter().any(|o| o.contains("race")))
     {
         for assumption in Assumption::ALL.iter().chain([&weak]) {
-            let assumptions = Assumptions::default().with(assumption.clone());
+            let assumptions = Assumptions::default().include(assumption.clone());
             litmus.with_launch(|launch| {
                 let launch = Launch { assumptions: assumptions.clone(), ..launch };
                 for seed in 0..60 {

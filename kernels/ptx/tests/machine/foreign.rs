@@ -192,7 +192,7 @@ fn a_launch_that_begins_early_waits_for_what_it_reads() {
     }
     let race = fault(&two("no_wait", true));
     assert!(matches!(race.kind, FaultKind::Unordered { .. }), "{race}");
-    let in_order = Assumptions::default().with(Assumption::Pdl);
+    let in_order = Assumptions::default().include(Assumption::Pdl);
     let cured = Launch { assumptions: in_order, ..two("no_wait", true) };
     assert_eq!(words(&cured, 64), [8; 64]);
 }
@@ -263,7 +263,7 @@ fn launches_of_a_device_have_one_order_where_it_is_assumed() {
     let two = vec![one(&module, "no_wait", 4), one(&module, "no_wait", 4)];
     let mut both = chain(&launch(&module, 0, 1, 1), two);
     assert!(matches!(fault(&both).kind, FaultKind::Unordered { .. }));
-    both.assumptions = Assumptions::default().with(Assumption::OneOrder);
+    both.assumptions = Assumptions::default().include(Assumption::OneOrder);
     assert_eq!(words(&both, 4), [2; 4]);
 }
 
@@ -303,7 +303,7 @@ fn vectors_that_are_one_object_are_whole() {
             for word in 0..4 {
                 launch.windows[0].bytes[4 * word] = 5 + word as u8;
             }
-            launch.assumptions = Assumptions::default().with(assumption);
+            launch.assumptions = Assumptions::default().include(assumption);
             assert_eq!(words(&launch, 8), [5, 6, 7, 8, 5, 6, 7, 8], "{text}");
         }
     }
@@ -331,7 +331,7 @@ st.global.u32 [%m+8], %r1;",
     let race = fault(&all);
     assert!(matches!(race.kind, FaultKind::Unordered { .. }), "{race}");
     // It is the stores before the launch that are released, and not those of the launch itself.
-    all.assumptions = Assumptions::default().with(Assumption::StartReleases);
+    all.assumptions = Assumptions::default().include(Assumption::StartReleases);
     assert_eq!(words(&all, 3), [1, 0, 7]);
     all.ranks[0].device = 1;
     assert_eq!(words(&all, 3), [1, 0, 7]);

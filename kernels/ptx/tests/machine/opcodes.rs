@@ -326,7 +326,7 @@ multimem.st.relaxed.sys.global.u32 [%d1+8], 3;";
     let plain = "st.global.u32 [%d1], 1;";
     let refused = multicast(plain, &[[0; 4]; 2], &Assumptions::default()).unwrap_err();
     assert!(refused.contains("multicast addresses are for `multimem`"), "{refused}");
-    let all = Assumptions::default().with(Assumption::MulticastStore);
+    let all = Assumptions::default().include(Assumption::MulticastStore);
     let found = multicast(plain, &[[0; 4]; 2], &all).unwrap();
     assert_eq!(found, [[0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]]);
     let other = "multimem.st.global.u32 [%m], 1;";
@@ -346,7 +346,7 @@ st.global.v4.u32 [%m], {%r1, %r2, %r3, %r4};";
         |found: Vec<Vec<u32>>| -> Vec<u32> { found.into_iter().map(|all| all[0]).collect() };
     let found = first(multicast(text, &words, &Assumptions::default()).unwrap());
     assert_eq!(found, [0x4b80_0000, 0x4b80_0001]);
-    let fixed = Assumptions::default().with(Assumption::MulticastSum);
+    let fixed = Assumptions::default().include(Assumption::MulticastSum);
     assert_eq!(first(multicast(text, &words, &fixed).unwrap()), [0x4b80_0000]);
     for (acc, expected) in [("", 0x4380), (".acc::f32", 0x4381)] {
         let text = format!(

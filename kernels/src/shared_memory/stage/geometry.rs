@@ -214,7 +214,7 @@ impl Tiles {
     ) -> impl Iterator<Item = Stripe> + use<'_, B, U> {
         let (unit, cell) = (0, self.cells.len());
         let range = 0..u64::MAX;
-        let parts = Parts { tiles: self, tile, blocks, units, range, unit, cell, next: None };
+        let parts = CellParts { tiles: self, tile, blocks, units, range, unit, cell, next: None };
         parts.map(|part| part.stripe)
     }
 
@@ -226,12 +226,12 @@ impl Tiles {
         from: u64,
         to: u64,
         blocks: B,
-    ) -> Parts<'_, B, Range<u64>> {
+    ) -> CellParts<'_, B, Range<u64>> {
         let (first, cell) = (from / self.count, self.cells.len());
         let whole = blocks.as_outside(self, from, to);
         let units = if whole.is_some() { 0..0 } else { first..to.div_ceil(self.count) };
         let next = whole.map(|stripe| CellPart { stripe, unit: first, cell: 0 });
-        Parts { tiles: self, tile, blocks, units, range: from..to, unit: first, cell, next }
+        CellParts { tiles: self, tile, blocks, units, range: from..to, unit: first, cell, next }
     }
 
     fn part<B: Blocks>(
@@ -252,7 +252,7 @@ impl Tiles {
 
 /// The parts of a tile in some units. Where all blocks are equal, parts that go on from each other on both sides are one:
 /// a unit may be a single element.
-pub(crate) struct Parts<'t, B, U> {
+pub(crate) struct CellParts<'t, B, U> {
     tiles: &'t Tiles,
     tile: u64,
     blocks: B,
@@ -265,7 +265,7 @@ pub(crate) struct Parts<'t, B, U> {
     next: Option<CellPart>,
 }
 
-impl<B: Blocks, U: Iterator<Item = u64>> Parts<'_, B, U> {
+impl<B: Blocks, U: Iterator<Item = u64>> CellParts<'_, B, U> {
     /// Returns the next part, which is of one cell.
     fn of_cell(&mut self) -> Option<CellPart> {
         loop {
@@ -283,7 +283,7 @@ impl<B: Blocks, U: Iterator<Item = u64>> Parts<'_, B, U> {
     }
 }
 
-impl<B: Blocks, U: Iterator<Item = u64>> Iterator for Parts<'_, B, U> {
+impl<B: Blocks, U: Iterator<Item = u64>> Iterator for CellParts<'_, B, U> {
     type Item = CellPart;
 
     fn next(&mut self) -> Option<CellPart> {

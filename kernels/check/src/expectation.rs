@@ -5,10 +5,10 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_ptx::machine::Window;
 
+use crate::addresses::in_order;
 use crate::elements::{POISON, at, is_right, reduce, shown};
 use crate::finding::{Finding, Kind, Memory};
 use crate::harness::{Expect, ExpectedValues as Wanted, Fill, Order, StepWork};
-use crate::layout::in_order;
 use crate::sequence::{Sequence, Variation, each};
 
 /// The expected elements of a rank, and the magnitude to which the error of each refers.
