@@ -45,8 +45,8 @@ pub mod render;
 pub mod uneven;
 
 pub use roundelay_base::{
-    collective, counts, diagnostics, dtype, foreign, ids, json, line, lints, rational, source,
-    stages, turns, units,
+    collective, counts, diagnostics, dtype, foreign, ids, json, line, lints, random, rational,
+    source, stages, turns, units,
 };
 
 use check::dependencies::{Dependencies, Sources};

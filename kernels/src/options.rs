@@ -59,7 +59,7 @@ impl Check {
 /// check that the environment variable `ROUNDELAY_CHECK` names ([`Check`]).
 ///
 /// A [`Plan`](crate::Plan) takes all options. A [`SpmdPlan`](crate::SpmdPlan) has no workers, as each rank runs on its
-/// caller's thread: there [`Self::workers`] and [`Self::pinned`] mean nothing.
+/// caller's thread: there [`Self::workers`] and [`Self::pin`] mean nothing.
 ///
 /// # Errors
 /// Options are checked where a plan is made of them: [`Error::BadOption`] (E0406) for more workers than

@@ -345,8 +345,16 @@ fn clock(time: Duration) -> String {
 /// Builds the public documentation, and checks that the test of the crate `roundelay` alone uses every item that it
 /// shows.
 fn documentation(TestRun { root, extent, .. }: &mut TestRun) -> Result<(), String> {
-    let of_users = ["--package", "roundelay", "--package", "roundelay-core"];
-    let packages = if *extent == Extent::All { &ALL[..] } else { &of_users };
+    // The crates whose items `roundelay::compiler` has.
+    let of_users = [
+        "roundelay",
+        "roundelay-core",
+        "roundelay-base",
+        "roundelay-topology",
+        "roundelay-simulate",
+    ];
+    let of_users: Vec<&str> = of_users.into_iter().flat_map(|name| ["--package", name]).collect();
+    let packages = if *extent == Extent::All { &ALL[..] } else { &of_users[..] };
     let mut doc = cargo(&["doc", "--no-deps"]);
     run(doc.env("RUSTDOCFLAGS", "-D warnings").args(packages).args(PROFILE))?;
     used_alone(root)

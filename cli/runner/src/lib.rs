@@ -2,7 +2,7 @@
 //!
 //! [`launch`] starts processes, each of which knows its place among the ranks, and [`mpirun`] has the launcher of an MPI
 //! library do so. [`ranks`] are processes of the caller's own program, which plan, run and show results when they are
-//! asked. [`calls`] is one interface to all kinds of callers. [`checked`] runs compare results with a plain reference,
+//! asked. [`calls`] is one interface to all kinds of callers. [`output_check`] compares results with a plain reference,
 //! [`measurement`] times them too, and [`memory`] refuses a run before memory is allocated. README.md says which file to
 //! read first.
 
@@ -16,6 +16,7 @@ pub mod executor;
 pub mod hangs;
 #[cfg_attr(not(target_os = "linux"), path = "launch/refusal.rs")]
 pub mod launch;
+mod launched_program;
 pub mod limit;
 pub mod measurement;
 pub mod memory;

@@ -149,7 +149,7 @@ fn check(flags: &CheckFlags, file: &str, printer: &mut Printer) -> u8 {
 fn run(flags: &CheckFlags, file: &str, harness: &Harness) -> Result<(Vec<Case>, Verdict), Problem> {
     progress::shown(|| {
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-        let name = harness.case.as_ref().map_or(file.to_owned(), |case| format!("{file}, {case}"));
+        let name = case_name(file, harness);
         progress::about(format!("{name}: compiles"));
         let cases = harness.cases(
             |module, ranks| compile::module(module, ranks, folder),
@@ -174,17 +174,16 @@ fn run(flags: &CheckFlags, file: &str, harness: &Harness) -> Result<(Vec<Case>, 
     })
 }
 
+/// The name of a harness's case, for people.
+fn case_name(file: &str, harness: &Harness) -> String {
+    harness.case.as_ref().map_or(file.to_owned(), |case| format!("{file}, {case}"))
+}
+
 fn exit_code(flags: &CheckFlags, verdict: &Verdict) -> u8 {
     match (verdict.is_as_stated(), verdict.state) {
-        (Some(as_stated), _) => u8::from(!as_stated),
-        (None, State::Clean | State::Relies) => 0,
-        (None, State::Error) => 1,
-        (None, State::Unsupported | State::Limit) => {
-            if flags.allow_partial {
-                0
-            } else {
-                2
-            }
-        }
+        _ if verdict.is_right() => 0,
+        (None, State::Unsupported | State::Limit) if flags.allow_partial => 0,
+        (None, State::Unsupported | State::Limit) => 2,
+        _ => 1,
     }
 }

@@ -8,7 +8,7 @@ use roundelay_kernel_check::{Case, Harness, State, Verdict};
 use roundelay_topology::Problem;
 use serde_json::{Value, json};
 
-use super::CheckFormat;
+use super::{CheckFormat, case_name};
 use crate::report::{Failure, JsonDiagnostic, took, within_a_page};
 use crate::streams::{is_verbose, print, print_json, say};
 
@@ -18,11 +18,12 @@ pub(super) struct Printer {
     verdicts: Vec<Value>,
     cases: Vec<Value>,
     wrong: Vec<JsonDiagnostic>,
+    all_right: bool,
 }
 
 impl Printer {
     pub(super) fn new(format: CheckFormat) -> Self {
-        Self { format, verdicts: Vec::new(), cases: Vec::new(), wrong: Vec::new() }
+        Self { format, verdicts: Vec::new(), cases: Vec::new(), wrong: Vec::new(), all_right: true }
     }
 
     /// Prints the error of a harness, and returns the exit code.
@@ -46,11 +47,11 @@ impl Printer {
                 }));
                 continue;
             }
-            let case = case.as_ref().map_or(String::new(), |case| format!(", {case}"));
+            let name = case_name(file, harness);
             let stated = verdict.join(" or ");
             let stated = if stated.is_empty() { stated } else { format!(": {stated}") };
             let title = if title.is_empty() { String::new() } else { format!("; {title}") };
-            print(&within_a_page(&format!("{file}{case}{stated}{title}"), 4));
+            print(&within_a_page(&format!("{name}{stated}{title}"), 4));
         }
     }
 
@@ -79,6 +80,7 @@ impl Printer {
     ) {
         let found = verdict.diagnostic((file, text), harness, cases);
         let as_stated = verdict.is_as_stated() == Some(true);
+        self.all_right &= verdict.is_right();
         match self.format {
             CheckFormat::Json => {
                 self.verdicts.push(verdict.json(file, env!("CARGO_PKG_VERSION")));
@@ -106,15 +108,8 @@ impl Printer {
     /// Prints what stands at the end.
     pub(super) fn end(self) {
         if self.format == CheckFormat::Json {
-            let ok = self.wrong.is_empty()
-                && self.verdicts.iter().all(|verdict| match verdict["as_expected"].as_bool() {
-                    Some(as_expected) => as_expected,
-                    None => {
-                        ["clean", "relies"].contains(&verdict["state"].as_str().unwrap_or_default())
-                    }
-                });
             print_json(&json!({
-                "ok": ok, "verdicts": self.verdicts, "cases": self.cases, "diagnostics": self.wrong,
+                "ok": self.wrong.is_empty() && self.all_right, "verdicts": self.verdicts, "cases": self.cases, "diagnostics": self.wrong,
             }));
         }
     }
@@ -122,7 +117,7 @@ impl Printer {
 
 /// Returns the verdict in one line.
 fn summary(file: &str, harness: &Harness, verdict: &Verdict) -> String {
-    let case = harness.case.as_ref().map_or(String::new(), |case| format!(", {case}"));
+    let name = case_name(file, harness);
     let ranks: Vec<_> = harness.run.ranks.iter().map(u32::to_string).collect();
     let seeds = count(usize::try_from(verdict.seeds()).unwrap_or(usize::MAX), "run");
     let found = match verdict.state {
@@ -150,7 +145,7 @@ fn summary(file: &str, harness: &Harness, verdict: &Verdict) -> String {
     };
     // Times differ from call to call.
     let time = if is_verbose() { format!(", {}", took(verdict.seconds)) } else { String::new() };
-    format!("{file}{case}: {found}{stated} ({} ranks{time}{left})", ranks.join(", "))
+    format!("{name}: {found}{stated} ({} ranks{time}{left})", ranks.join(", "))
 }
 
 /// Prints a diagnostic as a command of GitHub's runner.

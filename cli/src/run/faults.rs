@@ -3,7 +3,7 @@
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::source::{Location, Span};
 use roundelay_core::syntax::Source;
-use roundelay_ptx::machine::{Failure, FaultKind, KernelFault, Where};
+use roundelay_ptx::machine::{Failure, FaultKind, KernelFault, Where, join_waiting};
 use roundelay_ptx::{BadText, Finding};
 
 /// Notes of a diagnostic about threads that wait, at most.
@@ -102,23 +102,12 @@ impl KernelPage<'_> {
     fn stuck(&self, fault: &KernelFault, waiting: &[(Where, String)]) -> Diagnostic {
         let mut waiting: Vec<_> = waiting.iter().collect();
         waiting.sort_by_key(|(_, what)| what != "polls");
-        // The first of the threads that wait at one line for one thing, and the number of the others.
-        let mut lines: Vec<(&Where, &str, usize)> = Vec::new();
-        for (at, what) in waiting {
-            let same = |(first, known, _): &&mut (&Where, &str, usize)| {
-                known == what && first.source == at.source && first.line == at.line
-            };
-            match lines.iter_mut().find(same) {
-                Some((_, _, more)) => *more += 1,
-                None => lines.push((at, what, 0)),
-            }
-        }
+        // The first of the threads that wait at one line for one thing, and the others in words.
+        let lines = join_waiting(waiting, |(first, known), (at, what)| {
+            known == what && first.source == at.source && first.line == at.line
+        });
         let mut found = self.broken(None, &fault.kind.to_string());
-        for (at, what, more) in lines.into_iter().take(MOST_NOTES) {
-            let more = match more {
-                0 => String::new(),
-                more => format!(", and {more} more"),
-            };
+        for ((at, what), more) in lines.into_iter().take(MOST_NOTES) {
             match self.line(at.source.as_ref()) {
                 Some(span) if found.label.is_empty() => {
                     found.primary = span;

@@ -1,5 +1,5 @@
 //! The words that all crates of Roundelay share: ranks and ids, element types, collectives and counts of their blocks,
-//! exact fractions, places in a source, errors with their codes, and the stages of a proof.
+//! exact fractions, places in a source, errors with their codes, random numbers of a seed, and the stages of a proof.
 //!
 //! Nothing here knows a program, a schedule or a machine. `roundelay_core` has these modules in its own paths.
 
@@ -12,6 +12,7 @@ pub mod ids;
 pub mod json;
 pub mod line;
 pub mod lints;
+pub mod random;
 pub mod rational;
 pub mod source;
 pub mod stages;

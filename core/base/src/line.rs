@@ -135,7 +135,7 @@ pub fn quote(name: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-/// Reads a name that [`quoted`] wrote.
+/// Reads a name that [`quote`] wrote.
 pub fn unquote(text: &str) -> Result<String, String> {
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     let mut chars = inner.ok_or("expected a name in quotes")?.chars();

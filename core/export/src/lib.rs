@@ -7,7 +7,7 @@
 //! | [`contest`] | a program, by its loop form | a C++ class in the form of a contest's executors |
 //! | [`mpi`] | a proved schedule | a C file that an MPI job calls |
 //! | [`goal`] | a proved schedule | a GOAL file, for simulators of networks |
-//! | [`unrolled`] | a proved schedule | a page of statements without loops |
+//! | [`unroll`] | a proved schedule | a page of statements without loops |
 //! | [`steps`] | a proved schedule | each rank's statements, as a table |
 //!
 //! This crate depends on the compiler, `roundelay-core`, and not the reverse.

@@ -84,9 +84,9 @@ impl Layout {
         self.rooms[self.room(buffer, rank)].address
     }
 
-    /// The room that has an address, or that it is closest behind.
-    pub(crate) fn near(&self, address: u64) -> Option<&Room> {
-        self.rooms.iter().filter(|room| room.address <= address).max_by_key(|room| room.address)
+    /// The number of the room that has an address, or that it is closest behind; rooms have rising addresses.
+    pub(crate) fn near(&self, address: u64) -> Option<usize> {
+        self.rooms.iter().rposition(|room| room.address <= address)
     }
 
     /// Writes the addresses of tables.

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use roundelay_ptx::machine::{Failure, Launch, LaunchError, Limits};
@@ -236,7 +236,9 @@ impl Checker<'_> {
             (case, first..(first + AT_ONCE).min(self.seeds))
         };
         let (next, least) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
-        let done = Mutex::new((0, Vec::new(), Ok(None), true));
+        // The first run that failed, by the number of its part.
+        let failed = Mutex::new(None::<(usize, Job, Result<Box<Finding>, String>)>);
+        let whole = AtomicBool::new(true);
         let runs = |case: &Case| CaseRuns {
             ranks: case.ranks,
             elements: case.elements.clone(),
@@ -244,12 +246,10 @@ impl Checker<'_> {
             instructions: 0,
         };
         let counts = Mutex::new(self.cases.iter().map(runs).collect::<Vec<_>>());
-        let locked = |failed: usize, job: Job, found: Result<Box<Finding>, String>| {
-            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-            if failed < done.0 || done.1.is_empty() {
-                done.0 = failed;
-                done.1 = vec![job];
-                done.2 = found.map(Some);
+        let fail = |number: usize, job: Job, found: Result<Box<Finding>, String>| {
+            let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+            if failed.as_ref().is_none_or(|(before, ..)| number < *before) {
+                *failed = Some((number, job, found));
             }
         };
         let worker = || {
@@ -262,7 +262,7 @@ impl Checker<'_> {
                 for seed in seeds {
                     // Every case has at least one run, unless the caller ends all.
                     if (self.options.stop)() || number >= self.cases.len() && Instant::now() > end {
-                        done.lock().unwrap_or_else(PoisonError::into_inner).3 = false;
+                        whole.store(false, Ordering::Relaxed);
                         return;
                     }
                     let job = (case, self.options.first.wrapping_add(seed));
@@ -277,7 +277,7 @@ impl Checker<'_> {
                     };
                     if let Some(found) = found {
                         least.fetch_min(number, Ordering::Relaxed);
-                        locked(number, job, found);
+                        fail(number, job, found);
                         return;
                     }
                 }
@@ -291,12 +291,11 @@ impl Checker<'_> {
             }
             worker();
         });
-        let (_, jobs, found, whole) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let found = found?;
+        let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(Pass {
-            found: found.and_then(|found| Some((*jobs.first()?, found))),
+            found: failed.map(|(_, job, found)| found.map(|found| (job, found))).transpose()?,
             runs: counts.into_inner().unwrap_or_else(PoisonError::into_inner),
-            whole,
+            whole: whole.into_inner(),
         })
     }
 

@@ -3,6 +3,7 @@
 use float8::{F8E4M3, F8E5M2};
 use half::{bf16, f16};
 use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::random::SplitMix64;
 
 use crate::harness::Special;
 
@@ -11,25 +12,6 @@ pub(crate) const POISON: u8 = 0xa5;
 
 /// One random element in this many is a special one, where there are any.
 const SPECIAL_ONE_IN: u64 = 8;
-
-/// Random numbers (Steele, Lea and Flood 2014).
-#[derive(Clone, Debug)]
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `end`, which is not 0.
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        (self.draw() % end as u64) as usize
-    }
-}
 
 /// An element.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,7 +70,7 @@ pub(crate) fn bytes_of(dtype: DType, number: Number) -> Vec<u8> {
 pub(crate) fn random(
     dtype: DType,
     len: usize,
-    random: &mut Random,
+    random: &mut SplitMix64,
     special: &[Special],
     sentinel: Option<u32>,
 ) -> Vec<u8> {

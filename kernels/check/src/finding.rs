@@ -181,15 +181,10 @@ impl Finding {
                 found.waiting.sort_by_key(|(_, what)| what != "polls");
             }
             FaultKind::Bounds { address, bytes, .. } | FaultKind::Alignment { address, bytes } => {
-                if let Some(room) = run.layout.near(*address) {
+                if let Some(number) = run.layout.near(*address) {
+                    let (room, name) =
+                        (&run.layout.rooms[number], &run.layout.windows[number].name);
                     let offset = address - room.address;
-                    let name = &run.layout.windows[run
-                        .layout
-                        .rooms
-                        .iter()
-                        .position(|r| r.address == room.address)
-                        .unwrap_or(0)]
-                    .name;
                     found.title = match kind {
                         Kind::Bounds if offset < room.bytes + 4096 => format!(
                             "an access of {bytes} bytes at byte {offset} of {name}, which has {} bytes",

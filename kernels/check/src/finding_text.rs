@@ -5,6 +5,7 @@ use std::ops::Range;
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::source::{Location, Span};
 use roundelay_core::syntax::Source;
+use roundelay_ptx::machine::join_waiting;
 
 use crate::assumption::names;
 use crate::case::Case;
@@ -35,18 +36,10 @@ impl Verdict {
         let accesses = found.at.iter().chain(&found.other);
         let mut all: Vec<(&ThreadSite, &str, String)> =
             accesses.map(|at| (at, word(at.stores), String::new())).collect();
-        let mut lines: Vec<(&ThreadSite, &str, usize)> = Vec::new();
-        for (at, what) in &found.waiting {
-            let same = |(first, known, _): &&mut (&ThreadSite, &str, usize)| {
-                known == what && first.source == at.source && first.ptx_line == at.ptx_line
-            };
-            match lines.iter_mut().find(same) {
-                Some((_, _, more)) => *more += 1,
-                None => lines.push((at, what, 0)),
-            }
-        }
-        for (at, what, more) in lines.into_iter().take(MOST_WAITING) {
-            let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+        let lines = join_waiting(&found.waiting, |(first, known), (at, what)| {
+            known == what && first.source == at.source && first.ptx_line == at.ptx_line
+        });
+        for ((at, what), more) in lines.into_iter().take(MOST_WAITING) {
             all.push((at, "", format!(": {what}{more}")));
         }
         let (source, spans) = sources(&all, cases).unwrap_or_else(|| {

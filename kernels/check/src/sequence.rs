@@ -1,12 +1,13 @@
 //! The launches of a run: each rank's steps in the order of its streams, and the values that they begin with.
 
+use roundelay_core::random::SplitMix64;
 use roundelay_ptx::machine::RankLaunch;
 use roundelay_ptx::program::Module;
 
 use crate::addresses::Layout;
 use crate::arguments::At;
 use crate::case::Case;
-use crate::elements::{POISON, Random, random};
+use crate::elements::{POISON, random};
 use crate::expression::{Expression, Numbers};
 use crate::harness::{Fill, Harness, KernelCall, Step, StepWork};
 use crate::own;
@@ -55,7 +56,7 @@ pub(crate) struct Sequence<'a> {
     pub(crate) copies: Vec<Vec<usize>>,
     /// Instructions of the harness's own module.
     pub(crate) own_instructions: usize,
-    random: Random,
+    random: SplitMix64,
 }
 
 /// The values of a buffer.
@@ -105,7 +106,7 @@ impl<'a> Sequence<'a> {
             sizes.push(ranks.clone().map(most).collect::<Result<Vec<_>, _>>()?);
         }
         let layout = Layout::new(harness, case.ranks, &sizes)?;
-        let random = Random(seed ^ 0x6b65_726e_656c);
+        let random = SplitMix64(seed ^ 0x6b65_726e_656c);
         let mut sequence = Self {
             harness,
             case,
@@ -128,10 +129,10 @@ impl<'a> Sequence<'a> {
             }
             sequence.copies.push(rooms);
         }
-        let mut order = Random(seed);
+        let mut order = SplitMix64(seed);
         for rank in ranks {
             if one_order {
-                order = Random(seed);
+                order = SplitMix64(seed);
             }
             if variation != Variation::Absent(rank) {
                 sequence.launch(rank, &mut order)?;
@@ -157,7 +158,7 @@ impl<'a> Sequence<'a> {
                 let room = self.layout.room(number, rank);
                 let bytes = self.layout.rooms[room].bytes as usize;
                 let len = bytes / buffer.dtype.size();
-                let drawn = |random: &mut Random, len| {
+                let drawn = |random: &mut SplitMix64, len| {
                     self::random(buffer.dtype, len, random, &special, sentinel)
                 };
                 let first = match &buffer.fill {
@@ -198,7 +199,7 @@ impl<'a> Sequence<'a> {
     }
 
     /// Adds the launches of a rank.
-    fn launch(&mut self, rank: u32, order: &mut Random) -> Result<(), String> {
+    fn launch(&mut self, rank: u32, order: &mut SplitMix64) -> Result<(), String> {
         let harness = self.harness;
         let all: Vec<&Step> = harness.calls.iter().collect();
         let mut streams: Vec<Vec<&Step>> = Vec::new();

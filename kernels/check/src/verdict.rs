@@ -122,6 +122,11 @@ impl Verdict {
         (!self.stated.is_empty()).then(|| self.stated.contains(&self.word()))
     }
 
+    /// Whether the verdict is one that the harness states, or, where it states none, no error and not left open.
+    pub fn is_right(&self) -> bool {
+        self.is_as_stated().unwrap_or(matches!(self.state, State::Clean | State::Relies))
+    }
+
     /// Seeds of all cases.
     pub fn seeds(&self) -> u64 {
         self.cases.iter().map(|case| case.seeds).sum()

@@ -9,9 +9,9 @@ use roundelay_core::collective::{Collective, Expected};
 use roundelay_core::counts::Block;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
+use roundelay_core::random::SplitMix64;
 
 use super::exact::{self, Exact, Tolerance};
-use super::fill::SplitMix64;
 
 /// One rank in a call on known data, with its blocks: the units of its input and output.
 #[derive(Clone, Debug)]

@@ -3,20 +3,7 @@
 use float8::{F8E4M3, F8E5M2};
 use half::{bf16, f16};
 use roundelay_core::dtype::{DType, ReduceOp};
-
-/// Random numbers from a seed: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-pub struct SplitMix64(pub u64);
-
-impl SplitMix64 {
-    /// Returns the next number.
-    pub fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
+use roundelay_core::random::SplitMix64;
 
 /// `len` random elements for `rank`, as bytes.
 ///

@@ -15,7 +15,8 @@ use roundelay_core::ids::RankId;
 pub use check_data::WrongData;
 pub(crate) use check_data::{KnownRank, WrongElements};
 use exact::{Exact, Tolerance};
-pub use fill::{SplitMix64, fill};
+pub use fill::fill;
+pub use roundelay_core::random::SplitMix64;
 
 /// One collective, on data of one count.
 #[derive(Clone, Copy, Debug)]

@@ -15,40 +15,13 @@ mod processes;
 mod rank;
 mod signals;
 
-use std::ffi::OsString;
-use std::fmt;
-use std::time::Duration;
-
 use crate::error::RunError;
 
+pub use crate::launched_program::LaunchedProgram;
 pub use children::{Child, Children};
 pub use endings::Ending;
 pub use rank::{become_rank, tie_to};
 pub use signals::listen;
-
-/// A program that is started as all ranks of a job.
-pub struct LaunchedProgram {
-    /// The number of ranks.
-    pub nranks: u32,
-    /// The time that the job may take.
-    pub timeout: Option<Duration>,
-    /// The time that ranks may go on after another failed or after they were told to end.
-    pub grace: Duration,
-    /// Whether the other ranks go on where one failed.
-    pub keep_going: bool,
-    /// Whether each line of a rank begins with its number.
-    pub prefix: bool,
-    /// The program and its arguments.
-    pub command: Vec<OsString>,
-    /// Says a line about the job.
-    pub say: fn(String),
-}
-
-impl fmt::Debug for LaunchedProgram {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LaunchedProgram").field("command", &self.command).finish_non_exhaustive()
-    }
-}
 
 /// Runs the job, and returns its exit code.
 ///

@@ -1,26 +1,12 @@
 //! The launcher on systems where ranks cannot be processes: all is refused.
 
 use std::convert::Infallible;
-use std::ffi::OsString;
 use std::process::{ChildStdin, ChildStdout};
-use std::time::Duration;
 
 use roundelay_core::diagnostics::Code;
 
 use crate::error::RunError;
-
-/// A program that is started as all ranks of a job.
-#[derive(Debug)]
-#[allow(missing_docs, reason = "its fields are those of a system with ranks as processes")]
-pub struct LaunchedProgram {
-    pub nranks: u32,
-    pub timeout: Option<Duration>,
-    pub grace: Duration,
-    pub keep_going: bool,
-    pub prefix: bool,
-    pub command: Vec<OsString>,
-    pub say: fn(String),
-}
+pub use crate::launched_program::LaunchedProgram;
 
 /// Refuses the job.
 ///

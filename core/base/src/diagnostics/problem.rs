@@ -7,7 +7,8 @@ use crate::ids::SpanId;
 use crate::source::Span;
 
 /// The reason why a topology, ring, tree, groups or a file cannot be made: E06xx, or E0211 for a value that does not
-/// fit the number of ranks. It is like a [`Finding`] without a place; [`Self::on`] and [`Self::at`] give it one.
+/// fit the number of ranks. It is like a [`Finding`] without a place; [`Self::into_diagnostic`] and [`Self::into_finding`] give it
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The stable code.

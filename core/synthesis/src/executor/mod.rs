@@ -1,9 +1,9 @@
 //! The search for an executor of a mesh with dead links: an AllReduce with an algorithm for each range of sizes, the one
 //! that is the fastest in a simulated run.
 //!
-//! [`candidates`] makes the algorithms: those of a library that run on the machine, and those that are found, as
-//! [`Waves`] of [`shortest`] trees, of packed trees and of lists of sends. [`classes`] chooses at most three ranges of
-//! sizes, and [`score`] times a call as the contest does. What is returned is a page whose executor is proved, also with
+//! `candidates` makes the algorithms: those of a library that run on the machine, and those that are found, as
+//! [`Waves`] of `shortest` trees, of packed trees and of lists of sends. `classes` chooses at most three ranges of
+//! sizes, and `score` times a call as the contest does. What is returned is a page whose executor is proved, also with
 //! the one-shot flags of the contest.
 
 mod candidates;

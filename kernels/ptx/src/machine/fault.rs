@@ -231,6 +231,23 @@ pub enum FaultKind {
     Limit(u64),
 }
 
+/// Joins threads that wait alike with the first of them: each of these with the words for the number of the others, which
+/// are none where it is alone.
+pub fn join_waiting<T>(
+    all: impl IntoIterator<Item = T>,
+    alike: impl Fn(&T, &T) -> bool,
+) -> Vec<(T, String)> {
+    let mut joined: Vec<(T, usize)> = Vec::new();
+    for one in all {
+        match joined.iter_mut().find(|(first, _)| alike(first, &one)) {
+            Some((_, more)) => *more += 1,
+            None => joined.push((one, 0)),
+        }
+    }
+    let words = |more| if more == 0 { String::new() } else { format!(", and {more} more") };
+    joined.into_iter().map(|(first, more)| (first, words(more))).collect()
+}
+
 /// The name of an access.
 fn access(stores: bool) -> &'static str {
     if stores { "store" } else { "load" }

@@ -39,7 +39,7 @@ impl BlocksPlan {
     ///
     /// # Errors
     /// E0319 for a schedule that is right for equal counts alone; else the errors of
-    /// [`WorldPlan::new`](super::WorldPlan::new).
+    /// [`WorldPlan::new`](super::plan::WorldPlan::new).
     pub fn new(
         world: &Arc<World>,
         proved: &Proved,

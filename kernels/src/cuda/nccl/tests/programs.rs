@@ -9,7 +9,7 @@ use roundelay_core::verify::{Callers, Proved};
 
 use super::world::Case;
 use crate::library::{admitted, library};
-use crate::reference::fill::SplitMix64;
+use crate::reference::SplitMix64;
 
 /// Floats whose bits depend on the order, averages of both kinds, and a narrow type.
 const KINDS: [(DType, ReduceOp); 6] = [
