@@ -36,6 +36,30 @@
 //! # Ok::<(), roundelay::Error>(())
 //! ```
 //!
+//! The processes of a host with a GPU each, as training jobs have them, run the kernels themselves: each maps the memory
+//! of the others.
+//!
+//! ```no_run
+//! # #[cfg(target_os = "linux")]
+//! # fn main() -> Result<(), roundelay::Error> {
+//! use roundelay::cuda::{CudaOptions, OnDevice as _};
+//! use roundelay::{DType, ReduceOp, World, library::RingAllReduce};
+//!
+//! // A rank of `roundelay launch`, torchrun or mpirun, on the GPU of its number.
+//! let world = World::from_env()?;
+//! let rank = world.on_device(world.rank().id() as usize)?;
+//! let (f32s, sum, options) = (DType::F32, ReduceOp::Sum, CudaOptions::new());
+//! let plan = RingAllReduce::new().plan_on_rank(&rank, 1 << 20, f32s, sum, options)?;
+//! let input = rank.buffer("input", 4 * plan.input_len())?;
+//! let mut output = rank.buffer("output", 4 * plan.output_len())?;
+//! plan.launch_bytes(rank.stream(), &input, &mut output)?;
+//! plan.wait()?;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(target_os = "linux"))]
+//! # fn main() {}
+//! ```
+//!
 //! Neither CUDA nor a driver is needed to build this module, nor for [`OnDevice::kernel`]: both libraries are looked
 //! for when they are used, and E0415 says which library is missing and where it was looked for.
 
@@ -53,8 +77,11 @@ pub use roundelay_kernels::cuda::cudarc;
 #[doc(inline)]
 pub use roundelay_kernels::cuda::{
     CudaOptions, CudaPlan, CudaWorld, Error, Missing, NcclComm, NcclId, NcclPlan, Part, PlanGraph,
-    Refused,
+    RankPlan, Refused,
 };
+#[cfg(target_os = "linux")]
+#[doc(inline)]
+pub use roundelay_kernels::cuda::{CudaRank, ProcessPlan, Transport};
 #[doc(inline)]
 pub use roundelay_kernels::grid::{Estimate, Gpu, LaunchShape};
 
@@ -146,6 +173,25 @@ pub trait OnDevice: Algorithm {
         op: ReduceOp,
     ) -> Result<NcclPlan, crate::Error> {
         Ok(NcclPlan::new(comm, &proved(self, comm.nranks())?, count, dtype, op)?)
+    }
+
+    /// Makes the plan of one rank with a process and a GPU of its own, for `count` elements a unit (NCCL's count), made
+    /// and run with `options`: one kernel a rank, on memory that all ranks map. All ranks make the same plan.
+    ///
+    /// # Errors
+    /// [`Error::Unproved`](crate::Error::Unproved) with the findings of the proof; else the errors of
+    /// [`ProcessPlan::new`].
+    #[cfg(target_os = "linux")]
+    fn plan_on_rank(
+        &self,
+        rank: &CudaRank,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+        options: CudaOptions,
+    ) -> Result<ProcessPlan, crate::Error> {
+        let (algorithm, proved) = (self.configured(), proved(self, rank.nranks())?);
+        Ok(ProcessPlan::new(rank, &algorithm, &proved, count, (dtype, op), options)?)
     }
 }
 

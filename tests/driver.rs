@@ -34,6 +34,8 @@ mod below;
 pub(crate) mod build;
 mod host_program;
 mod over_nccl;
+#[cfg(target_os = "linux")]
+mod processes;
 
 use std::process::Command;
 

@@ -23,6 +23,15 @@ struct Memory {
     u64 waited; // how often each part of this rank has waited on each channel
 };
 
+// The caller's buffers of the only rank of a launch, where the rank's memory has a stage of each in their place: see
+// ROUNDELAY_STAGED in lane.cuh. Lengths are elements; a buffer of length 0 is not staged.
+struct Stage {
+    u64 input;
+    u64 input_length;
+    u64 output;
+    u64 output_length;
+};
+
 // The values that differ between launches of one text.
 struct Launch {
     const i64* facts;
@@ -34,6 +43,7 @@ struct Launch {
     u64 first_group; // the first (rank, stream) of this device
     u64 poll_limit_ns;
     u64 finish_scale; // whether an average is divided by a kernel of its own
+    Stage stage;
 };
 
 // The ranks that must see what a signal orders: those of this device, or those of other devices too.

@@ -74,10 +74,25 @@ class Lane {
     Walk at;
 
     ROUNDELAY_DEVICE explicit Lane(const Launch& launch)
-        : Lane(launch, {launch.facts}, launch.first_group + quotient(u64(block_index()), launch.parts)) {}
+        : Lane(launch, {launch.facts}, launch.first_group + quotient(u64(block_index()), launch.parts)) {
+#ifdef ROUNDELAY_STAGED
+        // Children of the first stream begin after it, and end before it.
+        if (active()) {
+            stage(launch.stage.input, launch.ranks[me].input, launch.stage.input_length);
+            meet();
+        }
+#endif
+    }
 
     // Ends the program.
     ROUNDELAY_DEVICE ~Lane() {
+#ifdef ROUNDELAY_STAGED
+        if (stream == 0) {
+            at = Walk{};
+            meet();
+            stage(launch.ranks[me].output, launch.stage.output, launch.stage.output_length);
+        }
+#endif
         walker.put([](Entry& entry) { entry.does = Does::End; });
         if (LINED && leads()) *launches() += 1;
     }
@@ -289,6 +304,21 @@ class Lane {
     }
 
   private:
+#ifdef ROUNDELAY_STAGED
+    // Copies between a buffer of the caller and its stage; such a copy is no step of the program.
+    ROUNDELAY_SHARED void stage(u64 from, u64 to, u64 length) {
+        const Portion portion = roundelay::portion(length, launch.parts, part);
+        walker.put([&](Entry& entry) {
+            entry.does = Does::Stage;
+            entry.begin = portion.begin;
+            entry.end = portion.end;
+            entry.divisor = 0;
+            entry.at[0] = from;
+            entry.at[1] = to;
+        });
+    }
+#endif
+
     // The counter of this part.
     ROUNDELAY_DEVICE u64 counter(u64 words, i64 channel) const {
         return words + 8 * (u64(channel) * launch.parts + part);

@@ -14,7 +14,7 @@ namespace roundelay {
 // Entries of the ring.
 constexpr u32 QUEUED = 8;
 
-enum class Does : u32 { Move, Pass, Post, Wait, End };
+enum class Does : u32 { Move, Pass, Post, Wait, Stage, End };
 
 // The parts of a pass of slots, as bits.
 enum Has : u32 { RECEIVES = 1, OWN = 2, DST = 4, SENDS = 8 };
@@ -203,9 +203,14 @@ ROUNDELAY_SHARED void do_entries(const Launch& launch) {
         case Does::Pass:
             if (signals.begin_move() && !pass_entry(launch, signals, entry)) signals.fail();
             break;
+#ifdef ROUNDELAY_STAGED
+        case Does::Stage:
+            if (signals.begin_move()) move_entry<1, 1>(entry);
+            break;
+#endif
         case Does::Post: signals.post_all(entry.at, entry.shape); break;
         case Does::Wait: signals.wait_all(entry.waits, entry.shape); break;
-        case Does::End: return;
+        default: return;
         }
     }
 }

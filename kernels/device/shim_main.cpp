@@ -378,7 +378,7 @@ void* enter_thread(void* argument) {
     }
     delay();
     start.kernel.run({run.facts, run.memories.data(), run.control.data(), run.launches.data(), run.count,
-                  run.parts, 0, run.poll_limit_ns, run.finish_scale});
+                  run.parts, 0, run.poll_limit_ns, run.finish_scale, {}});
     return nullptr;
 }
 

@@ -128,6 +128,24 @@ ROUNDELAY_SHARED bool await(const Launch& launch, const Awaited* waits, u32 coun
     return true;
 }
 
+// Whether a post is a load and a store, as where atomics are not whole between the devices. One thread alone posts to a
+// counter then, always the same one.
+#ifdef ROUNDELAY_ONE_WRITER
+constexpr bool ONE_WRITER = true;
+#else
+constexpr bool ONE_WRITER = false;
+#endif
+
+// Raises a counter by 1, after all earlier work of this thread.
+ROUNDELAY_DEVICE void raise(u64 counter) {
+    u64* const at = reinterpret_cast<u64*>(counter);
+    if constexpr (ONE_WRITER) {
+        store_release<SCOPE>(at, load_relaxed<SCOPE>(at) + 1);
+    } else {
+        add_release<SCOPE>(at, 1);
+    }
+}
+
 // Gives back entries of the walker that are done: see queue.cuh.
 ROUNDELAY_DEVICE u32& entries_done() { return *static_cast<u32*>(shared_memory()); }
 
@@ -203,8 +221,12 @@ class Signals {
         if (unmet) {
             meet();
         }
-        for (u32 i = u32(thread()); i < count; i += u32(threads())) {
-            add_release<SCOPE>(reinterpret_cast<u64*>(counters[i]), 1);
+        if constexpr (ONE_WRITER) {
+            for (u32 i = 0; i < count; ++i) {
+                if (u32(counters[i] / sizeof(u64)) % u32(threads()) == u32(thread())) raise(counters[i]);
+            }
+        } else {
+            for (u32 i = u32(thread()); i < count; i += u32(threads())) raise(counters[i]);
         }
     }
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 use roundelay::cuda::{
     Callers, CudaOptions, CudaPlan, CudaWorld, Error, Estimate, Form, Gpu, Kernel, KernelChoice,
     KernelRow, LaunchShape, Missing, NcclComm, NcclId, NcclPlan, OnDevice as _, Part, PlanGraph,
-    Protocol, Refused, Spec, cudarc, select,
+    Protocol, RankPlan, Refused, Spec, cudarc, select,
 };
+#[cfg(target_os = "linux")]
+use roundelay::cuda::{CudaRank, ProcessPlan, Transport};
 use roundelay::library::RingAllReduce;
 use roundelay::{Collective, DType, ReduceOp};
 
@@ -87,4 +89,29 @@ fn what_nccl_lacks_is_said() {
         Err(roundelay::Error::Cuda(Error::NcclFailed { what, why })) => println!("{what}: {why}"),
         Err(other) => panic!("{other}"),
     }
+}
+
+/// One rank in a process of its own, where there is a device.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_process_lacks_is_said() -> Result<(), roundelay::Error> {
+    let world = roundelay::World::join(&roundelay::UniqueId::new()?, 1, 0)?;
+    let plan = world.on_device(0).and_then(|rank: CudaRank| {
+        let ways: Vec<Transport> = rank.transports().map(|(_, way, _)| way).collect();
+        assert!(ways.is_empty(), "one rank has no peers");
+        let (sum, options) = (ReduceOp::Sum, CudaOptions::new());
+        RingAllReduce::new().plan_on_rank(&rank, 4, DType::F32, sum, options)
+    });
+    match plan {
+        Ok(plan) => {
+            let plan: &ProcessPlan = &plan;
+            assert_eq!(plan.count(), 4);
+            let _: &RankPlan<_> = plan;
+        }
+        Err(roundelay::Error::Cuda(Error::NoCuda(missing))) => {
+            println!("there is no {:?} here: {:?}", missing.part, missing.tried);
+        }
+        Err(other) => panic!("{other}"),
+    }
+    Ok(())
 }

@@ -9,21 +9,21 @@ use roundelay_kernels::cuda::{Target, compile};
 use roundelay_kernels::interpreter::{BINDS, DrivenMoves, Interpreted, NoOutcome, move_text};
 use roundelay_kernels::shim::{Outcome, ShimJob};
 
-use super::runs::{code, inputs, loops, named, on_the_host, program, proved, run, spec};
+use super::runs::{algorithm, code, inputs, loops, named, on_the_host, program, proved, run, spec};
 
 /// Threads of a block: two warps that move, so that barriers are those of several warps, and the one that walks.
 const THREADS: u32 = 96;
 
 /// The PTX that NVRTC makes of a text.
-fn ptx(text: &str, name: &str, arch: &str, define: Option<(&str, usize)>) -> String {
-    let define = define.map(|(name, value)| (name.to_owned(), value.to_string()));
+fn ptx(text: &str, name: &str, arch: &str, defines: &[(&str, usize)]) -> String {
+    let defines = defines.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
     let target = Target::new(arch.parse().expect("an architecture"));
-    let target = Target { threads: THREADS, defines: define.into_iter().collect(), ..target };
+    let target = Target { threads: THREADS, defines: defines.collect(), ..target };
     compile(&code(text), name, &target).expect("it compiles").ptx.clone()
 }
 
-fn interpreted(kernel: &Kernel, arch: &str, define: Option<(&str, usize)>) -> Interpreted {
-    let text = ptx(&kernel.text, &kernel.name, arch, define);
+fn interpreted(kernel: &Kernel, arch: &str, defines: &[(&str, usize)]) -> Interpreted {
+    let text = ptx(&kernel.text, &kernel.name, arch, defines);
     Interpreted::new(&text, &kernel.name).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -73,7 +73,7 @@ fn leaves_the_hosts_bits(
     shape: (u64, u32),
 ) {
     let of = kernel(of, form, kind, Callers::One);
-    let interpreted = interpreted(&of.0, "sm_90", None);
+    let interpreted = interpreted(&of.0, "sm_90", &[]);
     has_the_hosts_bits(&of, shape, |job, seed| interpreted.run(job, seed));
 }
 
@@ -120,23 +120,81 @@ fn callers_each() {
         ("MeshAllReduce", TABLE, halves),
     ] {
         let of = kernel((name, 3), form, kind, Callers::Each);
-        let apart = interpreted(&of.0, "sm_90", Some(("ROUNDELAY_SCOPE_SYS", 1)));
+        let apart = interpreted(&of.0, "sm_90", &[("ROUNDELAY_SCOPE_SYS", 1)]);
         for devices in [2, 3] {
             let apart = apart.clone().on_devices(devices);
             has_the_hosts_bits(&of, (61, 2), |job, seed| apart.run(job, seed));
         }
     }
     let of = kernel(("RingAllReduce", 3), LOOPS, SUMS, Callers::Each);
-    let binds = ptx(BINDS.0, BINDS.1, "sm_90", None);
-    let bound = interpreted(&of.0, "sm_90", None).bound_by(&binds).expect("it is read");
+    let binds = ptx(BINDS.0, BINDS.1, "sm_90", &[]);
+    let bound = interpreted(&of.0, "sm_90", &[]).bound_by(&binds).expect("it is read");
     has_the_hosts_bits(&of, (61, 1), |job, seed| bound.run(job, seed));
+}
+
+/// The macros of ranks in processes, the last of them for devices between which atomics are not whole.
+const WHOLE: [(&str, usize); 3] =
+    [("ROUNDELAY_SCOPE_SYS", 1), ("ROUNDELAY_STAGED", 1), ("ROUNDELAY_ONE_WRITER", 1)];
+
+/// A rank in each process: the launch of each copies its buffers into stages that the others see, and a post is an atomic
+/// addition, or a store where atomics are not whole.
+#[test]
+fn ranks_in_processes() {
+    let halves = (DType::Bf16, ReduceOp::Avg);
+    for (name, form, kind) in [
+        ("RingAllReduce", LOOPS, SUMS),
+        ("TwistedRingAllReduce", LOOPS, SUMS),
+        ("NcclRingAllReduce", LINES, SUMS),
+        ("MeshReduceScatter", LOOPS, SUMS),
+        ("MeshAllReduce", TABLE, halves),
+        ("MeshAllReduce", TABLE, (DType::I32, ReduceOp::Avg)),
+    ] {
+        let of = kernel((name, 3), form, kind, Callers::Each);
+        for defines in [&WHOLE[..2], &WHOLE] {
+            let staged = interpreted(&of.0, "sm_90", defines).staged(3);
+            // Blocks of several grains, so that CTAs share them otherwise than whole buffers.
+            has_the_hosts_bits(&of, (900, 2), |job, seed| staged.run(job, seed));
+            has_the_hosts_bits(&of, (10, 1), |job, seed| staged.run(job, seed));
+        }
+    }
+}
+
+/// Two posts to one counter in a row, which a CTA does at once.
+#[test]
+fn posts_that_store_are_not_lost() {
+    let text = "algorithm Twice(ring: Ring) -> AllGather {
+    let left = ring.left;
+    let right = ring.right;
+    let me = ring.position;
+    view block = output.split(nranks);
+    copy(local.input, local.block[me]);
+    right.TxAck();
+    right.TxAck();
+    left.RxAck();
+    left.RxAck();
+    copy(left.block[(me - 1) % nranks], local.block[(me - 1) % nranks]);
+    left.TxDataSignal();
+    left.TxDataSignal();
+    right.RxDataSignal();
+    right.RxDataSignal();
+}
+";
+    let algorithm = algorithm(text);
+    let proved = proved(&algorithm, 2).expect("it is right");
+    // The loops and the optimizer post once.
+    let goal = Goal { level: Level::O0, callers: Callers::Each, reassociate: false };
+    let made = proved.optimize(goal).expect("it is proved again");
+    let kernel = Kernel::of_table(&made, Spec { callers: Callers::Each, ..spec(&algorithm) });
+    let kernel = kernel.unwrap_or_else(|refused| panic!("{}", refused.title));
+    let staged = interpreted(&kernel, "sm_90", &WHOLE).staged(2);
+    has_the_hosts_bits(&(kernel, proved), (20, 1), |job, seed| staged.run(job, seed));
 }
 
 /// The scope of a device does not do for several devices.
 #[test]
 fn a_scope_that_is_too_narrow_is_found() {
     let (kernel, _) = kernel(("RingAllReduce", 2), LOOPS, SUMS, Callers::Each);
-    let narrow = interpreted(&kernel, "sm_90", None).on_devices(2);
+    let narrow = interpreted(&kernel, "sm_90", &[]).on_devices(2);
     let inputs = inputs(&kernel, 17);
     let fault = narrow.run(&ShimJob::new(&kernel, 17, &inputs), 0).expect_err("a fault");
     assert!(fault.to_string().contains("scope"), "{fault}");
@@ -148,7 +206,7 @@ fn moves_from_the_host() {
     for (name, kind) in [("RingAllReduce", SUMS), ("MeshAllReduce", (DType::Bf16, ReduceOp::Avg))] {
         let of = kernel((name, 3), LOOPS, kind, Callers::One);
         let (text, name) = move_text(&of.0);
-        let moves = DrivenMoves::new(&ptx(&text, name, "sm_90", None)).expect("it is read");
+        let moves = DrivenMoves::new(&ptx(&text, name, "sm_90", &[])).expect("it is read");
         has_the_hosts_bits(&of, (61, 2), |job, seed| moves.run(&of.0, job, seed));
     }
 }
@@ -161,7 +219,7 @@ fn ops_are_the_shims() {
         let inputs = inputs(&kernel, 61);
         let job = ShimJob { trace: true, parts: 2, ..ShimJob::new(&kernel, 61, &inputs) };
         let blocks = 2 * job.facts.groups.len();
-        let traced = interpreted(&kernel, "sm_90", Some(("ROUNDELAY_TRACED", blocks)));
+        let traced = interpreted(&kernel, "sm_90", &[("ROUNDELAY_TRACED", blocks)]);
         let outcome = traced.run(&job, 1).unwrap_or_else(|error| panic!("{name}: {error}"));
         let shims = run(&program(&kernel), &job);
         assert!(shims.trace.contains("move"), "{name}");
@@ -173,6 +231,6 @@ fn ops_are_the_shims() {
 #[test]
 fn an_older_architecture() {
     let of = kernel(("RingAllReduce", 3), LOOPS, (DType::Bf16, ReduceOp::Sum), Callers::One);
-    let interpreted = interpreted(&of.0, "sm_80", None);
+    let interpreted = interpreted(&of.0, "sm_80", &[]);
     has_the_hosts_bits(&of, (61, 2), |job, seed| interpreted.run(job, seed));
 }

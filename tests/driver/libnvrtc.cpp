@@ -112,6 +112,17 @@ int nvrtcCreateProgram(void** program, const char* text, const char* name, int h
     return code;
 }
 int nvrtcCompileProgram(void* program, int count, const char* const* options) {
+    // The macros that change what a kernel does: the rest only changes how fast a device does it.
+    for (int i = 0; i < count; ++i) {
+        const std::string option = options[i];
+        for (const char* macro : {"ROUNDELAY_STAGED", "ROUNDELAY_ONE_WRITER"}) {
+            if (option.find(macro) != std::string::npos) {
+                std::lock_guard<std::mutex> hold(mutex);
+                Text& of = programs[program];
+                of.text = std::string("#define ") + macro + " 1\n" + of.text;
+            }
+        }
+    }
     return FORWARD(nvrtcCompileProgram, program, count, options);
 }
 int nvrtcDestroyProgram(void** program) {

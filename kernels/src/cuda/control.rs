@@ -1,19 +1,22 @@
 //! The control block: words that a running kernel writes and the host reads, and vice versa.
 
+use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cudarc::driver::{PinnedHostSlice, sys};
+use cudarc::driver::sys;
 
 use super::device::{Device, failed};
 use super::error::Error;
+#[cfg(target_os = "linux")]
+use super::processes::Block;
 
-/// Pinned memory of the host that all devices see.
+/// Memory of the host that all devices see.
 pub(super) struct Control {
     words: NonNull<AtomicU64>,
     len: usize,
     /// Frees the words when it is dropped.
-    _memory: PinnedHostSlice<u64>,
+    _memory: Box<dyn Any + Send + Sync>,
 }
 
 // SAFETY: the words are atomics, which any thread may use.
@@ -32,7 +35,22 @@ impl Control {
         // SAFETY: `len` words were just allocated there, for this block alone.
         unsafe { words.write_bytes(0, len) };
         let words = NonNull::new(words.cast()).expect("the driver gave an address");
-        Ok(Self { words, len, _memory: memory })
+        Ok(Self { words, len, _memory: Box::new(memory) })
+    }
+
+    /// The control block of ranks in several processes, in the first words of zeroed memory that all of them map.
+    #[cfg(target_os = "linux")]
+    pub(super) fn shared(block: Block, len: usize) -> Self {
+        let words = block.host_address().and_then(|words| NonNull::new(words.cast()));
+        let words = words.expect("a block of the host");
+        assert!(8 * len <= block.bytes(), "the block holds the words");
+        Self { words, len, _memory: Box::new(block) }
+    }
+
+    /// Has all waits end.
+    #[cfg(target_os = "linux")]
+    pub(super) fn abort(&self) {
+        let _ = self.all()[0].compare_exchange(0, u64::MAX, Ordering::AcqRel, Ordering::Relaxed);
     }
 
     /// Returns the address of the block on a device.

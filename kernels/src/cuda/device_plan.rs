@@ -1,7 +1,5 @@
 //! The part of a plan on one device: the loaded kernel, its block of memory, and the arguments of its launches.
 
-use std::sync::Arc;
-
 use cudarc::driver::{
     CudaFunction, CudaSlice, CudaStream, DevicePtr, DeviceRepr, LaunchConfig, PushKernelArg, result,
 };
@@ -12,7 +10,7 @@ use super::control::Control;
 use super::device::{Device, failed};
 use super::error::Error;
 use crate::grid::bound::{Addresses, BIND, BIND_TEXT, BOUND_AT_ONCE, batches};
-use crate::grid::{Arena, GridLayout, Launch, Placement, RankMemory};
+use crate::grid::{Arena, GridLayout, Launch, Placement, RankMemory, Stage};
 
 // SAFETY: words without padding, as the kernel's text has them.
 unsafe impl DeviceRepr for Addresses {}
@@ -68,7 +66,7 @@ impl Functions {
 pub(super) struct DevicePlan {
     functions: Functions,
     arena: Arena,
-    memory: CudaSlice<u8>,
+    memory: Box<dyn DeviceMemory>,
     /// By [`AddressTable`].
     launches: [Launch; Arena::TABLES],
     /// CTAs: streams on this device times parts.
@@ -77,17 +75,30 @@ pub(super) struct DevicePlan {
     scale_grid: u32,
 }
 
-/// The addresses of the memory of all ranks, on all devices, without the callers' buffers.
+/// The addresses of the memory of all ranks, on all devices.
 pub(super) type BufferTable = Vec<RankMemory>;
 
+/// The memory of a plan on a device, which is freed with this value.
+pub(super) trait DeviceMemory: Send + Sync {
+    /// Returns the address of the first byte.
+    fn address(&self) -> u64;
+}
+
+impl DeviceMemory for CudaSlice<u8> {
+    fn address(&self) -> u64 {
+        self.device_ptr(self.stream()).0
+    }
+}
+
 impl DevicePlan {
-    /// Allocates the memory, and copies the facts into it.
-    pub(super) fn new(
+    /// Has `allocate` make the memory, all zero, and copies the facts into it.
+    pub(super) fn new<M: DeviceMemory + 'static>(
         (device, at): (&Device, usize),
         placement: Placement,
         functions: Functions,
         facts: &Facts,
         (layout, launch): (&GridLayout, Launch),
+        allocate: impl FnOnce(&Arena) -> Result<M, Error>,
     ) -> Result<Self, Error> {
         let groups = placement.groups(at, &facts.groups);
         let ranks = placement.ranks(at);
@@ -98,13 +109,10 @@ impl DevicePlan {
         };
         let arena = Arena::new(layout, facts.words.len(), nranks, here);
         let arena = arena.map_err(too_large)?;
-        let mut memory = device.zeros("facts, counters and scratch of the plan", arena.bytes)?;
+        let memory = allocate(&arena)?;
+        let base = memory.address();
         let words: Vec<u8> = facts.words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let stream = device.context.default_stream();
-        let mut place = memory.slice_mut(arena.facts..arena.facts + words.len());
-        let copied = stream.memcpy_htod(&words, &mut place);
-        copied.map_err(failed(format!("copying facts to device {}", device.ordinal)))?;
-        let base = address(&memory, &stream);
+        copy_to(device, base + arena.facts as u64, &words, "facts")?;
         let on_device = |offset: usize| base + offset as u64;
         let launch = Launch {
             facts: on_device(arena.facts),
@@ -115,12 +123,17 @@ impl DevicePlan {
         let launches = arena.tables.map(|table| Launch { ranks: on_device(table), ..launch });
         let blocks = |count: usize| u32::try_from(count * layout.parts).unwrap_or(u32::MAX);
         let (grid, scale_grid) = (blocks(groups.len()), blocks(here));
-        Ok(Self { functions, arena, memory, launches, grid, scale_grid })
+        Ok(Self { functions, arena, memory: Box::new(memory), launches, grid, scale_grid })
     }
 
     /// Returns the addresses of the memory of this device's ranks.
-    pub(super) fn rank_memory(&self, device: &Device) -> impl Iterator<Item = RankMemory> {
-        let base = address(&self.memory, &device.context.default_stream());
+    pub(super) fn rank_memory(&self) -> impl Iterator<Item = RankMemory> {
+        self.rank_memory_at(self.memory.address())
+    }
+
+    /// Returns the addresses of the memory of as many ranks in a block that is laid out as this one, and begins at
+    /// `base`.
+    pub(super) fn rank_memory_at(&self, base: u64) -> impl Iterator<Item = RankMemory> {
         self.arena.ranks.iter().map(move |home| RankMemory {
             scratch: base + home.scratch as u64,
             posted: base + home.posted as u64,
@@ -129,19 +142,12 @@ impl DevicePlan {
         })
     }
 
-    /// Fills in all tables, except for the callers' buffers.
-    pub(super) fn fill(
-        &mut self,
-        device: &Device,
-        buffer_table: &BufferTable,
-    ) -> Result<(), Error> {
+    /// Fills in all tables.
+    pub(super) fn fill(&self, device: &Device, buffer_table: &BufferTable) -> Result<(), Error> {
         let words = buffer_table.iter().flat_map(|rank| rank.words());
         let bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
-        let stream = device.context.default_stream();
         for table in self.arena.tables {
-            let mut place = self.memory.slice_mut(table..table + bytes.len());
-            let copied = stream.memcpy_htod(&bytes, &mut place);
-            copied.map_err(failed(format!("copying addresses to device {}", device.ordinal)))?;
+            copy_to(device, self.memory.address() + table as u64, &bytes, "addresses")?;
         }
         Ok(())
     }
@@ -170,12 +176,12 @@ impl DevicePlan {
     /// Launches the kernel with `grid` CTAs, then the kernel that scales, on the buffers that are bound to `table`.
     ///
     /// # Safety
-    /// The addresses bound to the table are the device's, and valid for their lengths until the stream is done; no
+    /// The addresses bound to the table and those of the stage are the device's, and valid for their lengths until the stream is done; no
     /// other launch of the plan runs until then.
     pub(super) unsafe fn launch(
         &self,
         stream: &CudaStream,
-        table: AddressTable,
+        (table, stage): (AddressTable, Stage),
         grid: u32,
         what: impl Fn() -> String,
     ) -> Result<(), Error> {
@@ -185,7 +191,7 @@ impl DevicePlan {
             shared_mem_bytes: 0,
         };
         let threads = self.functions.threads;
-        let launch = &self.launches[table as usize];
+        let launch = &Launch { stage, ..self.launches[table as usize] };
         if grid > 0 {
             let mut builder = stream.launch_builder(&self.functions.kernel);
             builder.arg(launch);
@@ -210,16 +216,21 @@ impl DevicePlan {
         device.context.bind_to_thread().map_err(failed(what()))?;
         let stream = device.context.default_stream();
         let (begin, len) = (self.arena.cleared.start as u64, self.arena.cleared.len());
-        let at = address(&self.memory, &stream) + begin;
+        let at = self.memory.address() + begin;
         // SAFETY: the range is within the block, which no kernel uses now.
         let done = unsafe { result::memset_d8_async(at, 0, len, stream.cu_stream()) };
         done.map_err(failed(what()))
     }
 }
 
-/// Returns the address of a slice's first byte.
-fn address(memory: &CudaSlice<u8>, stream: &Arc<CudaStream>) -> u64 {
-    memory.device_ptr(stream).0
+/// Copies bytes of the host to an address of the device, and returns when they are there.
+fn copy_to(device: &Device, to: u64, bytes: &[u8], what: &str) -> Result<(), Error> {
+    let failed = || failed(format!("copying {what} to device {}", device.ordinal));
+    device.context.bind_to_thread().map_err(failed())?;
+    let stream = device.context.default_stream();
+    // SAFETY: the range lies within the plan's block, which no kernel uses yet.
+    unsafe { result::memcpy_htod_async(to, bytes, stream.cu_stream()) }.map_err(failed())?;
+    stream.synchronize().map_err(failed())
 }
 
 /// Returns the argument of launches, without the fields that differ between devices.

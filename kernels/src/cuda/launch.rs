@@ -13,7 +13,7 @@ use super::error::Error;
 use super::plan::CudaPlan;
 use super::state::{Caller, LastLaunch};
 use crate::element::Element;
-use crate::grid;
+use crate::grid::{self, Stage};
 
 impl CudaPlan {
     /// Launches the collective on a slice for each rank and returns at once: the results are complete when `stream` has
@@ -245,7 +245,7 @@ impl CudaPlan {
                 (self.stream_order.stream(at, caller), device_plan.grid - self.absent_ctas(at));
             // SAFETY: the buffers were checked, and their events, a graph or the caller keep them until the stream is
             // done; launches are ordered after one another, and launches of graphs are ordered by the graph's owner.
-            unsafe { device_plan.launch(stream, table, grid, what) }?;
+            unsafe { device_plan.launch(stream, (table, Stage::default()), grid, what) }?;
         }
         self.stream_order.join(caller)
     }

@@ -24,6 +24,9 @@ mod nvrtc;
 mod options;
 mod outlook;
 mod plan;
+#[cfg(target_os = "linux")]
+mod processes;
+mod rank_plan;
 mod report;
 mod rooms;
 mod state;
@@ -48,6 +51,9 @@ pub use nccl::{NcclComm, NcclId, NcclPlan};
 pub use options::CudaOptions;
 pub use outlook::Outlook;
 pub use plan::CudaPlan;
+#[cfg(target_os = "linux")]
+pub use processes::{CudaRank, ProcessPlan, Transport};
+pub use rank_plan::RankPlan;
 pub use report::{Resources, Usage};
 pub use rooms::Rooms;
 pub use world::CudaWorld;

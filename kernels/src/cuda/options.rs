@@ -14,7 +14,7 @@ use super::error::Error;
 use crate::options::{Check, Options};
 
 /// Bytes of the widest load.
-const VECTOR: u32 = 16;
+pub(super) const VECTOR: u32 = 16;
 
 /// The options of a plan for GPUs: form and protocol of the kernel, threads, deadline.
 ///

@@ -23,6 +23,8 @@ use crate::lowering::plan_call::{PlannedCall, check_multiple};
 use crate::options::Check;
 
 const MOST_THREADS: u32 = 1024;
+/// The macro of kernels whose signals order several devices.
+pub(super) const SCOPE_SYS: &str = "ROUNDELAY_SCOPE_SYS";
 
 /// A proved algorithm, compiled for the devices of a [`CudaWorld`], for one count, element type and reduce op.
 ///
@@ -122,12 +124,18 @@ impl CudaPlan {
             let poll_limit = options.poll_limit();
             let launch = launch(device, &control, (count, parts), poll_limit, facts.scale_outputs)?;
             let placement = world.placement;
-            let device_plan =
-                DevicePlan::new((device, at), placement, functions, &facts, (&layout, launch))?;
-            buffer_table.extend(device_plan.rank_memory(device));
+            let device_plan = DevicePlan::new(
+                (device, at),
+                placement,
+                functions,
+                &facts,
+                (&layout, launch),
+                |arena| device.zeros("facts, counters and scratch of the plan", arena.bytes),
+            )?;
+            buffer_table.extend(device_plan.rank_memory());
             device_plans.push(device_plan);
         }
-        for (device, device_plan) in world.devices.iter().zip(&mut device_plans) {
+        for (device, device_plan) in world.devices.iter().zip(&device_plans) {
             device_plan.fill(device, &buffer_table)?;
             device.finish("preparing the plan")?;
         }
@@ -160,7 +168,8 @@ impl CudaPlan {
     ) -> Result<(Vec<Functions>, u32), Error> {
         let (mut all, mut in_flight) = (Vec::new(), u32::MAX);
         for device in world.devices.iter() {
-            let Fitted { compiled, target } = fitted(kernel, device, world.devices.len(), threads)?;
+            let defines: &[&str] = if world.devices.len() > 1 { &[SCOPE_SYS] } else { &[] };
+            let Fitted { compiled, target } = fitted(kernel, device, defines, threads)?;
             all.push(Functions::load(device, kernel, &compiled, facts.scale_outputs, threads)?);
             in_flight = in_flight.min(target.block_in_flight());
         }
@@ -245,11 +254,15 @@ pub(super) fn resident_parts(
     })
 }
 
-fn fitted(kernel: &Kernel, device: &Device, devices: usize, threads: u32) -> Result<Fitted, Error> {
+/// Compiles a kernel for a device, with these macros set.
+pub(super) fn fitted(
+    kernel: &Kernel,
+    device: &Device,
+    defines: &[&str],
+    threads: u32,
+) -> Result<Fitted, Error> {
     let mut target = Target { threads, ..Target::new(device.arch) };
-    if devices > 1 {
-        target.defines.push(("ROUNDELAY_SCOPE_SYS".into(), "1".into()));
-    }
+    target.defines.extend(defines.iter().map(|define| ((*define).into(), "1".into())));
     fit(&kernel.text, &kernel.name, &target)
 }
 

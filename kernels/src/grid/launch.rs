@@ -22,15 +22,46 @@ pub struct Launch {
     pub poll_limit_ns: u64,
     /// 1 where `avg` divides whole outputs after the kernel.
     pub finish_scale: u64,
+    /// The caller's buffers of the only rank of the launch, where its memory has a stage of each in their place.
+    pub stage: Stage,
 }
 
 impl Launch {
     /// Returns the words, in order.
-    pub const fn words(self) -> [u64; 9] {
+    pub const fn words(self) -> [u64; 13] {
         let Self { facts, ranks, control, launches, count, parts, first_group, .. } = self;
-        let Self { poll_limit_ns, finish_scale, .. } = self;
-        [facts, ranks, control, launches, count, parts, first_group, poll_limit_ns, finish_scale]
+        let Self { poll_limit_ns, finish_scale, stage, .. } = self;
+        let Stage { input, input_length, output, output_length } = stage;
+        [
+            facts,
+            ranks,
+            control,
+            launches,
+            count,
+            parts,
+            first_group,
+            poll_limit_ns,
+            finish_scale,
+            input,
+            input_length,
+            output,
+            output_length,
+        ]
     }
+}
+
+/// The buffers that a launch copies into the stage of its rank and out of it; lengths are elements.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stage {
+    /// The address of the caller's input.
+    pub input: u64,
+    /// The elements of the input; 0 where it is not staged.
+    pub input_length: u64,
+    /// The address of the caller's output.
+    pub output: u64,
+    /// The elements of the output; 0 where it is not staged.
+    pub output_length: u64,
 }
 
 /// The addresses of a rank's memory.
@@ -68,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_words_lie_as_the_prelude_has_them() {
-        assert_eq!((size_of::<Launch>(), RankMemory::BYTES), (72, 40));
+        assert_eq!((size_of::<Launch>(), RankMemory::BYTES), (104, 40));
         let offsets = [
             offset_of!(Launch, facts),
             offset_of!(Launch, ranks),
@@ -79,6 +110,7 @@ mod tests {
             offset_of!(Launch, first_group),
             offset_of!(Launch, poll_limit_ns),
             offset_of!(Launch, finish_scale),
+            offset_of!(Launch, stage),
         ];
         assert!(offsets.iter().enumerate().all(|(at, offset)| *offset == 8 * at));
         assert_eq!(offset_of!(RankMemory, waited), 32);

@@ -24,6 +24,7 @@ pub struct Interpreted {
     module: Module,
     kernel: String,
     devices: usize,
+    staged: bool,
     binds: Option<Module>,
 }
 
@@ -57,7 +58,7 @@ impl Interpreted {
     /// The line that is not in the interpreter's subset.
     pub fn new(ptx: &str, kernel: &str) -> Result<Self, roundelay_ptx::BadText> {
         let (module, kernel) = (Module::parse_whole(ptx)?, kernel.to_owned());
-        Ok(Self { module, kernel, devices: 1, binds: None })
+        Ok(Self { module, kernel, devices: 1, staged: false, binds: None })
     }
 
     /// Deals the ranks to that many devices, with a launch on each: for a kernel of callers each, and where there are
@@ -65,6 +66,13 @@ impl Interpreted {
     #[must_use]
     pub fn on_devices(self, devices: usize) -> Self {
         Self { devices, ..self }
+    }
+
+    /// Deals one rank to each device, as ranks in processes of their own have it: each launch copies its rank's buffers
+    /// into their stages and out of them, for a kernel that was compiled with `ROUNDELAY_STAGED`.
+    #[must_use]
+    pub fn staged(self, nranks: usize) -> Self {
+        Self { devices: nranks, staged: true, ..self }
     }
 
     /// Has the addresses of buffers written by a kernel, the PTX of [`BINDS`], as each launch of a graph has.
@@ -112,7 +120,7 @@ impl Interpreted {
     ) -> Result<(Outcome, Vec<Counters>), NoOutcome> {
         let layout = job.layout().map_err(NoOutcome::Job)?;
         let placement = Placement { devices: self.devices, nranks: job.schedule.nranks };
-        let mut memory = Ranges::of(job, &layout, placement, counts);
+        let mut memory = Ranges::of(job, &layout, placement, (counts, self.staged));
         let mut counters = Vec::new();
         let mut trace = String::new();
         let buffers = memory.buffers(job);

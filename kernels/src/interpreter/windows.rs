@@ -2,7 +2,7 @@
 
 use roundelay_ptx::machine::Window;
 
-use crate::grid::{GridLayout, Launch, Placement, RankMemory};
+use crate::grid::{GridLayout, Launch, Placement, RankMemory, Stage};
 use crate::shim::ShimJob;
 
 /// The address of the first range of memory.
@@ -37,6 +37,8 @@ struct RankRanges {
     scratch: usize,
     posted: usize,
     waited: usize,
+    /// The stages of input and output, where launches copy the buffers.
+    stages: Option<[usize; 2]>,
 }
 
 impl Ranges {
@@ -44,7 +46,7 @@ impl Ranges {
         job: &ShimJob,
         layout: &GridLayout,
         placement: Placement,
-        aligned: bool,
+        (aligned, staged): (bool, bool),
     ) -> Self {
         let mut ranges = Self {
             windows: Vec::new(),
@@ -70,7 +72,12 @@ impl Ranges {
                     named("output", vec![FILL; buffers.output], shift),
                 )
             };
+            let mut stage = |what, bytes| named(what, vec![FILL; bytes], 0);
+            let stages = staged.then(|| {
+                [stage("stage of input", buffers.input), stage("stage of output", buffers.output)]
+            });
             let rank = RankRanges {
+                stages,
                 input,
                 output,
                 scratch: named("scratch", vec![FILL; layout.scratch_bytes], 0),
@@ -129,7 +136,8 @@ impl Ranges {
     /// Writes the addresses of all ranks' memory into the table of each device, with those of buffers if there are any.
     pub(super) fn write_tables(&mut self, buffers: Option<&[[u64; 2]]>) {
         let memory = |(at, rank): (usize, &RankRanges)| {
-            let [input, output] = buffers.map_or([0; 2], |buffers| buffers[at]);
+            let stages = rank.stages.map(|stages| stages.map(|window| self.address(window)));
+            let [input, output] = stages.or(buffers.map(|all| all[at])).unwrap_or_default();
             let [scratch, posted, waited] =
                 [rank.scratch, rank.posted, rank.waited].map(|window| self.address(window));
             RankMemory { input, output, scratch, posted, waited }.words()
@@ -173,6 +181,25 @@ impl Ranges {
             first_group: first_group as u64,
             poll_limit_ns: u64::try_from(job.poll_limit.as_nanos()).unwrap_or(u64::MAX),
             finish_scale: job.facts.scale_outputs.into(),
+            stage: self.stage(job, device),
+        }
+    }
+
+    /// The buffers that the launch of a device copies, which has one rank then. A second kernel that divides the output
+    /// finds it in the stage.
+    fn stage(&self, job: &ShimJob, device: usize) -> Stage {
+        if self.ranks[device.min(self.ranks.len() - 1)].stages.is_none() {
+            return Stage::default();
+        }
+        let [input, output] = self.buffers(job)[device];
+        let buffers = job.buffers().nth(device).expect("a rank on each device");
+        let elements = |bytes: usize| (bytes / job.element_size) as u64;
+        let late = job.facts.scale_outputs;
+        Stage {
+            input,
+            input_length: elements(buffers.input),
+            output,
+            output_length: if late { 0 } else { elements(buffers.output) },
         }
     }
 
@@ -184,6 +211,9 @@ impl Ranges {
         let ranks = self.ranks.iter().zip(job.buffers());
         ranks
             .map(|(rank, buffers)| {
+                if let Some([_, output]) = rank.stages.filter(|_| job.facts.scale_outputs) {
+                    return self.windows[output].bytes.clone();
+                }
                 let at = if job.in_place { buffers.output_at } else { 0 };
                 self.windows[rank.output].bytes[at..at + buffers.output].to_vec()
             })

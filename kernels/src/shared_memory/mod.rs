@@ -31,6 +31,8 @@ mod tests;
 mod world;
 
 pub use crate::chosen_way::ChosenWay;
+#[cfg(all(target_os = "linux", feature = "cuda"))]
+pub(crate) use meet::mapping::Mapping;
 pub use meet::unique::{UniqueId, same_secret};
 pub use stage::blocks::BlocksPlan;
 pub use stage::plan::{WorldPlan, WorldRank};

@@ -6,7 +6,6 @@
 //! is loaded at its first use; the message of E0415 names the places of the search.
 
 mod comm;
-mod first_call;
 mod issue;
 mod library;
 mod nccl_steps;

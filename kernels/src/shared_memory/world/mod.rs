@@ -1,6 +1,8 @@
 //! A process's rank in a world: its shared state and its local state.
 
 pub(super) mod call_sites;
+#[cfg(all(target_os = "linux", feature = "cuda"))]
+mod exchange;
 pub(super) mod failure;
 pub(super) mod fault;
 pub(super) mod local_state;
@@ -338,6 +340,13 @@ impl World {
 
     pub(super) fn deadline(&self) -> Duration {
         Duration::from_nanos(self.deadline.load(Ordering::Relaxed))
+    }
+
+    /// Returns the descriptors of the processes of all other ranks, which become readable when the processes end.
+    #[cfg(all(target_os = "linux", feature = "cuda"))]
+    pub(crate) fn pidfds(&self) -> impl Iterator<Item = (usize, std::os::fd::BorrowedFd<'_>)> {
+        use std::os::fd::AsFd as _;
+        self.others().map(|rank| (rank, self.peers[rank].pidfd.as_fd()))
     }
 
     /// Returns all other ranks, the rank after this one first, so that the ranks begin with different ranks.

@@ -208,6 +208,29 @@ impl World {
         }
     }
 
+    /// Returns a rank whose process ended before it left the world, or that panicked, and how.
+    #[cfg(all(target_os = "linux", feature = "cuda"))]
+    pub(crate) fn find_lost(&self) -> Option<(usize, String)> {
+        let dead = ending::ended(&self.peers, self.rank).ok()?;
+        let lost = |rank: &usize| match self.shared.standing(*rank) {
+            Standing::Here => dead[*rank],
+            Standing::Left => false,
+            Standing::Panicked => true,
+        };
+        let rank = self.others().find(lost)?;
+        Some((rank, self.gone(rank, dead[rank])?))
+    }
+
+    /// Ends the world, as `rank` ended before it did what others wait for.
+    #[cfg(all(target_os = "linux", feature = "cuda"))]
+    pub(crate) fn lost_beside(&self, rank: usize, how: &str, wanted: &str) -> Error {
+        let (pid, number) = (self.peers[rank].pid, self.shared.number(rank));
+        let rank = self.named(rank);
+        let what = format!("rank {rank} (process {pid}) {how} before it {wanted}");
+        let ended = crate::error::Ended { rank, pid, number, what };
+        self.give_up(&Cause::Ended(ended.clone()), Error::RankEnded(Box::new(ended)))
+    }
+
     /// Returns a text with the ranks that wait for `rank`, this rank among them.
     pub(crate) fn who_waits(&self, rank: usize) -> String {
         let waiting = self.shared.waiting_for(rank);

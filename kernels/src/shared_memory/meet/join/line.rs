@@ -16,28 +16,28 @@ use rustix::net::{
 };
 
 /// The most descriptors that the kernel takes in one packet.
-pub(super) const FDS: usize = 253;
+pub(crate) const FDS: usize = 253;
 /// The most connections that wait to be accepted: a rank that comes in a flood of strangers waits behind
 /// them.
 const WAITING: i32 = 256;
 /// How long a process tries for a place among them without a pause, and how long the pauses are.
 const SPIN: Duration = Duration::from_millis(1);
 /// The most bytes of a packet.
-pub(super) const PACKET: usize = 4096;
+pub(crate) const PACKET: usize = 4096;
 
 /// A connection to a process.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(crate) struct Line {
     socket: OwnedFd,
     /// The process that connected or listens at the other end; 0 where it has no number in this pid namespace.
-    pub(super) pid: u32,
+    pub(crate) pid: u32,
     /// The user of that process.
-    pub(super) uid: u32,
+    pub(crate) uid: u32,
 }
 
 /// Why a packet did not arrive or could not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LineFault {
+pub(crate) enum LineFault {
     /// The other end is closed.
     Closed,
     /// The time is over.
@@ -59,10 +59,10 @@ impl From<Errno> for LineFault {
 
 /// A received packet.
 #[derive(Debug)]
-pub(super) struct Packet {
+pub(crate) struct Packet {
     /// The bytes; empty if the packet was too long.
-    pub(super) bytes: Vec<u8>,
-    pub(super) fds: Vec<OwnedFd>,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) fds: Vec<OwnedFd>,
 }
 
 fn socket() -> Result<OwnedFd, Errno> {
@@ -72,10 +72,10 @@ fn socket() -> Result<OwnedFd, Errno> {
 
 /// A socket to which other processes connect.
 #[derive(Debug)]
-pub(super) struct Listener(OwnedFd);
+pub(crate) struct Listener(OwnedFd);
 
 /// Listens at an abstract name, which is free again when the listener is dropped.
-pub(super) fn listen(name: &str) -> Result<Listener, Errno> {
+pub(crate) fn listen(name: &str) -> Result<Listener, Errno> {
     let listener = socket()?;
     net::bind(&listener, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
     net::listen(&listener, WAITING)?;
@@ -99,7 +99,7 @@ impl Drop for Listener {
 
 /// Connects to the process that listens at an abstract name; tries again as long as none listens. Where others connect
 /// faster than it accepts them, each freed place is taken at once, so this process tries for it as often as they do.
-pub(super) fn connect(name: &str, until: Instant) -> Result<Line, LineFault> {
+pub(crate) fn connect(name: &str, until: Instant) -> Result<Line, LineFault> {
     let address = SocketAddrUnix::new_abstract_name(name.as_bytes())?;
     let socket = socket()?;
     let mut pause = Duration::from_micros(200);
@@ -128,7 +128,7 @@ pub(super) fn connect(name: &str, until: Instant) -> Result<Line, LineFault> {
 }
 
 /// Returns the next connection, if there is one.
-pub(super) fn accept(listener: &Listener) -> Result<Option<Line>, Errno> {
+pub(crate) fn accept(listener: &Listener) -> Result<Option<Line>, Errno> {
     loop {
         match net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             Ok(socket) => return Ok(Some(Line::new(socket)?)),
@@ -140,7 +140,7 @@ pub(super) fn accept(listener: &Listener) -> Result<Option<Line>, Errno> {
 }
 
 /// Returns which of these descriptors are readable or closed; waits until one is, or until the time is over.
-pub(super) fn readable(fds: &[BorrowedFd<'_>], until: Instant) -> Result<Vec<bool>, Errno> {
+pub(crate) fn readable(fds: &[BorrowedFd<'_>], until: Instant) -> Result<Vec<bool>, Errno> {
     let mut fds: Vec<_> =
         fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     wait(&mut fds, until)?;
@@ -168,7 +168,7 @@ impl Line {
     }
 
     /// Sends a packet with descriptors, [`FDS`] at most.
-    pub(super) fn send(
+    pub(crate) fn send(
         &self,
         bytes: &[u8],
         fds: &[BorrowedFd<'_>],
@@ -204,7 +204,7 @@ impl Line {
     }
 
     /// Receives the next packet, with `fds` descriptors at most.
-    pub(super) fn receive(&self, fds: usize, until: Instant) -> Result<Packet, LineFault> {
+    pub(crate) fn receive(&self, fds: usize, until: Instant) -> Result<Packet, LineFault> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FDS))];
         let len = SendAncillaryMessage::ScmRights(&vec![self.socket.as_fd(); fds]).size();
         let space = &mut space[..len];

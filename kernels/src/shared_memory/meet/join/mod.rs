@@ -10,7 +10,7 @@
 mod arena;
 mod guest;
 mod host;
-mod line;
+pub(crate) mod line;
 mod wire;
 
 use std::fs::File;

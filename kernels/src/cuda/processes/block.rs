@@ -1,0 +1,359 @@
+//! A block of memory that one rank allocates and the processes of all ranks map.
+
+use std::fs::File;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+use std::sync::Arc;
+
+use cudarc::driver::sys::{
+    self, CUdevice_attribute, CUipcMem_flags, CUmemAccess_flags, CUmemAccessDesc,
+    CUmemAllocationHandleType, CUmemAllocationProp, CUmemAllocationType, CUmemLocation,
+    CUmemLocationType, CUresult,
+};
+use cudarc::driver::{CudaContext, DriverError};
+use rustix::fs::{MemfdFlags, memfd_create};
+
+use super::super::device::{Device, failed};
+use super::super::error::Error;
+use crate::shared_memory::Mapping;
+
+/// The kind of memory of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Memory of the device with a descriptor: it lives as long as any process holds it.
+    Virtual,
+    /// Memory of the device with a legacy handle: it goes with its owner.
+    Legacy,
+    /// Memory of the host that the device maps.
+    Host,
+}
+
+/// The most bytes that a legacy handle has.
+pub(super) const HANDLE: usize = 64;
+/// The granule of device memory, where the driver names none: small allocations share such a block.
+const GRANULE: usize = 2 << 20;
+
+impl Kind {
+    /// Returns the kind of device memory that `device` can share between processes.
+    pub(super) fn of_device(device: &Device) -> Result<Self, Error> {
+        use CUdevice_attribute::{
+            CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED as DESCRIPTORS,
+            CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED as VIRTUAL,
+        };
+        for needed in [VIRTUAL, DESCRIPTORS] {
+            let has = device.context.attribute(needed);
+            if has.map_err(failed(format!("asking device {}", device.ordinal)))? == 0 {
+                return Ok(Self::Legacy);
+            }
+        }
+        Ok(Self::Virtual)
+    }
+}
+
+/// What a process needs to map a block of another: one of the two.
+pub(super) struct Handle<'a> {
+    pub(super) descriptor: Option<BorrowedFd<'a>>,
+    pub(super) legacy: [u8; HANDLE],
+}
+
+/// A block that this process has mapped.
+pub(in super::super) struct Block {
+    context: Arc<CudaContext>,
+    address: u64,
+    bytes: usize,
+    hold: Hold,
+}
+
+// SAFETY: the block is an address, and descriptors and mappings that this process only gives back.
+unsafe impl Send for Block {}
+// SAFETY: shared references only read the fields.
+unsafe impl Sync for Block {}
+
+/// What keeps the memory.
+enum Hold {
+    Virtual { handle: u64, descriptor: Option<OwnedFd> },
+    Allocated,
+    Opened,
+    Host { file: File, mapping: Mapping },
+}
+
+impl Block {
+    /// Allocates at least `bytes` bytes, all zero.
+    pub(super) fn own(
+        device: &Device,
+        kind: Kind,
+        what: &str,
+        bytes: usize,
+    ) -> Result<Self, Error> {
+        let doing = format!("allocating {what} on device {}", device.ordinal);
+        let full = |error: DriverError| match error {
+            DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY) => Error::DeviceMemory {
+                what: what.to_owned(),
+                device: device.ordinal,
+                asked: bytes as u64,
+                free: device.context.mem_get_info().map_or(0, |(free, _)| free as u64),
+            },
+            other => failed(doing.clone())(other),
+        };
+        bind(device)?;
+        match kind {
+            Kind::Virtual => {
+                let place = place_of(device);
+                let mut granule = 0;
+                // SAFETY: both arguments outlive the call.
+                let asked = unsafe {
+                    sys::cuMemGetAllocationGranularity(
+                        &raw mut granule,
+                        &raw const place,
+                        sys::CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED,
+                    )
+                };
+                asked.result().map_err(failed(doing.clone()))?;
+                let bytes = whole(bytes, granule.max(1))?;
+                let mut handle = 0;
+                // SAFETY: the arguments outlive the call.
+                let made = unsafe { sys::cuMemCreate(&raw mut handle, bytes, &raw const place, 0) };
+                made.result().map_err(full)?;
+                let mut block = Self::map(device, handle, bytes).map_err(failed(doing.clone()))?;
+                let mut descriptor = -1;
+                // SAFETY: the handle is ours, and the driver writes one descriptor.
+                let exported = unsafe {
+                    sys::cuMemExportToShareableHandle(
+                        (&raw mut descriptor).cast(),
+                        handle,
+                        CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                        0,
+                    )
+                };
+                exported.result().map_err(failed(doing))?;
+                // SAFETY: the driver has just made this descriptor for us.
+                let descriptor = Some(unsafe { OwnedFd::from_raw_fd(descriptor) });
+                block.hold = Hold::Virtual { handle, descriptor };
+                block.zero(device)?;
+                Ok(block)
+            }
+            Kind::Legacy => {
+                let bytes = whole(bytes, GRANULE)?;
+                let mut address = 0;
+                // SAFETY: the argument outlives the call.
+                let made = unsafe { sys::cuMemAlloc_v2(&raw mut address, bytes) };
+                made.result().map_err(full)?;
+                let context = device.context.clone();
+                let block = Self { context, address, bytes, hold: Hold::Allocated };
+                block.zero(device)?;
+                Ok(block)
+            }
+            Kind::Host => {
+                let bytes = whole(bytes, GRANULE)?;
+                let refused = |errno: rustix::io::Errno| {
+                    let what = format!("the system refuses {bytes} bytes for {what}: {errno}");
+                    Error::from(crate::Error::SystemRefused { what })
+                };
+                let file = memfd_create("roundelay", MemfdFlags::CLOEXEC).map_err(refused)?;
+                rustix::fs::ftruncate(&file, bytes as u64).map_err(refused)?;
+                Self::of_file(device, file.into(), bytes)
+            }
+        }
+    }
+
+    /// Maps a block that another process owns, of at least `bytes` bytes.
+    pub(super) fn import(
+        device: &Device,
+        kind: Kind,
+        bytes: usize,
+        (descriptor, legacy): (Option<OwnedFd>, [u8; HANDLE]),
+    ) -> Result<Self, Error> {
+        let doing = format!("mapping another rank's memory into device {}", device.ordinal);
+        bind(device)?;
+        match kind {
+            Kind::Virtual => {
+                let descriptor = descriptor.ok_or_else(|| lacks_descriptor(doing.clone()))?;
+                let mut handle = 0;
+                // SAFETY: the driver takes the number of an open descriptor in place of a pointer.
+                let imported = unsafe {
+                    sys::cuMemImportFromShareableHandle(
+                        &raw mut handle,
+                        std::ptr::without_provenance_mut(descriptor.as_raw_fd() as usize),
+                        CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                    )
+                };
+                imported.result().map_err(failed(doing.clone()))?;
+                Self::map(device, handle, bytes).map_err(failed(doing))
+            }
+            Kind::Legacy => {
+                let mut handle = sys::CUipcMemHandle { reserved: [0; HANDLE] };
+                for (to, from) in handle.reserved.iter_mut().zip(legacy) {
+                    *to = from as _;
+                }
+                let mut address = 0;
+                let flag = CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS as u32;
+                // SAFETY: the driver checks the handle.
+                let opened = unsafe { sys::cuIpcOpenMemHandle_v2(&raw mut address, handle, flag) };
+                opened.result().map_err(failed(doing))?;
+                let context = device.context.clone();
+                Ok(Self { context, address, bytes, hold: Hold::Opened })
+            }
+            Kind::Host => {
+                let descriptor = descriptor.ok_or_else(|| lacks_descriptor(doing))?;
+                Self::of_file(device, descriptor.into(), bytes)
+            }
+        }
+    }
+
+    /// Maps an allocation into the addresses of this process and lets the device use it. The handle is released if that
+    /// fails.
+    fn map(device: &Device, handle: u64, bytes: usize) -> Result<Self, DriverError> {
+        let mut block = Self {
+            context: device.context.clone(),
+            address: 0,
+            bytes,
+            hold: Hold::Virtual { handle, descriptor: None },
+        };
+        // SAFETY: a new range of addresses.
+        unsafe { sys::cuMemAddressReserve(&raw mut block.address, bytes, 0, 0, 0) }.result()?;
+        // SAFETY: the range was just reserved, and has the size of the allocation.
+        unsafe { sys::cuMemMap(block.address, bytes, 0, handle, 0) }.result()?;
+        let access = CUmemAccessDesc {
+            location: location_of(device),
+            flags: CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+        };
+        // SAFETY: the range is mapped, and the argument outlives the call.
+        unsafe { sys::cuMemSetAccess(block.address, bytes, &raw const access, 1) }.result()?;
+        Ok(block)
+    }
+
+    fn of_file(device: &Device, file: File, bytes: usize) -> Result<Self, Error> {
+        let doing = format!("registering memory of the host with device {}", device.ordinal);
+        let mapping = Mapping::new(&file, bytes)?;
+        let place = mapping.base().cast();
+        let flags = sys::CU_MEMHOSTREGISTER_PORTABLE | sys::CU_MEMHOSTREGISTER_DEVICEMAP;
+        // SAFETY: the mapping has these bytes, and `Drop` unregisters it before it goes.
+        let registered = unsafe { sys::cuMemHostRegister_v2(place, bytes, flags) };
+        registered.result().map_err(failed(doing.clone()))?;
+        let hold = Hold::Host { file, mapping };
+        let mut block = Self { context: device.context.clone(), address: 0, bytes, hold };
+        // SAFETY: the memory is registered, and the address outlives the call.
+        let asked = unsafe { sys::cuMemHostGetDevicePointer_v2(&raw mut block.address, place, 0) };
+        asked.result().map_err(failed(doing))?;
+        Ok(block)
+    }
+
+    fn zero(&self, device: &Device) -> Result<(), Error> {
+        let what = || failed(format!("clearing memory of device {}", device.ordinal));
+        let stream = device.context.default_stream();
+        // SAFETY: the block is ours, and no other process has it yet.
+        unsafe {
+            cudarc::driver::result::memset_d8_async(self.address, 0, self.bytes, stream.cu_stream())
+        }
+        .map_err(what())?;
+        stream.synchronize().map_err(what())
+    }
+
+    /// Returns the address of the block on the device of this process.
+    pub(super) fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Returns the bytes of the block.
+    pub(in super::super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns the address of a block of host memory for the host.
+    pub(in super::super) fn host_address(&self) -> Option<*mut u8> {
+        match &self.hold {
+            Hold::Host { mapping, .. } => Some(mapping.base()),
+            _ => None,
+        }
+    }
+
+    /// Returns what other processes need to map the block.
+    pub(super) fn handle(&self) -> Result<Handle<'_>, Error> {
+        let mut legacy = [0; HANDLE];
+        let descriptor = match &self.hold {
+            Hold::Virtual { descriptor, .. } => descriptor.as_ref().map(|fd| fd.as_fd()),
+            Hold::Host { file, .. } => Some(file.as_fd()),
+            Hold::Opened => None,
+            Hold::Allocated => {
+                let mut handle = sys::CUipcMemHandle { reserved: [0; HANDLE] };
+                // SAFETY: the address is that of an allocation of ours.
+                let made = unsafe { sys::cuIpcGetMemHandle(&raw mut handle, self.address) };
+                made.result().map_err(failed("making a handle of device memory"))?;
+                for (to, from) in legacy.iter_mut().zip(handle.reserved) {
+                    *to = from as u8;
+                }
+                None
+            }
+        };
+        Ok(Handle { descriptor, legacy })
+    }
+}
+
+fn bind(device: &Device) -> Result<(), Error> {
+    let what = format!("opening device {}", device.ordinal);
+    device.context.bind_to_thread().map_err(failed(what))
+}
+
+fn lacks_descriptor(what: String) -> Error {
+    Error::KernelFailed { what, why: "its owner sent no descriptor".to_owned() }
+}
+
+fn location_of(device: &Device) -> CUmemLocation {
+    CUmemLocation {
+        type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+        id: device.context.cu_device(),
+    }
+}
+
+fn place_of(device: &Device) -> CUmemAllocationProp {
+    CUmemAllocationProp {
+        type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+        requestedHandleTypes: CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        location: location_of(device),
+        win32HandleMetaData: std::ptr::null_mut(),
+        allocFlags: sys::CUmemAllocationProp_st__bindgen_ty_1 {
+            compressionType: 0,
+            gpuDirectRDMACapable: 0,
+            usage: 0,
+            reserved: [0; 4],
+        },
+    }
+}
+
+/// Returns the least multiple of `granule` that is at least `bytes`, and not 0.
+fn whole(bytes: usize, granule: usize) -> Result<usize, Error> {
+    bytes.max(1).checked_next_multiple_of(granule).ok_or_else(|| {
+        let what = format!("{bytes} bytes of device memory");
+        crate::Error::TooLarge { what }.into()
+    })
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if self.context.bind_to_thread().is_err() {
+            return;
+        }
+        // A lost context has nothing to give back, so errors have no remedy.
+        // SAFETY: each call gives back what this block took, once; no kernel of this process uses it any more, as plans
+        // wait for their launches.
+        unsafe {
+            match &self.hold {
+                Hold::Virtual { handle, .. } => {
+                    if self.address != 0 {
+                        let _ = sys::cuMemUnmap(self.address, self.bytes);
+                        let _ = sys::cuMemAddressFree(self.address, self.bytes);
+                    }
+                    let _ = sys::cuMemRelease(*handle);
+                }
+                Hold::Allocated => {
+                    let _ = sys::cuMemFree_v2(self.address);
+                }
+                Hold::Opened => {
+                    let _ = sys::cuIpcCloseMemHandle(self.address);
+                }
+                Hold::Host { mapping, .. } => {
+                    let _ = sys::cuMemHostUnregister(mapping.base().cast());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! A process for each GPU: the ranks of a [`World`](crate::World), each with a device, run generated kernels on memory
+//! that all of them map.
+//!
+//! A rank's block of device memory holds its counters, its scratch and the stage of its buffers. Each process maps the
+//! blocks of all ranks, so a kernel is that of [`CudaWorld`](super::CudaWorld) with one launch for each rank; signals have
+//! the scope of the system. The words with which kernels give up are in one page of the host that all processes map: a
+//! process that sees another one end has the kernels of all ranks end there.
+
+mod agreement;
+mod block;
+mod part;
+mod rank;
+mod transport;
+mod watcher;
+
+pub(super) use block::Block;
+pub use part::ProcessPlan;
+pub use rank::CudaRank;
+pub use transport::Transport;

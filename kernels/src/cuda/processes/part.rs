@@ -1,0 +1,446 @@
+//! The kernel of a rank in a world of processes, its memory, and the memory of the other ranks.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cudarc::driver::{CudaContext, CudaStream, result};
+use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::ids::RankId;
+use roundelay_core::layout::Configured;
+use roundelay_core::verify::{Callers, Proved};
+use roundelay_export::cuda::{Facts, Kernel, Protocol, Spec};
+use sha2::{Digest as _, Sha256};
+
+use super::super::control::Control;
+use super::super::device::failed;
+use super::super::device_plan::{
+    AddressTable, BufferTable, DeviceMemory, DevicePlan, Functions, launch,
+};
+use super::super::error::Error;
+use super::super::options::{CudaOptions, VECTOR};
+use super::super::plan::{SCOPE_SYS, check_threads, fitted, resident_parts};
+use super::super::rank_plan::{PartOfRank, RankPlan};
+use super::agreement::agree;
+use super::block::{Block, HANDLE, Kind};
+use super::rank::CudaRank;
+use crate::grid::layout::{CONTROL_GROUP, CONTROL_HEAD};
+use crate::grid::{self, Arena, GridLayout, Placement, RankMemory, Stage};
+use crate::lowering::first_call::{WORD, WORDS};
+use crate::lowering::plan_call::{PlannedCall, check_multiple};
+use crate::options::Check;
+
+/// The macro of kernels whose posts are stores and no atomic additions.
+const ONE_WRITER: &str = "ROUNDELAY_ONE_WRITER";
+/// The macro of kernels that copy the caller's buffers into their stages and out of them.
+const STAGED: &str = "ROUNDELAY_STAGED";
+/// The alignment of the stage of a buffer.
+const ALIGN: usize = 256;
+
+/// One rank's part of a proved algorithm as a kernel, in a process of its own.
+pub type ProcessPlan = RankPlan<KernelPart>;
+
+/// The kernel of a rank and its memory.
+pub struct KernelPart {
+    rank: CudaRank,
+    kernel: Kernel,
+    facts: Facts,
+    options: CudaOptions,
+    control: Arc<Control>,
+    device_plan: DevicePlan,
+    /// The stage of the rank's output, in its own block.
+    output_stage: u64,
+    /// The blocks of the other ranks.
+    _peers: Vec<(RankId, Block)>,
+}
+
+impl DeviceMemory for Block {
+    fn address(&self) -> u64 {
+        Self::address(self)
+    }
+}
+
+/// The bytes of the parts of a rank's block.
+struct BlockLayout {
+    input: usize,
+    output: usize,
+    bytes: usize,
+}
+
+impl BlockLayout {
+    fn new(arena: &Arena, [input, output]: [usize; 2]) -> Option<Self> {
+        let input_at = arena.bytes.checked_next_multiple_of(ALIGN)?;
+        let output_at = input_at.checked_add(input)?.checked_next_multiple_of(ALIGN)?;
+        let bytes = output_at.checked_add(output)?;
+        Some(Self { input: input_at, output: output_at, bytes })
+    }
+}
+
+/// A kernel that this rank has compiled and loaded, before the ranks share memory.
+struct Loaded {
+    kernel: Kernel,
+    facts: Facts,
+    functions: Functions,
+    parts: u32,
+    digest: [u8; 32],
+}
+
+impl ProcessPlan {
+    /// The part of this process's rank in an algorithm that was proved for the number of ranks, for `count` elements a
+    /// unit. The kernel is made in the form and with the protocol that `options` name, and compiled now. All ranks call
+    /// it with equal arguments, and return together.
+    ///
+    /// # Errors
+    /// E0401 where the proof is for another number of ranks; E0407 for memory with more bytes than addresses; E0413 with
+    /// the error of another rank; E0414 where the ranks make different plans; E0415 without NVRTC; E0417 where NVRTC
+    /// refuses the kernel; E0418 where the device does not hold all CTAs of the rank at once; E0419 where the device's
+    /// memory does not suffice; E0423 where the algorithm does not fit the form; E0425 for a fault of the optimizer; E0428
+    /// where the process of a rank ended; E0431 where the elements do not have the op; E0433 where `options` ask for a
+    /// check, and any rank has wrong data.
+    pub fn new(
+        rank: &CudaRank,
+        algorithm: &Configured,
+        proved: &Proved,
+        count: u64,
+        (dtype, op): (DType, ReduceOp),
+        options: CudaOptions,
+    ) -> Result<Self, Error> {
+        let kernel = options.kernel(algorithm, proved, (dtype, op), Callers::Each);
+        let plan = Self::of_kernel(rank, kernel, count, options)?;
+        if options.common.checks()? == Check::First {
+            let shared = rank.shared();
+            plan.check_first((&shared.device, rank.stream()), |exchange_of_words| {
+                let kernel = words_kernel(exchange_of_words);
+                Self::of_kernel(rank, kernel, WORDS, CudaOptions::default())
+            })?;
+        }
+        Ok(plan)
+    }
+
+    fn of_kernel(
+        rank: &CudaRank,
+        kernel: Result<Kernel, Error>,
+        count: u64,
+        options: CudaOptions,
+    ) -> Result<Self, Error> {
+        let shared = rank.shared();
+        let world = &*shared.world;
+        world.intact()?;
+        let loaded = kernel.and_then(|kernel| Loaded::new(rank, kernel, count, options));
+        let (loaded, told) = agree(world, loaded, |loaded| {
+            [&loaded.digest[..], &loaded.parts.to_le_bytes()].concat()
+        })?;
+        let Loaded { kernel, facts, functions, digest, .. } = loaded;
+        let parts = agreed_parts(rank, &kernel, count, &digest, &told)?;
+        let Spec { element: dtype, op, .. } = kernel.spec;
+        let (schedule, proof) = (kernel.schedule.clone(), kernel.proof.clone());
+        let call = PlannedCall { schedule, proof, count, dtype, op, even: None };
+        let mine = rank.rank();
+        let nranks = rank.nranks();
+        let sizes = |rank| [call.input_len(rank), call.output_len(rank)].map(|n| n * dtype.size());
+        let too_large = || {
+            let what = format!("the memory of rank {mine} for {count} elements a unit");
+            Error::from(crate::Error::TooLarge { what })
+        };
+
+        // The counters and the scratch of all ranks are laid out alike; stages have the sizes of their buffers.
+        let layout = GridLayout::new(&facts, parts, dtype.size());
+        let layout = layout.map_err(|_| too_large())?;
+        let arena = Arena::new(&layout, facts.words.len(), nranks as usize, 1);
+        let arena = arena.map_err(|_| too_large())?;
+        let layouts: Option<Vec<BlockLayout>> =
+            call.ranks().map(|rank| BlockLayout::new(&arena, sizes(rank))).collect();
+        let layouts = layouts.ok_or_else(too_large)?;
+        let words = CONTROL_HEAD + CONTROL_GROUP * facts.groups.len();
+        let made = Self::allocate(rank, layouts[mine.index()].bytes, words);
+        let ((block, control, _), told) = agree(world, made, |(block, _, legacy)| {
+            [&legacy[..], &(block.bytes() as u64).to_le_bytes()].concat()
+        })?;
+        let mut descriptors = world.exchange_descriptors(block.handle()?.descriptor)?;
+        let control_file = match &control {
+            Some(control) => control.handle()?.descriptor,
+            None => None,
+        };
+        let mut control_files = world.exchange_descriptors(control_file)?;
+        let mapped = call.ranks().filter(|rank| *rank != mine).map(|peer| {
+            let at = peer.index();
+            let (legacy, bytes) = told[at].split_first_chunk::<HANDLE>().ok_or_else(too_large)?;
+            let bytes = bytes.try_into().map_err(|_| too_large())?;
+            let bytes = u64::from_le_bytes(bytes) as usize;
+            if bytes < layouts[at].bytes {
+                return Err(too_large());
+            }
+            let handle = (descriptors[at].take(), *legacy);
+            Ok((peer, Block::import(&shared.device, shared.kinds[at], bytes, handle)?))
+        });
+        let mapped: Result<Vec<(RankId, Block)>, Error> = mapped.collect();
+        let control = match control {
+            Some(control) => Ok(control),
+            None => {
+                let handle = (control_files[0].take(), [0; HANDLE]);
+                let bytes = control_bytes(words);
+                Block::import(&shared.device, Kind::Host, bytes, handle)
+            }
+        };
+        let prepared = mapped.and_then(|peers| {
+            let control = Control::shared(control?, words);
+            let poll_limit = options.poll_limit();
+            let launch =
+                launch(&shared.device, &control, (count, parts), poll_limit, facts.scale_outputs)?;
+            let base = block.address();
+            let placement = Placement { devices: nranks as usize, nranks };
+            let device_plan = DevicePlan::new(
+                (&shared.device, mine.index()),
+                placement,
+                functions,
+                &facts,
+                (&layout, launch),
+                |_| Ok(block),
+            )?;
+            let mut bases: Vec<u64> = vec![base; nranks as usize];
+            for (peer, block) in &peers {
+                bases[peer.index()] = block.address();
+            }
+            let mut table = BufferTable::new();
+            for (base, BlockLayout { input, output, .. }) in bases.iter().zip(&layouts) {
+                let [input, output] = [input, output].map(|at| base + *at as u64);
+                let memory = device_plan.rank_memory_at(*base);
+                table.extend(memory.map(|memory| RankMemory { input, output, ..memory }));
+            }
+            device_plan.fill(&shared.device, &table)?;
+            let output_stage = base + layouts[mine.index()].output as u64;
+            Ok((peers, Arc::new(control), device_plan, output_stage))
+        });
+        let ((peers, control, device_plan, output_stage), _) =
+            agree(world, prepared, |_| Vec::new())?;
+        shared.watcher.add(&control);
+        let rank = rank.clone();
+        let part = KernelPart {
+            rank,
+            kernel,
+            facts,
+            options,
+            control,
+            device_plan,
+            output_stage,
+            _peers: peers,
+        };
+        Self::of(part, call)
+    }
+
+    /// Allocates the block of this rank; on rank 0, the control block of all, too. Returns the legacy handle of the
+    /// first.
+    fn allocate(
+        rank: &CudaRank,
+        bytes: usize,
+        words: usize,
+    ) -> Result<(Block, Option<Block>, [u8; HANDLE]), Error> {
+        let shared = rank.shared();
+        let what = format!("counters, scratch and stage of rank {}", rank.rank());
+        let kind = shared.kinds[rank.rank().index()];
+        let block = Block::own(&shared.device, kind, &what, bytes)?;
+        let control = (rank.rank() == RankId(0)).then(|| {
+            Block::own(&shared.device, Kind::Host, "words of control", control_bytes(words))
+        });
+        let legacy = block.handle()?.legacy;
+        Ok((block, control.transpose()?, legacy))
+    }
+
+    /// The kernel that is launched, with its text and its schedule.
+    pub fn kernel(&self) -> &Kernel {
+        &self.part.kernel
+    }
+}
+
+fn control_bytes(words: usize) -> usize {
+    8 * words
+}
+
+/// Returns the kernel of the exchange of words.
+fn words_kernel(proved: &Proved) -> Result<Kernel, Error> {
+    let CudaOptions { common, .. } = CudaOptions::default();
+    let made = proved.optimize(common.goal(Callers::Each)).map_err(crate::Error::Unproved)?;
+    let (element, protocol, callers) = (WORD, Protocol::Simple, Callers::Each);
+    let spec = Spec { element, op: ReduceOp::Sum, protocol, vector: VECTOR, callers };
+    Kernel::of_table(&made, spec).map_err(|refused| Error::NoKernel(vec![*refused]))
+}
+
+/// Returns the fewest parts of any rank, where all ranks made the same kernel.
+fn agreed_parts(
+    rank: &CudaRank,
+    kernel: &Kernel,
+    count: u64,
+    digest: &[u8; 32],
+    told: &[Vec<u8>],
+) -> Result<u32, Error> {
+    let mut parts = u32::MAX;
+    for (other, told) in (0..).map(RankId).zip(told) {
+        let Some((theirs, rest)) = told.split_first_chunk::<32>() else { continue };
+        if theirs != digest {
+            let call = |whose: &str| format!("{whose} {} for {count} elements a unit", kernel.name);
+            let differ = crate::error::Differ {
+                number: 0,
+                ranks: [rank.rank(), other],
+                calls: [call("a plan of"), format!("another plan than {}", kernel.name)],
+                reason: None,
+                late: None,
+            };
+            return Err(crate::Error::CallsDiffer(Box::new(differ)).into());
+        }
+        let theirs = rest.try_into().map_or(1, u32::from_le_bytes);
+        parts = parts.min(theirs);
+    }
+    Ok(parts)
+}
+
+impl Loaded {
+    fn new(
+        rank: &CudaRank,
+        kernel: Kernel,
+        count: u64,
+        options: CudaOptions,
+    ) -> Result<Self, Error> {
+        let shared = rank.shared();
+        let nranks = kernel.schedule.nranks;
+        if nranks != rank.nranks() {
+            let (what, given) = ("ranks of the world", rank.nranks() as usize);
+            return Err(crate::Error::WrongBufferCount { what, given, nranks }.into());
+        }
+        check_multiple(&kernel.schedule, count)?;
+        let threads = check_threads(options.threads)?;
+        let facts = kernel.facts(count);
+        let defines: &[&str] = &[SCOPE_SYS, STAGED, ONE_WRITER];
+        let defines = if shared.native { &defines[..2] } else { defines };
+        let fitted = fitted(&kernel, &shared.device, defines, threads)?;
+        let functions = Functions::load(
+            &shared.device,
+            &kernel,
+            &fitted.compiled,
+            facts.scale_outputs,
+            threads,
+        )?;
+        let groups = facts.groups.iter().filter(|group| group.rank == rank.rank()).count() as u64;
+        let rooms = [(groups, functions.resident(&shared.device)?)];
+        let parts = resident_parts(&kernel, count, options, &rooms, |_| 1)?;
+        let mut hash = Sha256::new();
+        hash.update(&kernel.text);
+        let about = format!("{count} {} {:?} {threads}", kernel.name, kernel.spec);
+        hash.update(about);
+        for word in &facts.words {
+            hash.update(word.to_le_bytes());
+        }
+        let digest = hash.finalize().into();
+        Ok(Self { kernel, facts, functions, parts, digest })
+    }
+}
+
+impl KernelPart {
+    /// Returns the error of a launch that gave up, and has all ranks reset the plan where they can go on.
+    fn verdict(&self, call: &PlannedCall) -> Result<(), Error> {
+        if !self.control.gave_up() {
+            return Ok(());
+        }
+        let shared = self.rank.shared();
+        // All other waits of that launch and of later launches end at once.
+        shared.device.finish(&self.kernel.name)?;
+        let mut words = self.control.read();
+        if words[0] == u64::MAX {
+            // The host ended the kernels: any wait that one of them recorded says more than none.
+            let states = words[CONTROL_HEAD..].iter().step_by(CONTROL_GROUP);
+            words[0] = states.clone().position(|state| *state != 0).map_or(0, |at| at as u64 + 1);
+        }
+        let after = self.options.common.deadline;
+        let stuck = grid::stuck(&call.schedule, &self.facts.groups, &words, after);
+        if let Some((rank, how)) = shared.world.find_lost() {
+            let mut wanted = format!("was done with {}", call.name());
+            if let Some(stuck) = &stuck {
+                wanted = format!(
+                    "{wanted}: rank {} waited for {} in step {} ({}:{})",
+                    stuck.rank, stuck.waiting_on, stuck.step, stuck.file, stuck.line
+                );
+            }
+            return Err(shared.world.lost_beside(rank, &how, &wanted).into());
+        }
+        shared.world.intact()?;
+        self.reset()?;
+        Err(match stuck {
+            Some(stuck) => crate::Error::Timeout(Box::new(stuck)).into(),
+            None => Error::KernelFailed {
+                what: self.kernel.name.clone(),
+                why: "its control block holds no wait of its schedule".into(),
+            },
+        })
+    }
+
+    /// Brings the plan of all ranks to its state before the first launch.
+    fn reset(&self) -> Result<(), Error> {
+        let shared = self.rank.shared();
+        shared.world.meet()?;
+        self.device_plan.clear(&shared.device)?;
+        shared.device.finish("clearing counters")?;
+        if self.rank.rank() == RankId(0) {
+            self.control.clear();
+        }
+        Ok(shared.world.meet()?)
+    }
+}
+
+impl PartOfRank for KernelPart {
+    fn place(&self) -> (RankId, Arc<CudaContext>) {
+        (self.rank.rank(), self.rank.context().clone())
+    }
+
+    unsafe fn issue(
+        &self,
+        call: &PlannedCall,
+        stream: &Arc<CudaStream>,
+        [input, output]: [u64; 2],
+    ) -> Result<(), Error> {
+        self.rank.shared().world.intact()?;
+        self.verdict(call)?;
+        let rank = self.rank.rank();
+        let what = || format!("launching {} of rank {rank}", self.kernel.name);
+        // Where a second kernel divides the output on its stage, the output is copied after it.
+        let (output_len, late) = (call.output_len(rank), self.facts.scale_outputs);
+        let stage = Stage {
+            input,
+            input_length: call.input_len(rank) as u64,
+            output,
+            output_length: if late { 0 } else { output_len as u64 },
+        };
+        let grid = self.device_plan.grid;
+        // SAFETY: the tables hold the blocks of all ranks, which this plan keeps mapped; launches are ordered after one
+        // another; the caller lends its buffers.
+        unsafe { self.device_plan.launch(stream, (AddressTable::Direct, stage), grid, what) }?;
+        let bytes = output_len * call.dtype.size();
+        if !late || bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the stage has the length of the output, which the caller lends until the stream is done.
+        let copied = unsafe {
+            result::memcpy_dtod_async(output, self.output_stage, bytes, stream.cu_stream())
+        };
+        copied.map_err(failed(format!("copying the output of rank {rank}")))
+    }
+
+    fn check(&self, call: &PlannedCall, waited: Option<Duration>) -> Result<(), Error> {
+        let Some(waited) = waited else { return self.verdict(call) };
+        let deadline = self.options.common.deadline;
+        // The waits of the kernel end at the deadline; what comes later is a kernel that never began.
+        if waited > deadline.saturating_mul(2).saturating_add(Duration::from_secs(5)) {
+            self.control.abort();
+            let what =
+                format!("waited {waited:?} for {} of rank {}", call.name(), self.rank.rank());
+            return Err(crate::Error::Late { what }.into());
+        }
+        Ok(())
+    }
+
+    fn give_up(&self) {
+        self.control.abort();
+    }
+
+    fn describe(&self, text: &mut fmt::DebugStruct<'_, '_>) {
+        text.field("rank", &self.rank).field("spec", &self.kernel.spec);
+    }
+}

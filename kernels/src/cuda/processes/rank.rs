@@ -1,0 +1,231 @@
+//! A rank with a process and a device of its own.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
+use roundelay_core::ids::RankId;
+
+use super::super::device::{Device, failed};
+use super::super::error::Error;
+use super::agreement::agree;
+use super::block::{Block, HANDLE, Kind};
+use super::transport::{Transport, Uuid, uuid_of, way_to};
+use super::watcher::Watcher;
+use crate::shared_memory::World;
+
+/// The rank of this process in a world of processes that have a GPU each, or share GPUs.
+///
+/// Where ranks share a device, the device runs one process at a time, for about a millisecond each: a step in which
+/// ranks wait for each other takes that time for each rank, so such a world is for tests and for debugging.
+///
+/// The rank leaves with the last of its clones and plans. Where the process of a rank ends, all other ranks get E0428,
+/// and go on with [`Self::shrink`].
+///
+/// ```no_run
+/// use roundelay_kernels::Options;
+/// use roundelay_kernels::cuda::CudaRank;
+/// use roundelay_kernels::shared_memory::World;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let world = World::from_env(Options::new())?;
+/// let rank = CudaRank::join(&world, 0)?;
+/// for (peer, transport, why) in rank.transports() {
+///     println!("rank {peer}: {transport} {}", why.unwrap_or_default());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct CudaRank(Arc<Shared>);
+
+pub(super) struct Shared {
+    pub(super) device: Device,
+    stream: Arc<CudaStream>,
+    /// A world of the device's ranks alone, whose messages nobody else sends.
+    pub(super) world: Arc<World>,
+    /// By the rank that owns the memory: the way of this rank to it, and the reason for that way.
+    routes: Vec<(Transport, Option<String>)>,
+    /// By rank: the kind of its block, which all other ranks can map.
+    pub(super) kinds: Vec<Kind>,
+    /// Whether atomics of every rank are whole in the memory of every rank.
+    pub(super) native: bool,
+    pub(super) watcher: Watcher,
+}
+
+impl fmt::Debug for CudaRank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (rank, nranks, device) = (self.rank(), self.nranks(), self.0.device.ordinal);
+        write!(f, "CudaRank(rank {rank} of {nranks} on device {device})")
+    }
+}
+
+impl CudaRank {
+    /// Opens the device of that number for this process's rank of `world`, and returns when all ranks of the world have
+    /// opened theirs and know how they reach each other's memory.
+    ///
+    /// # Errors
+    /// E0415 without a driver or that device; E0421 where the driver refuses; E0413 with the error of another rank; E0405
+    /// and E0428 where a rank does not come or its process ends.
+    pub fn join(world: &World, device: usize) -> Result<Self, Error> {
+        // Messages of the caller's world may be under way.
+        let own = world.shrink()?;
+        if own.nranks() != world.nranks() {
+            let what = format!(
+                "{} of {} ranks are left; call `shrink` first",
+                own.nranks(),
+                world.nranks()
+            );
+            return Err(crate::Error::NotJoined { what }.into());
+        }
+        Self::on(own, Device::open(device))
+    }
+
+    /// Makes a rank of the processes that are left, in their order, on the devices that they have. All of them must call
+    /// it.
+    ///
+    /// # Errors
+    /// The errors of [`Self::join`].
+    pub fn shrink(&self) -> Result<Self, Error> {
+        self.0.watcher.abort();
+        let own = self.0.world.shrink()?;
+        Self::on(own, Device::open(self.0.device.ordinal))
+    }
+
+    fn on(world: World, device: Result<Device, Error>) -> Result<Self, Error> {
+        let world = Arc::new(world);
+        let opened = device.and_then(|device| {
+            let what = format!("opening device {}", device.ordinal);
+            let kind = Kind::of_device(&device)?;
+            let uuid = uuid_of(&device.context).map_err(failed(what))?;
+            let probe = Block::own(&device, kind, "memory to try the ways to it", 1)?;
+            let legacy = probe.handle()?.legacy;
+            Ok((device, kind, uuid, probe, legacy))
+        });
+        let ((device, _, uuid, probe, _), told) =
+            agree(&world, opened, |(_, kind, uuid, probe, legacy)| {
+                let mut bytes = vec![u8::from(*kind == Kind::Virtual)];
+                bytes.extend(uuid);
+                bytes.extend(legacy);
+                bytes.extend((probe.bytes() as u64).to_le_bytes());
+                bytes
+            })?;
+        let peers = told.iter().map(|bytes| Peer::read(bytes)).collect::<Option<Vec<_>>>();
+        let Some(peers) = peers else {
+            return Err(world.corrupt("a rank tells no device".to_owned()).into());
+        };
+        let mut descriptors = world.exchange_descriptors(probe.handle()?.descriptor)?;
+        let mine = world.rank() as usize;
+        let mut routes = Vec::new();
+        for (rank, peer) in peers.iter().enumerate() {
+            if rank == mine {
+                routes.push((Transport::SameDevice, None));
+                continue;
+            }
+            let handle = (descriptors[rank].take(), peer.legacy);
+            let mapped = Block::import(&device, peer.kind, peer.bytes, handle);
+            routes.push(match mapped {
+                Ok(_) => way_to(&device, &uuid, &peer.uuid),
+                Err(error) => (Transport::Host, Some(error.to_string())),
+            });
+        }
+        let row = routes.iter().map(|(transport, _)| *transport as u8).collect();
+        let ((), rows) = agree(&world, Ok(()), |()| row)?;
+        // No probe is freed while another rank has it mapped.
+        drop(probe);
+        let nranks = peers.len();
+        let reaches = |from: usize, owner: usize| rows[from].get(owner).copied();
+        let is = |from, owner, transport: Transport| reaches(from, owner) == Some(transport as u8);
+        let mut kinds = Vec::new();
+        for (owner, peer) in peers.iter().enumerate() {
+            let barred = (0..nranks).find(|from| is(*from, owner, Transport::Host));
+            kinds.push(if barred.is_some() { Kind::Host } else { peer.kind });
+            if let (Some(from), Some((route, why))) = (barred, routes.get_mut(owner)) {
+                if owner != mine && *route != Transport::Host {
+                    *why = Some(format!("rank {from} cannot reach the device of rank {owner}"));
+                }
+                *route = Transport::Host;
+            }
+        }
+        let whole = |from, owner| {
+            from == owner
+                || is(from, owner, Transport::SameDevice)
+                || is(from, owner, Transport::NvLink)
+        };
+        let native = (0..nranks).all(|from| (0..nranks).all(|owner| whole(from, owner)));
+        let making = format!("making a stream on device {}", device.ordinal);
+        let stream = device.context.new_stream().map_err(failed(making))?;
+        let watcher = Watcher::new(&world)?;
+        Ok(Self(Arc::new(Shared { device, stream, world, routes, kinds, native, watcher })))
+    }
+
+    /// The rank of this process.
+    pub fn rank(&self) -> RankId {
+        RankId(self.0.world.rank())
+    }
+
+    /// The number of ranks.
+    pub fn nranks(&self) -> u32 {
+        self.0.world.nranks()
+    }
+
+    /// The ways from this rank's device to the memory of each other rank, and the reason where it is not the best way.
+    pub fn transports(&self) -> impl Iterator<Item = (RankId, Transport, Option<&str>)> {
+        let mine = self.rank();
+        let all = (0..).map(RankId).zip(&self.0.routes);
+        all.filter(move |(rank, _)| *rank != mine)
+            .map(|(rank, (transport, why))| (rank, *transport, why.as_deref()))
+    }
+
+    /// The context of the rank's device: the rank's buffers are slices of it.
+    pub fn context(&self) -> &Arc<CudaContext> {
+        &self.0.device.context
+    }
+
+    /// A stream of the rank's own.
+    pub fn stream(&self) -> &Arc<CudaStream> {
+        &self.0.stream
+    }
+
+    /// A buffer of `bytes` zero bytes on the rank's device; of one byte where `bytes` is 0. `what` names it in
+    /// messages.
+    ///
+    /// # Errors
+    /// E0419 where the device has no room for it.
+    pub fn buffer(&self, what: &str, bytes: usize) -> Result<CudaSlice<u8>, Error> {
+        self.0.device.zeros(&format!("{what} of rank {}", self.rank()), bytes)
+    }
+
+    /// Ends the launches of all ranks for a reason of the caller's: they and later ones fail with E0413.
+    ///
+    /// # Errors
+    /// E0427 in a forked child.
+    pub fn abort(&self, why: &str) -> Result<(), Error> {
+        self.0.world.abort(why)?;
+        self.0.watcher.abort();
+        Ok(())
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.0
+    }
+}
+
+/// What a rank tells about its device and its block.
+struct Peer {
+    kind: Kind,
+    uuid: Uuid,
+    legacy: [u8; HANDLE],
+    bytes: usize,
+}
+
+impl Peer {
+    fn read(told: &[u8]) -> Option<Self> {
+        let (kind, rest) = told.split_first()?;
+        let (uuid, rest) = rest.split_first_chunk()?;
+        let (legacy, rest) = rest.split_first_chunk()?;
+        let bytes = u64::from_le_bytes(rest.try_into().ok()?) as usize;
+        let kind = if *kind == 1 { Kind::Virtual } else { Kind::Legacy };
+        Some(Self { kind, uuid: *uuid, legacy: *legacy, bytes })
+    }
+}

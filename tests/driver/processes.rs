@@ -1,0 +1,193 @@
+//! Ranks with a process and a device each, below the driver for tests: each test starts its ranks as processes of this
+//! program, which run the same test.
+
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use roundelay::{DType, Options, ReduceOp};
+use roundelay_core::ids::RankId;
+use roundelay_export::cuda::Form;
+use roundelay_kernels::cuda::cudarc::driver::CudaSlice;
+use roundelay_kernels::cuda::{CudaOptions, CudaRank, Error, ProcessPlan, Transport};
+use roundelay_kernels::grid::Buffers;
+use roundelay_kernels::shared_memory::{UniqueId, World};
+
+use super::below::one_device::{case, proved, sums};
+use super::build;
+use crate::driver::cases::{Case, Data};
+
+const WHY: Duration = Duration::from_secs(20);
+
+/// The number that the driver gives the ranks' devices: of rank r, device r or device 0.
+#[derive(Clone, Copy)]
+enum Devices {
+    One,
+    Each,
+}
+
+/// The variables of a test's ranks.
+type Variables<'a> = &'a [(&'a str, &'a str)];
+
+/// Runs the test that `here` is a function of as `nranks` processes below the driver, and returns what they said; in such
+/// a process, returns its rank.
+fn ranks<F>(
+    nranks: u32,
+    devices: Devices,
+    variables: Variables<'_>,
+    _here: F,
+) -> Result<CudaRank, Vec<Output>> {
+    if std::env::var_os("ROUNDELAY_RANK").is_some() {
+        let world = World::from_env(Options::new().deadline(WHY)).expect("a world");
+        let device = match devices {
+            Devices::One => 0,
+            Devices::Each => world.rank() as usize,
+        };
+        return Ok(CudaRank::join(&world, device).expect("a rank on a device"));
+    }
+    let path = std::any::type_name::<F>().rsplit_once("::").expect("a function of a test").0;
+    let name = path.split_once("::").expect("a test of this program").1;
+    let id = UniqueId::new().expect("an id").to_hex();
+    let start = |rank: u32| -> Child {
+        let mut command = Command::new(std::env::current_exe().expect("a running program"));
+        build::below(&mut command).args(["--exact", name, "--nocapture"]);
+        let count = match devices {
+            Devices::One => 1,
+            Devices::Each => nranks,
+        };
+        command.env("ROUNDELAY_FAKE_DEVICES", count.to_string());
+        command.env("ROUNDELAY_FAKE_REACH", "all");
+        command.envs(variables.iter().copied());
+        command.env("ROUNDELAY_RANK", rank.to_string());
+        command.env("ROUNDELAY_NRANKS", nranks.to_string()).env("ROUNDELAY_ID", &id);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("it starts")
+    };
+    let started: Vec<Child> = (0..nranks).map(start).collect();
+    let ended = started.into_iter().map(|child| child.wait_with_output().expect("it ends"));
+    Err(ended.collect())
+}
+
+/// Has a test run as ranks in processes of their own, all of which must succeed; the value is the rank.
+macro_rules! on_each {
+    ($nranks:expr, $devices:expr, $variables:expr) => {{
+        fn here() {}
+        match ranks($nranks, $devices, $variables, here) {
+            Ok(rank) => rank,
+            Err(ended) => return all_succeeded(&ended),
+        }
+    }};
+}
+
+fn all_succeeded(ended: &[Output]) {
+    for (rank, Output { status, stdout, stderr }) in ended.iter().enumerate() {
+        let [said, errors] = [stdout, stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        assert!(status.success(), "rank {rank}: {status}\n{said}\n{errors}");
+        assert!(said.contains("1 passed"), "rank {rank} ran nothing:\n{said}");
+    }
+}
+
+/// The buffers of a rank.
+struct Room {
+    buffers: Buffers,
+    bytes: Vec<u8>,
+    input: CudaSlice<u8>,
+    shared: CudaSlice<u8>,
+}
+
+impl Room {
+    fn new(rank: &CudaRank, case: &Case) -> Self {
+        let at = rank.rank().index();
+        let (buffers, bytes) = (case.buffers()[at], case.inputs().swap_remove(at));
+        let mut input = rank.buffer("input", buffers.input).expect("room");
+        let shared = rank.buffer("output", buffers.shared).expect("room");
+        let mut place = input.slice_mut(..bytes.len());
+        rank.stream().memcpy_htod(&bytes, &mut place).expect("copied");
+        Self { buffers, bytes, input, shared }
+    }
+
+    fn launch(&mut self, rank: &CudaRank, plan: &ProcessPlan, in_place: bool) -> Result<(), Error> {
+        let (stream, b) = (rank.stream(), self.buffers);
+        if in_place {
+            let entered = Case::entered(&b, &self.bytes);
+            let mut room = self.shared.slice_mut(..b.shared);
+            stream.memcpy_htod(&entered, &mut room).expect("copied");
+            return plan.launch_bytes_in_place(stream, &mut room);
+        }
+        let mut output = self.shared.slice_mut(..b.output);
+        plan.launch_bytes(stream, &self.input.slice(..b.input), &mut output)
+    }
+
+    fn result(&self, rank: &CudaRank, in_place: bool) -> Vec<u8> {
+        let b = self.buffers;
+        let at = if in_place { b.output_at } else { 0 };
+        let mut bytes = vec![0; b.output];
+        if !bytes.is_empty() {
+            let place = self.shared.slice(at..at + b.output);
+            rank.stream().memcpy_dtoh(&place, &mut bytes).expect("copied");
+            rank.stream().synchronize().expect("it ends");
+        }
+        bytes
+    }
+}
+
+fn options() -> CudaOptions {
+    CudaOptions::new().deadline(WHY)
+}
+
+fn plan_of(rank: &CudaRank, case: &Case, options: CudaOptions) -> Result<ProcessPlan, Error> {
+    let Data { count, dtype, op } = case.data;
+    ProcessPlan::new(
+        rank,
+        case.algorithm,
+        case.proved,
+        count as u64,
+        (dtype, op),
+        options.form(case.form).protocol(case.protocol),
+    )
+}
+
+/// Compares the results of several launches of a case on this rank with the host's.
+fn agrees(rank: &CudaRank, name: &str, data: Data, form: Form) {
+    let of = proved(name, rank.nranks());
+    let case = case(&of, data, form);
+    let plan = plan_of(rank, &case, options()).unwrap_or_else(|why| panic!("{name}: {why}"));
+    let mut room = Room::new(rank, &case);
+    for in_place in [false, true] {
+        let Some(expected) = case.expected(in_place) else { continue };
+        for nth in 0..3 {
+            let named = || format!("{name} {} launch {nth}", case.name(in_place));
+            let launched = room.launch(rank, &plan, in_place);
+            launched.and_then(|()| plan.wait()).unwrap_or_else(|why| panic!("{}: {why}", named()));
+            let (got, expected) = (room.result(rank, in_place), &expected[rank.rank().index()]);
+            assert!(got == *expected, "{}: rank {} differs", named(), rank.rank());
+        }
+    }
+}
+
+const AVERAGE: Data = Data { count: 1003, dtype: DType::Bf16, op: ReduceOp::Avg };
+
+fn table(rank: &CudaRank) {
+    agrees(rank, "RingAllReduce", sums(5000), Form::Loops);
+    agrees(rank, "RingAllReduce", AVERAGE, Form::Loops);
+    agrees(rank, "MeshAllReduce", sums(0), Form::Loops);
+    agrees(rank, "RingBroadcast", sums(1003), Form::Loops);
+    agrees(rank, "NcclRingAllReduce", sums(103), Form::Loops);
+    agrees(rank, "RingAllGather", sums(3), Form::Table);
+    agrees(rank, "MeshAllToAll", sums(7), Form::Loops);
+}
+
+#[test]
+fn results_are_the_hosts_on_a_device_each() {
+    let rank = on_each!(3, Devices::Each, &[]);
+    let ways: Vec<_> = rank.transports().map(|(_, way, _)| way).collect();
+    assert_eq!(ways, [Transport::NvLink; 2]);
+    table(&rank);
+}
+
+#[test]
+fn results_are_the_hosts_on_one_device() {
+    let rank = on_each!(2, Devices::One, &[]);
+    let ways: Vec<_> = rank.transports().map(|(peer, way, why)| (peer, way, why)).collect();
+    assert_eq!(ways, [(RankId(1 - rank.rank().0), Transport::SameDevice, None)]);
+    table(&rank);
+}
