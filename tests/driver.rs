@@ -1,5 +1,5 @@
 //! The CUDA engine on a driver of our own: worlds, plans, launches, reports and errors, all as on a GPU but for the GPU.
-//! `driver/libcuda.cpp` is the driver; kernels are their texts, compiled by g++ with the shim as soon as NVRTC compiles them
+//! `driver/libcuda` is the driver; kernels are their texts, compiled by g++ with the shim as soon as NVRTC compiles them
 //! (`driver/libnvrtc.cpp`).
 //!
 //! The loader finds a driver when a process begins, so each test of a plan runs in a process of its own.
@@ -32,6 +32,7 @@ mod nccl;
 
 mod below;
 pub(crate) mod build;
+mod calls;
 mod host_program;
 mod over_nccl;
 #[cfg(target_os = "linux")]

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes the parts of the driver for tests with the compilers of this machine:
 #   make.sh all FOLDER         the driver, the compiler that goes with it, and NCCL of our own; says with which variables
-#                              programs run below them
+#                              programs run below them; and the program of calls/
 #   make.sh kernel TEXT FILE   a kernel's text as a library for the driver
 # Each is made under a name of its own and then moved to its place, for several may want it at once.
 set -eu
@@ -27,14 +27,23 @@ shim() {
 case "$1 $#" in
 "all 2")
     mkdir -p "$2/lib" "$2/nccl"
-    make "$2/lib/libcuda.so.1" g++ -std=c++17 -O1 "$here/libcuda.cpp"
-    make "$2/lib/libnvrtc.so" g++ -std=c++17 -O1 "$here/libnvrtc.cpp"
-    make "$2/nccl/libnccl.so.2" gcc -std=c11 -O1 "$root/kernels/tests/nccl/nccl.c"
-    folder=$(cd "$2" && pwd)
     nvrtc=$(cd "$root/target/nvrtc/nvidia/cu13" && pwd) || {
         echo "run \`cargo xtask nvrtc\` first" >&2
         exit 1
     }
+    # The driver is as good as what it was made of.
+    driver=$(cat "$here"/libcuda/* "$here"/calls/* "$here/hash.h" "$0" | cksum)
+    [ "$(cat "$2/lib/libcuda.made" 2>/dev/null)" = "$driver" ] && [ -e "$2/lib/libcuda.so.1" ] || {
+        make "$2/lib/libcuda.so.1" g++ -std=c++17 -O1 -Wall -Wextra -Werror -I "$nvrtc/include" "$here"/libcuda/*.cpp
+        g++ -std=c++17 -O1 -Wall -Wextra -Werror -I "$nvrtc/include" "$here"/calls/*.cpp -o "$2/calls.$$" \
+            -L "$2/lib" -l:libcuda.so.1 -pthread
+        mv "$2/calls.$$" "$2/calls"
+        echo "$driver" >"$2/lib/libcuda.made.$$"
+        mv "$2/lib/libcuda.made.$$" "$2/lib/libcuda.made"
+    }
+    make "$2/lib/libnvrtc.so" g++ -std=c++17 -O1 "$here/libnvrtc.cpp"
+    make "$2/nccl/libnccl.so.2" gcc -std=c11 -O1 "$root/kernels/tests/nccl/nccl.c"
+    folder=$(cd "$2" && pwd)
     # Where the compiler looks for CUDA's headers.
     ln -sfn "$nvrtc/include" "$folder/include"
     # Kernels are as good as what they were made of.

@@ -1,0 +1,127 @@
+// Contexts: one for each device of the process.
+#include "driver.h"
+
+#include <pthread.h>
+
+namespace fake {
+
+thread_local CUcontext current = nullptr;
+
+static std::atomic<bool> begun{false};
+
+CUresult callable() { return begun ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED; }
+
+CUresult usable() {
+    TRY(callable());
+    return current == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+}
+
+static std::mutex mutex;
+static std::map<int, CUcontext> contexts;
+
+} // namespace fake
+
+using namespace fake;
+
+extern "C" {
+
+CUresult cuInit(unsigned flags) {
+    // A process that was forked after the driver began has none of its threads.
+    static const bool watched = pthread_atfork(nullptr, nullptr, [] { begun = false; }) == 0;
+    static const bool first = !begun.exchange(true);
+    const bool begins = watched && first && begun;
+    return flags != 0 ? CUDA_ERROR_INVALID_VALUE : begins ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+CUresult cuDevicePrimaryCtxRetain(CUcontext* ctx, CUdevice device) {
+    TRY(callable());
+    if (device_of(device) < 0) {
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
+    std::lock_guard<std::mutex> hold(mutex);
+    CUcontext& found = contexts[device];
+    if (found == nullptr) {
+        found = new CUctx_st{};
+        found->ordinal = device;
+        found->device = device_of(device);
+        found->all = new_stream(found).get();
+    }
+    found->retained += 1;
+    *ctx = found;
+    return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
+    TRY(callable());
+    std::lock_guard<std::mutex> hold(mutex);
+    const auto found = contexts.find(device);
+    if (found == contexts.end() || found->second->retained == 0) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    found->second->retained -= 1;
+    return CUDA_SUCCESS;
+}
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
+    TRY(callable());
+    std::lock_guard<std::mutex> hold(mutex);
+    const auto found = contexts.find(device);
+    *active = found != contexts.end() && found->second->retained > 0;
+    *flags = 0;
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxGetCurrent(CUcontext* ctx) {
+    TRY(callable());
+    *ctx = current;
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxSetCurrent(CUcontext ctx) {
+    TRY(callable());
+    current = ctx;
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxGetDevice(CUdevice* device) {
+    TRY(usable());
+    *device = current->ordinal;
+    return CUDA_SUCCESS;
+}
+CUresult cuCtxSynchronize() {
+    TRY(usable());
+    TRY(outside_captures());
+    return finish_all();
+}
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
+    TRY(usable());
+    if (peer == nullptr || peer == current) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (flags != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!reaches(current->device, peer->device)) {
+        return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
+    }
+    std::lock_guard<std::mutex> hold(current->mutex);
+    bool& opened = current->opened[peer];
+    const CUresult result = opened ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_SUCCESS;
+    opened = true;
+    return result;
+}
+CUresult cuCtxDisablePeerAccess(CUcontext peer) {
+    TRY(usable());
+    std::lock_guard<std::mutex> hold(current->mutex);
+    return current->opened.erase(peer) == 0 ? CUDA_ERROR_PEER_ACCESS_NOT_ENABLED : CUDA_SUCCESS;
+}
+CUresult cuMemGetInfo(size_t* left, size_t* total) {
+    TRY(usable());
+    *left = ROOM - current->used;
+    *total = ROOM;
+    return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice device) {
+    if (device_of(device) < 0) {
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
+    static char pools[MOST_DEVICES];
+    *pool = reinterpret_cast<CUmemoryPool>(&pools[device]);
+    return CUDA_SUCCESS;
+}
+CUresult cuMemPoolSetAccess(CUmemoryPool, const CUmemAccessDesc*, size_t) { return CUDA_SUCCESS; }
+}

@@ -1,0 +1,102 @@
+// Events, by which streams wait for each other, also those of other processes.
+#include "driver.h"
+
+#include <climits>
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace fake {
+
+static bool come(const Counters& counters, u32 last) { return i32(counters.done - last) >= 0; }
+
+static void wait_for(Counters& counters, u32 last) {
+    for (u32 done = counters.done; !come(counters, last); done = counters.done) {
+        if (i32(done - last) < 0) {
+            const timespec pause = {0, 50000000};
+            syscall(SYS_futex, &counters.done, FUTEX_WAIT, done, &pause, nullptr, 0);
+        }
+    }
+}
+
+static void arrive(Counters& counters, u32 last) {
+    for (u32 done = counters.done; i32(done - last) < 0 && !counters.done.compare_exchange_weak(done, last);) {
+    }
+    syscall(SYS_futex, &counters.done, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+// Whether the event may be asked by the host.
+static CUresult outside(CUevent event) {
+    TRY(usable());
+    TRY(outside_captures());
+    std::lock_guard<std::mutex> hold(captures.mutex);
+    if (event->captured) {
+        if (const auto capture = event->capture.lock()) {
+            capture->invalid = true;
+        }
+        return CUDA_ERROR_CAPTURED_EVENT;
+    }
+    return CUDA_SUCCESS;
+}
+
+} // namespace fake
+
+using namespace fake;
+
+extern "C" {
+
+CUresult cuEventCreate(CUevent* event, unsigned flags) {
+    TRY(usable());
+    const bool between = (flags & CU_EVENT_INTERPROCESS) != 0, untimed = (flags & CU_EVENT_DISABLE_TIMING) != 0;
+    if ((flags & ~7u) != 0 || (between && !untimed)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *event = new CUevent_st{std::make_shared<Counters>(), flags, false, {}, false, 0, 0};
+    return CUDA_SUCCESS;
+}
+CUresult cuEventDestroy(CUevent event) {
+    TRY(callable());
+    delete event;
+    return CUDA_SUCCESS;
+}
+CUresult cuEventRecord(CUevent event, CUstream named) {
+    TRY(usable());
+    CUstream stream = stream_of(named);
+    {
+        std::lock_guard<std::mutex> hold(captures.mutex);
+        event->captured = stream->capture != nullptr;
+        event->capture = stream->capture;
+        if (event->captured) {
+            event->lane = stream->capture->lane(stream);
+            event->works = stream->capture->graph->lanes[event->lane].size();
+            return stream->capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+        }
+    }
+    const auto counters = event->counters;
+    const u32 last = ++counters->recorded;
+    return push(stream, [=] { arrive(*counters, last); });
+}
+CUresult cuStreamWaitEvent(CUstream named, CUevent event, unsigned) {
+    TRY(usable());
+    CUstream stream = stream_of(named);
+    {
+        std::lock_guard<std::mutex> hold(captures.mutex);
+        if (event->captured || stream->capture != nullptr) {
+            return join(stream, event);
+        }
+    }
+    const auto counters = event->counters;
+    const u32 last = counters->recorded;
+    return push(stream, [=] { wait_for(*counters, last); });
+}
+CUresult cuEventQuery(CUevent event) {
+    TRY(outside(event));
+    return come(*event->counters, event->counters->recorded) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+CUresult cuEventSynchronize(CUevent event) {
+    TRY(outside(event));
+    wait_for(*event->counters, event->counters->recorded);
+    return CUDA_SUCCESS;
+}
+}
