@@ -18,11 +18,15 @@ use crate::driver::cases::{Case, Data};
 
 const WHY: Duration = Duration::from_secs(20);
 
-/// The number that the driver gives the ranks' devices: of rank r, device r or device 0.
+/// The devices of the ranks.
 #[derive(Clone, Copy)]
 enum Devices {
+    /// One for all ranks.
     One,
+    /// One for each rank, all of which reach each other.
     Each,
+    /// One for each rank, of which the last reaches no other.
+    OneAlone,
 }
 
 /// The variables of a test's ranks.
@@ -40,7 +44,7 @@ fn ranks<F>(
         let world = World::from_env(Options::new().deadline(WHY)).expect("a world");
         let device = match devices {
             Devices::One => 0,
-            Devices::Each => world.rank() as usize,
+            Devices::Each | Devices::OneAlone => world.rank() as usize,
         };
         return Ok(CudaRank::join(&world, device).expect("a rank on a device"));
     }
@@ -50,12 +54,13 @@ fn ranks<F>(
     let start = |rank: u32| -> Child {
         let mut command = Command::new(std::env::current_exe().expect("a running program"));
         build::below(&mut command).args(["--exact", name, "--nocapture"]);
+        // The driver's last device reaches no other.
         let count = match devices {
             Devices::One => 1,
-            Devices::Each => nranks,
+            Devices::Each => nranks + 1,
+            Devices::OneAlone => nranks,
         };
         command.env("ROUNDELAY_FAKE_DEVICES", count.to_string());
-        command.env("ROUNDELAY_FAKE_REACH", "all");
         command.envs(variables.iter().copied());
         command.env("ROUNDELAY_RANK", rank.to_string());
         command.env("ROUNDELAY_NRANKS", nranks.to_string()).env("ROUNDELAY_ID", &id);
@@ -181,6 +186,29 @@ fn results_are_the_hosts_on_a_device_each() {
     let rank = on_each!(3, Devices::Each, &[]);
     let ways: Vec<_> = rank.transports().map(|(_, way, _)| way).collect();
     assert_eq!(ways, [Transport::NvLink; 2]);
+    table(&rank);
+}
+
+/// Where atomics are not whole, posts are stores.
+#[test]
+fn results_are_the_hosts_over_pcie() {
+    let rank = on_each!(3, Devices::Each, &[("ROUNDELAY_FAKE_LINK", "pcie")]);
+    for (_, way, why) in rank.transports() {
+        assert_eq!((way, why), (Transport::Pcie, Some("no NVLink joins the devices")));
+    }
+    table(&rank);
+}
+
+/// The memory of a rank that some rank does not reach is the host's.
+#[test]
+fn results_are_the_hosts_through_the_host() {
+    let rank = on_each!(3, Devices::OneAlone, &[]);
+    for (peer, way, why) in rank.transports() {
+        assert_eq!(way, Transport::Host, "{peer}");
+        let why = why.expect("a reason");
+        let told = ["mapping another rank's memory", "cannot reach the device of rank"];
+        assert!(told.iter().any(|text| why.contains(text)), "{why}");
+    }
     table(&rank);
 }
 

@@ -51,8 +51,8 @@ static CUresult launch(CUfunction function, unsigned grid, CUstream stream, void
             }
         });
     }
-    // What is driven from the host takes so many words, and a kernel fewer.
-    const size_t words = function->name == "roundelay_driven" ? 12 : 10;
+    // The words of what is driven from the host, and those of a kernel.
+    const size_t words = function->name == "roundelay_driven" ? 12 : 13;
     const auto* first = static_cast<const u64*>(params[0]);
     const auto run = reinterpret_cast<Run>(dlsym(function->module->library, "fake_run"));
     return push(stream, [=, argument = std::vector<u64>(first, first + words)] {
