@@ -68,8 +68,10 @@ fn ranks<F>(
         command.spawn().expect("it starts")
     };
     let started: Vec<Child> = (0..nranks).map(start).collect();
-    let ended = started.into_iter().map(|child| child.wait_with_output().expect("it ends"));
-    Err(ended.collect())
+    // The system tells how a process ended when its parent has looked.
+    let wait = |child: Child| std::thread::spawn(|| child.wait_with_output().expect("it ends"));
+    let waiting: Vec<_> = started.into_iter().map(wait).collect();
+    Err(waiting.into_iter().map(|thread| thread.join().expect("it ends")).collect())
 }
 
 /// Has a test run as ranks in processes of their own, all of which must succeed; the value is the rank.
@@ -218,4 +220,134 @@ fn results_are_the_hosts_on_one_device() {
     let ways: Vec<_> = rank.transports().map(|(peer, way, why)| (peer, way, why)).collect();
     assert_eq!(ways, [(RankId(1 - rank.rank().0), Transport::SameDevice, None)]);
     table(&rank);
+}
+
+fn code(error: &Error) -> &'static str {
+    error.code().as_str()
+}
+
+/// A plan that checks itself, and many launches in a row on two streams.
+#[test]
+fn launches_follow_each_other_on_all_streams() {
+    let rank = on_each!(2, Devices::Each, &[("ROUNDELAY_CHECK", "first")]);
+    let of = proved("RingAllReduce", 2);
+    let case = case(&of, sums(1003), Form::Loops);
+    let plan = plan_of(&rank, &case, options()).expect("a plan");
+    assert!(format!("{plan:?}").contains("rank: CudaRank(rank"), "{plan:?}");
+    let expected = case.expected(false).expect("a form")[rank.rank().index()].clone();
+    let mut room = Room::new(&rank, &case);
+    let other = rank.context().new_stream().expect("a stream");
+    for nth in 0..200 {
+        let stream = if nth % 3 == 0 { &other } else { rank.stream() };
+        plan.launch_bytes(stream, &room.input, &mut room.shared).expect("a launch");
+    }
+    plan.wait().expect("they end");
+    assert!(room.result(&rank, false) == expected);
+}
+
+/// A rank that launches too late, and then all ranks again: the plan is as good as before.
+#[test]
+fn a_rank_that_does_not_come_is_waited_for_until_the_deadline() {
+    let rank = on_each!(3, Devices::Each, &[]);
+    let of = proved("RingAllReduce", 3);
+    let case = case(&of, sums(100), Form::Loops);
+    let late = CudaOptions::new().deadline(Duration::from_millis(300));
+    let plan = plan_of(&rank, &case, late).expect("a plan");
+    let expected = case.expected(false).expect("a form")[rank.rank().index()].clone();
+    let mut room = Room::new(&rank, &case);
+    for round in 0..2 {
+        if rank.rank() == RankId(2) {
+            std::thread::sleep(Duration::from_secs(1));
+            // Its kernel ends at once, as those of the others did.
+        }
+        let error = room.launch(&rank, &plan, false).and_then(|()| plan.wait());
+        let error = error.expect_err("rank 2 is late");
+        assert_eq!(code(&error), "E0405", "round {round}: {error}");
+        assert!(error.to_string().contains("waits for"), "{error}");
+        room.launch(&rank, &plan, false).and_then(|()| plan.wait()).expect("all are here");
+        assert!(room.result(&rank, false) == expected);
+    }
+}
+
+/// All ranks get an error, with its cause, where one of them cannot go on.
+#[test]
+fn plans_that_cannot_be_are_refused_on_all_ranks() {
+    let rank = on_each!(2, Devices::Each, &[]);
+    let first = rank.rank() == RankId(0);
+    let of = proved("RingAllReduce", 2);
+    let shape = |count| case(&of, sums(count), Form::Loops);
+    let refused = |case: &Case, options, mine: &str, theirs: &str| {
+        let error = plan_of(&rank, case, options).expect_err("it cannot be");
+        assert_eq!(code(&error), if first { mine } else { theirs }, "{error}");
+        error.to_string()
+    };
+    let threads = if first { 33 } else { 256 };
+    let told = refused(&shape(10), options().threads(threads), "E0423", "E0413");
+    assert!(told.contains("33 threads"), "{told}");
+    let count = if first { 10 } else { 11 };
+    let told = refused(&shape(count), options(), "E0414", "E0414");
+    assert!(told.contains("RingAllReduce"), "{told}");
+    // More than the driver's devices have.
+    let huge = shape(32 << 20);
+    refused(&huge, options(), "E0419", "E0419");
+    let three = proved("RingAllReduce", 3);
+    refused(&case(&three, sums(10), Form::Loops), options(), "E0401", "E0401");
+    agrees(&rank, "RingAllReduce", sums(10), Form::Loops);
+}
+
+/// A process that is killed while others wait for it: they get its rank, and go on without it.
+#[test]
+fn survivors_go_on() {
+    fn here() {}
+    let ended = match ranks(3, Devices::Each, &[], here) {
+        Ok(rank) => return survive(&rank),
+        Err(ended) => ended,
+    };
+    use std::os::unix::process::ExitStatusExt as _;
+    assert_eq!(ended[1].status.signal(), Some(9), "{:?}", ended[1]);
+    all_succeeded(&[ended[0].clone(), ended[2].clone()]);
+}
+
+fn survive(rank: &CudaRank) {
+    let of = proved("RingAllReduce", 3);
+    let shape = case(&of, sums(1003), Form::Loops);
+    let plan = plan_of(rank, &shape, options()).expect("a plan");
+    let mut room = Room::new(rank, &shape);
+    for _ in 0..3 {
+        room.launch(rank, &plan, false).and_then(|()| plan.wait()).expect("all are here");
+    }
+    if rank.rank() == RankId(1) {
+        std::thread::sleep(Duration::from_millis(200));
+        let me = rustix::process::getpid();
+        rustix::process::kill_process(me, rustix::process::Signal::KILL).expect("a signal");
+    }
+    let begun = std::time::Instant::now();
+    let error = room.launch(rank, &plan, false).and_then(|()| plan.wait()).expect_err("1 is dead");
+    assert_eq!(code(&error), "E0428", "{error}");
+    let told = error.to_string();
+    assert!(told.contains("rank 1 (process") && told.contains("signal 9"), "{told}");
+    assert!(told.contains("waited for") && told.contains("ring.coll:"), "{told}");
+    assert!(begun.elapsed() < WHY / 2, "{:?}", begun.elapsed());
+    let again = room.launch(rank, &plan, false).expect_err("the world has failed");
+    assert_eq!(code(&again), "E0428", "{again}");
+    let left = rank.shrink().expect("two are left");
+    assert_eq!(left.nranks(), 2);
+    agrees(&left, "RingAllReduce", sums(1003), Form::Loops);
+}
+
+#[test]
+fn an_abort_ends_the_launches_of_all() {
+    let rank = on_each!(2, Devices::Each, &[]);
+    let of = proved("RingAllReduce", 2);
+    let case = case(&of, sums(100), Form::Loops);
+    let plan = plan_of(&rank, &case, options()).expect("a plan");
+    let mut room = Room::new(&rank, &case);
+    if rank.rank() == RankId(0) {
+        std::thread::sleep(Duration::from_millis(200));
+        rank.abort("the job is over").expect("it is this process");
+        return;
+    }
+    let error = room.launch(&rank, &plan, false).and_then(|()| plan.wait()).expect_err("aborted");
+    assert_eq!(code(&error), "E0413", "{error}");
+    assert!(error.to_string().contains("the job is over"), "{error}");
 }
