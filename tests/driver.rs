@@ -26,9 +26,9 @@ mod cuda;
 #[path = "gpu/engine.rs"]
 #[allow(dead_code, reason = "gpu-check uses the rest")]
 mod engine;
-#[path = "gpu/nccl.rs"]
+#[path = "gpu/ranks.rs"]
 #[allow(dead_code, reason = "gpu-check uses the rest")]
-mod nccl;
+mod members;
 
 mod below;
 pub(crate) mod build;

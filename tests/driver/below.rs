@@ -366,7 +366,7 @@ mod checked {
     use super::one_device::{case, proved, sums};
     use crate::driver::cuda::Cuda;
     use crate::driver::engine::Engine;
-    use crate::driver::nccl::Nccl;
+    use crate::driver::members::Ranks;
 
     const WHY: Duration = Duration::from_secs(20);
 
@@ -375,7 +375,7 @@ mod checked {
         below!(2, "first");
         let engines: [Box<dyn Engine>; 2] = [
             Box::new(Cuda::new(0, WHY, true).expect("a device")),
-            Box::new(Nccl::new(0, WHY).expect("NCCL")),
+            Box::new(Ranks::over_nccl(0, WHY).expect("NCCL")),
         ];
         for (engine, name) in
             engines.iter().flat_map(|e| ["RingAllReduce", "MeshGather"].map(|n| (e, n)))

@@ -9,13 +9,13 @@ use roundelay_kernels::cuda::{Error, NcclComm, NcclId, NcclPlan};
 use super::below::one_device::{case, proved, sums};
 use super::cases::Data;
 use super::engine::Engine as _;
-use super::nccl::Nccl;
+use super::members::Ranks;
 
 const WHY: Duration = Duration::from_secs(20);
 
 /// Runs algorithms at numbers of ranks on data, and compares every byte with the host's.
 fn like_the_host(cases: &[(&str, u32, Data)]) {
-    let engine = Nccl::new(0, WHY).expect("NCCL");
+    let engine = Ranks::over_nccl(0, WHY).expect("NCCL");
     assert!(engine.about().contains("NCCL 23004 on device 0, Paper GPU 0"), "{}", engine.about());
     for (name, nranks, data) in cases {
         let of = proved(name, *nranks);
@@ -62,7 +62,7 @@ fn other_types_are_the_hosts() {
 #[test]
 fn a_rank_that_does_not_launch_is_waited_for_until_the_deadline() {
     below!(2);
-    let engine = Nccl::new(0, WHY).expect("NCCL");
+    let engine = Ranks::over_nccl(0, WHY).expect("NCCL");
     let of = proved("RingAllReduce", 4);
     let told = engine.without_last(&case(&of, sums(100), Form::Loops)).expect("a report");
     assert!(told.contains("a group of rank"), "{told}");

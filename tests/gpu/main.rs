@@ -10,12 +10,12 @@ mod instructions;
 mod litmus;
 mod machines;
 mod mutants;
-mod nccl;
 mod operands;
 mod order;
 #[path = "../../kernels/ptx/tests/programs.rs"]
 mod programs;
 mod ptx;
+mod ranks;
 mod runner;
 mod shim;
 
@@ -31,7 +31,7 @@ use roundelay_kernels::cuda::{Arch, Cache, Compiler, Target};
 use runner::Limits;
 
 const USAGE: &str = "\
-usage: gpu-check cuda|shim|ptx|ptx-mutants|instructions|litmus|nccl|compile|nvrtc [OPTION]...
+usage: gpu-check cuda|ranks|shim|ptx|ptx-mutants|instructions|litmus|nccl|compile|nvrtc [OPTION]...
   cuda              kernels on a GPU, all ranks on it
   shim              kernels on CPU threads, compiled by g++
   ptx               the PTX that NVRTC makes of kernels for --arch, by an interpreter
@@ -147,7 +147,8 @@ fn check(args: &Args, begun: Instant) -> Result<usize, Refused> {
         "ptx-mutants" => return Ok(mutants::all(args.arch, only, args.from)),
         "instructions" => return instructions(args, limits.end).map_err(Refused::from),
         "litmus" => return litmus(args).map_err(Refused::from),
-        "nccl" => match nccl::Nccl::new(*device, *patience) {
+        "ranks" => Box::new(ranks::Ranks::as_processes(*device, *patience)?),
+        "nccl" => match ranks::Ranks::over_nccl(*device, *patience) {
             Ok(nccl) => Box::new(nccl),
             Err(why) => return Err(Refused::NotThere(why)),
         },

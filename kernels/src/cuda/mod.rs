@@ -47,13 +47,13 @@ pub use graph::PlanGraph;
 pub use host_program::host_program;
 pub use log::{Message, Severity};
 pub use module::LoadedPtx;
-pub use nccl::{NcclComm, NcclId, NcclPlan};
+pub use nccl::{NcclComm, NcclId, NcclPart, NcclPlan};
 pub use options::CudaOptions;
 pub use outlook::Outlook;
 pub use plan::CudaPlan;
 #[cfg(target_os = "linux")]
-pub use processes::{CudaRank, ProcessPlan, Transport};
-pub use rank_plan::RankPlan;
+pub use processes::{CudaRank, KernelPart, ProcessPlan, Transport};
+pub use rank_plan::{PartOfRank, RankPlan};
 pub use report::{Resources, Usage};
 pub use rooms::Rooms;
 pub use world::CudaWorld;

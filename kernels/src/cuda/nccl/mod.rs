@@ -14,4 +14,4 @@ mod plan;
 mod tests;
 
 pub use comm::{NcclComm, NcclId};
-pub use plan::NcclPlan;
+pub use plan::{NcclPart, NcclPlan};

@@ -14,6 +14,6 @@ mod transport;
 mod watcher;
 
 pub(super) use block::Block;
-pub use part::ProcessPlan;
+pub use part::{KernelPart, ProcessPlan};
 pub use rank::CudaRank;
 pub use transport::Transport;

@@ -362,13 +362,14 @@ impl KernelPart {
             return Err(shared.world.lost_beside(rank, &how, &wanted).into());
         }
         shared.world.intact()?;
-        self.reset()?;
+        // Where not all ranks come to the reset, the world fails, and later calls say so: this one has the first cause.
+        let reset = self.reset();
         Err(match stuck {
             Some(stuck) => crate::Error::Timeout(Box::new(stuck)).into(),
-            None => Error::KernelFailed {
+            None => reset.err().unwrap_or_else(|| Error::KernelFailed {
                 what: self.kernel.name.clone(),
                 why: "its control block holds no wait of its schedule".into(),
-            },
+            }),
         })
     }
 

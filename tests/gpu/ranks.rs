@@ -1,11 +1,18 @@
-//! Algorithms over NCCL's sends and receives: each rank is a thread, and all ranks share one GPU.
+//! Algorithms whose ranks launch one by one: each rank is a thread, and all ranks share one GPU. They are ranks over NCCL's
+//! sends and receives, or ranks as processes have them, with kernels on memory that all of them map.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use roundelay_kernels::cuda::cudarc::driver::{CudaSlice, DriverError};
-use roundelay_kernels::cuda::{CudaWorld, Error, NcclComm, NcclId, NcclPlan};
+use roundelay::Options;
+use roundelay_core::ids::RankId;
+use roundelay_kernels::cuda::cudarc::driver::{CudaSlice, CudaStream, DriverError};
+use roundelay_kernels::cuda::{
+    CudaOptions, CudaRank, CudaWorld, Error, KernelPart, NcclComm, NcclId, NcclPart, NcclPlan,
+    PartOfRank, ProcessPlan, RankPlan,
+};
 use roundelay_kernels::grid::Buffers;
+use roundelay_kernels::shared_memory::World;
 
 use super::cases::{Case, Data};
 use super::engine::Engine;
@@ -13,13 +20,85 @@ use super::engine::Engine;
 /// The first that lets ranks share a device, where `NCCL_MULTI_RANK_GPU_ENABLE` is 1.
 const FIRST: u32 = 23_000;
 
-pub(crate) struct Nccl {
+/// A rank with a device.
+pub(crate) trait Member: Clone + Send + Sync {
+    type Part: PartOfRank + Send;
+    /// Whether its plans launch kernels of the algorithm.
+    const KERNELS: bool;
+
+    /// Makes all ranks, on one device.
+    fn meet(device: usize, nranks: u32, deadline: Duration) -> Result<Vec<Self>, String>;
+
+    fn plan(&self, case: &Case, deadline: Duration) -> Result<RankPlan<Self::Part>, Error>;
+
+    fn rank(&self) -> RankId;
+
+    fn stream(&self) -> &Arc<CudaStream>;
+
+    fn buffer(&self, what: &str, bytes: usize) -> Result<CudaSlice<u8>, Error>;
+}
+
+/// Forwards what both kinds of ranks have.
+macro_rules! forward {
+    () => {
+        fn rank(&self) -> RankId {
+            self.rank()
+        }
+
+        fn stream(&self) -> &Arc<CudaStream> {
+            self.stream()
+        }
+
+        fn buffer(&self, what: &str, bytes: usize) -> Result<CudaSlice<u8>, Error> {
+            self.buffer(what, bytes)
+        }
+    };
+}
+
+impl Member for NcclComm {
+    type Part = NcclPart;
+    const KERNELS: bool = false;
+
+    fn meet(device: usize, nranks: u32, deadline: Duration) -> Result<Vec<Self>, String> {
+        let id = NcclId::new().map_err(|error| coded(&error))?;
+        each(0..nranks, |rank| NcclComm::join(device, &id, rank, nranks, deadline))
+    }
+
+    fn plan(&self, case: &Case, _: Duration) -> Result<NcclPlan, Error> {
+        let Data { count, dtype, op } = case.data;
+        NcclPlan::new(self, case.proved, count as u64, dtype, op)
+    }
+
+    forward!();
+}
+
+impl Member for CudaRank {
+    type Part = KernelPart;
+    const KERNELS: bool = true;
+
+    fn meet(device: usize, nranks: u32, deadline: Duration) -> Result<Vec<Self>, String> {
+        let worlds = World::together(nranks, Options::new().deadline(deadline));
+        let worlds = worlds.map_err(|error| error.to_string())?;
+        each(worlds, |world| CudaRank::join(&world, device))
+    }
+
+    fn plan(&self, case: &Case, deadline: Duration) -> Result<ProcessPlan, Error> {
+        let Data { count, dtype, op } = case.data;
+        let options = CudaOptions::new().deadline(deadline);
+        let options = options.form(case.form).protocol(case.protocol);
+        ProcessPlan::new(self, case.algorithm, case.proved, count as u64, (dtype, op), options)
+    }
+
+    forward!();
+}
+
+/// The engine of ranks of one kind.
+pub(crate) struct Ranks<M: Member> {
     device: usize,
-    name: String,
-    version: u32,
+    about: String,
     patience: Duration,
     /// The ranks that met last: meeting takes longer than most calls.
-    met: Mutex<Vec<NcclComm>>,
+    met: Mutex<Vec<M>>,
 }
 
 fn coded(error: &Error) -> String {
@@ -42,45 +121,54 @@ fn each<T: Send, R: Send>(
 }
 
 /// Ranks end all at once, as they met.
-fn leave(met: &mut Vec<NcclComm>) -> Result<(), String> {
-    each(met.drain(..), |comm| {
-        drop(comm);
+fn leave<M: Member>(met: &mut Vec<M>) -> Result<(), String> {
+    each(met.drain(..), |rank| {
+        drop(rank);
         Ok(())
     })
     .map(|_: Vec<()>| ())
 }
 
-impl Drop for Nccl {
+impl<M: Member> Drop for Ranks<M> {
     fn drop(&mut self) {
         if let Err(why) = leave(self.met.get_mut().unwrap_or_else(PoisonError::into_inner)) {
-            println!("# ending NCCL: {why}");
+            println!("# ending ranks: {why}");
         }
     }
 }
 
-impl Nccl {
-    /// Returns NCCL with ranks on that device, or the reason why there is none.
-    pub(crate) fn new(device: usize, patience: Duration) -> Result<Self, String> {
-        let world = CudaWorld::on_devices(&[device], 1).map_err(|error| coded(&error))?;
-        let name = world.names().next().unwrap_or("a GPU").to_owned();
+impl Ranks<NcclComm> {
+    /// Returns ranks over NCCL on that device, or the reason why there are none.
+    pub(crate) fn over_nccl(device: usize, patience: Duration) -> Result<Self, String> {
         let version = NcclComm::version().map_err(|error| coded(&error))?;
         if version < FIRST {
             return Err(format!("NCCL {version} takes one rank a device; 2.30 takes several"));
         }
-        Ok(Self { device, name, version, patience, met: Mutex::default() })
+        Self::new(device, patience, &format!("sends and receives of NCCL {version}"))
     }
+}
 
-    fn meet(&self, nranks: u32, deadline: Duration) -> Result<Vec<NcclComm>, String> {
-        let id = NcclId::new().map_err(|error| coded(&error))?;
-        each(0..nranks, |rank| NcclComm::join(self.device, &id, rank, nranks, deadline))
+impl Ranks<CudaRank> {
+    /// Returns ranks as processes have them on that device, or the reason why there are none.
+    pub(crate) fn as_processes(device: usize, patience: Duration) -> Result<Self, String> {
+        Self::new(device, patience, "a launch for each rank on memory that all ranks map")
+    }
+}
+
+impl<M: Member> Ranks<M> {
+    fn new(device: usize, patience: Duration, what: &str) -> Result<Self, String> {
+        let world = CudaWorld::on_devices(&[device], 1).map_err(|error| coded(&error))?;
+        let name = world.names().next().unwrap_or("a GPU").to_owned();
+        let about = format!("{what} on device {device}, {name}, a thread for each rank");
+        Ok(Self { device, about, patience, met: Mutex::default() })
     }
 
     /// Ranks of a communicator, made anew where there are others or an error before.
-    fn ranks(&self, nranks: u32) -> Result<Vec<NcclComm>, String> {
+    fn ranks(&self, nranks: u32) -> Result<Vec<M>, String> {
         let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
         if met.len() != nranks as usize {
             leave(&mut met)?;
-            *met = self.meet(nranks, self.patience)?;
+            *met = M::meet(self.device, nranks, self.patience)?;
         }
         Ok(met.clone())
     }
@@ -88,32 +176,32 @@ impl Nccl {
     /// Returns the outputs of a run. All ranks are ready before one of them launches: loading or allocating may wait
     /// for the whole device, on which the other ranks would wait for this one.
     fn outputs(
-        ranks: Vec<NcclComm>,
+        &self,
+        ranks: Vec<M>,
         case: &Case,
         in_place: bool,
         repeats: u32,
     ) -> Result<Vec<Vec<u8>>, String> {
-        let parts = each(ranks, |comm| Part::new(comm, case))?;
+        let parts = each(ranks, |comm| Part::new(comm, case, self.patience))?;
         each(parts, |mut part| part.run(in_place, repeats))
     }
 }
 
 /// A rank with its part of a case.
-struct Part {
-    comm: NcclComm,
-    plan: NcclPlan,
+struct Part<M: Member> {
+    comm: M,
+    plan: RankPlan<M::Part>,
     buffers: Buffers,
     bytes: Vec<u8>,
     input: CudaSlice<u8>,
     room: CudaSlice<u8>,
 }
 
-impl Part {
-    fn new(comm: NcclComm, case: &Case) -> Result<Self, Error> {
-        let Data { count, dtype, op } = case.data;
+impl<M: Member> Part<M> {
+    fn new(comm: M, case: &Case, deadline: Duration) -> Result<Self, Error> {
         let rank = comm.rank().index();
         let (buffers, bytes) = (case.buffers()[rank], case.inputs().swap_remove(rank));
-        let plan = NcclPlan::new(&comm, case.proved, count as u64, dtype, op)?;
+        let plan = comm.plan(case, deadline)?;
         let mut input = comm.buffer("input", buffers.input)?;
         let room = comm.buffer("output", buffers.shared)?;
         let mut place = input.slice_mut(..bytes.len());
@@ -153,12 +241,9 @@ fn copying(error: DriverError) -> Error {
     Error::KernelFailed { what: "copying".into(), why: format!("{error:?}") }
 }
 
-impl Engine for Nccl {
+impl<M: Member> Engine for Ranks<M> {
     fn about(&self) -> String {
-        let Self { device, name, version, .. } = self;
-        format!(
-            "sends and receives of NCCL {version} on device {device}, {name}, a thread for each rank"
-        )
+        self.about.clone()
     }
 
     fn is_slow(&self) -> bool {
@@ -166,12 +251,12 @@ impl Engine for Nccl {
     }
 
     fn has_kernels(&self) -> bool {
-        false
+        M::KERNELS
     }
 
     fn run(&self, case: &Case, in_place: bool, repeats: u32) -> Result<Vec<Vec<u8>>, String> {
         let ranks = self.ranks(case.nranks)?;
-        let outputs = Self::outputs(ranks, case, in_place, repeats);
+        let outputs = self.outputs(ranks, case, in_place, repeats);
         if outputs.is_err() {
             leave(&mut self.met.lock().unwrap_or_else(PoisonError::into_inner))?;
         }
@@ -179,9 +264,10 @@ impl Engine for Nccl {
     }
 
     fn without_last(&self, case: &Case) -> Result<String, String> {
-        let ranks = self.meet(case.nranks, Duration::from_secs(2))?;
+        let deadline = Duration::from_secs(2);
+        let ranks = M::meet(self.device, case.nranks, deadline)?;
         let last = case.nranks - 1;
-        let parts = each(ranks, |comm| Part::new(comm, case))?;
+        let parts = each(ranks, |comm| Part::new(comm, case, deadline))?;
         let told = each(parts, |mut part| {
             // The rank stays until the others have given up, and makes no call.
             if part.comm.rank().0 == last {
