@@ -64,10 +64,14 @@
 //! for when they are used, and E0415 says which library is missing and where it was looked for.
 
 mod choice;
+#[cfg(target_os = "linux")]
+mod device_calls;
 
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::layout::Configured;
 
+#[cfg(target_os = "linux")]
+pub use device_calls::DeviceCalls;
 #[doc(inline)]
 pub use roundelay_core::verify::Callers;
 #[doc(inline)]

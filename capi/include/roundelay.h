@@ -301,6 +301,26 @@ int roundelay_refuse(roundelay_world_t world, const char *why);
 int roundelay_finalize(roundelay_world_t world);
 
 /*
+ * GPUs, on Linux. Each rank opens one, all ranks at once, and tries how it reaches the memory of the others; several ranks
+ * may share one, for tests. The GPU is that of the number `device`, as the driver counts in this process. Calls on its memory
+ * run the algorithms that the world uses when the GPU is opened; calls of the world on memory of the host go on as before.
+ */
+int roundelay_on_device(roundelay_world_t world, uint32_t device);
+
+/*
+ * Issues a call on memory of the rank's GPU, in the order of a stream, and returns at once; input and output may be one
+ * buffer, as for roundelay_call. `stream` is a CUstream or cudaStream_t of the GPU's primary context, or NULL. The first call
+ * of a shape compiles its kernel, and waits for all ranks: it cannot be captured, and later calls of the shape can be. The
+ * error of an earlier call may come from a later one: E0405 where a rank did not come before the deadline, and E0428 where its
+ * process ended.
+ */
+int roundelay_call_on_stream(roundelay_world_t world, int collective, const void *input, void *output, uint64_t count,
+                             int dtype, int op, uint32_t root, void *stream);
+
+/* Waits until all calls on the rank's GPU are over, and tells their error. */
+int roundelay_device_wait(roundelay_world_t world);
+
+/*
  * Runs an algorithm in this process, for all ranks: from the buffers at `inputs` to those at `outputs`, one for each
  * rank. `source` and `algorithm` are those of roundelay_use. It is proved before.
  */

@@ -8,6 +8,8 @@ mod blocks;
 mod buffers;
 mod codes;
 mod compiler;
+#[cfg(target_os = "linux")]
+mod device;
 #[cfg(test)]
 mod header;
 mod memory;
@@ -30,6 +32,8 @@ use roundelay::{OrderClass, UniqueId};
 use status::returning;
 use worlds::Bootstrap;
 
+#[cfg(target_os = "linux")]
+pub use device::{roundelay_call_on_stream, roundelay_device_wait, roundelay_on_device};
 pub use worlds::Options;
 
 // For the library with the command, which reads the arguments of its functions in the same way.

@@ -5,6 +5,8 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use roundelay::cuda::DeviceCalls;
 use roundelay::{Check, Level, NotPromises, Promises, UniqueId, World};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::layout::Configured;
@@ -40,7 +42,12 @@ pub(crate) const SITES: u32 = 8;
 static WORLDS: HandleTable<Arc<Seat>> = HandleTable::new("world");
 
 /// A world, which calls share, and which is taken out to be given an algorithm.
-struct Seat(RwLock<Option<World>>);
+struct Seat {
+    world: RwLock<Option<World>>,
+    /// The calls on the rank's GPU, if one was opened.
+    #[cfg(target_os = "linux")]
+    device: RwLock<Option<Arc<DeviceCalls>>>,
+}
 
 /// The way in which processes meet.
 pub(crate) enum Bootstrap {
@@ -115,7 +122,11 @@ unsafe fn read(options: *const Options) -> Outcome<roundelay::Options> {
 }
 
 fn held(world: World) -> u64 {
-    WORLDS.insert(Arc::new(Seat(RwLock::new(Some(world)))))
+    WORLDS.insert(Arc::new(Seat {
+        world: RwLock::new(Some(world)),
+        #[cfg(target_os = "linux")]
+        device: RwLock::default(),
+    }))
 }
 
 fn seat(handle: u64) -> Outcome<Arc<Seat>> {
@@ -125,7 +136,7 @@ fn seat(handle: u64) -> Outcome<Arc<Seat>> {
 /// Returns the result of `then` on a world, which other threads may call meanwhile.
 pub(crate) fn with<R>(handle: u64, then: impl FnOnce(&World) -> Outcome<R>) -> Outcome<R> {
     let seat = seat(handle)?;
-    let world = seat.0.read().unwrap_or_else(PoisonError::into_inner);
+    let world = seat.world.read().unwrap_or_else(PoisonError::into_inner);
     match &*world {
         Some(world) => then(world),
         // The world left between the two lines above.
@@ -158,7 +169,7 @@ pub(crate) fn use_algorithm(
         return Err(bad(what, "give the smaller one first"));
     }
     let seat = seat(handle)?;
-    let mut world = seat.0.write().unwrap_or_else(PoisonError::into_inner);
+    let mut world = seat.world.write().unwrap_or_else(PoisonError::into_inner);
     *world = world.take().map(|world| world.using_between(bytes, algorithm));
     Ok(())
 }
@@ -169,7 +180,7 @@ pub(crate) fn promise(handle: u64, text: &str) -> Outcome<()> {
         bad(why.to_string(), "write a list such as `all_counts,roundings=1`")
     })?;
     let seat = seat(handle)?;
-    let mut world = seat.0.write().unwrap_or_else(PoisonError::into_inner);
+    let mut world = seat.world.write().unwrap_or_else(PoisonError::into_inner);
     *world = world.take().map(|world| world.in_order(promises));
     Ok(())
 }
@@ -197,9 +208,32 @@ pub(crate) fn shrink(handle: u64) -> Outcome<u64> {
     Ok(held(calling(handle, |world| Ok(world.shrink()?))?))
 }
 
+/// Opens a GPU for the rank of a world, in place of one that was opened before.
+#[cfg(target_os = "linux")]
+pub(crate) fn open_device(handle: u64, device: usize) -> Outcome<()> {
+    let calls = with(handle, |world| Ok(world.device_calls(device)?))?;
+    let seat = seat(handle)?;
+    *seat.device.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(calls));
+    Ok(())
+}
+
+/// Returns the result of `then` on the calls on the rank's GPU.
+#[cfg(target_os = "linux")]
+pub(crate) fn with_device<R>(
+    handle: u64,
+    then: impl FnOnce(&DeviceCalls) -> Outcome<R>,
+) -> Outcome<R> {
+    let seat = seat(handle)?;
+    let calls = seat.device.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let none = || bad("no GPU of this rank is open".to_owned(), "call roundelay_on_device first");
+    then(&*calls.ok_or_else(none)?)
+}
+
 /// Leaves a world, when the calls are done that are under way.
 pub(crate) fn leave(handle: u64) -> Outcome<()> {
     let seat = WORLDS.take(handle)?;
-    let world = seat.0.write().unwrap_or_else(PoisonError::into_inner).take();
+    #[cfg(target_os = "linux")]
+    seat.device.write().unwrap_or_else(PoisonError::into_inner).take();
+    let world = seat.world.write().unwrap_or_else(PoisonError::into_inner).take();
     Ok(world.map_or(Ok(()), World::leave)?)
 }

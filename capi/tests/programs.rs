@@ -73,6 +73,48 @@ fn four_processes_call_from_c() {
     assert_eq!(first, concat!("4 ranks agree, says Roundelay ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
+/// The variables of programs below the driver for tests.
+fn driver() -> Vec<(String, String)> {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    let target = target.map_or_else(|| package().join("../target"), PathBuf::from);
+    let mut make = Command::new("sh");
+    make.arg(package().join("../tests/driver/make.sh")).arg("all").arg(target.join("driver"));
+    let made = make.output().expect("a shell");
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let said = String::from_utf8(made.stdout).expect("paths in UTF-8");
+    let variable = |line: &str| line.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned()));
+    said.lines().filter_map(variable).collect()
+}
+
+/// Ranks with a GPU each, of the driver for tests.
+#[test]
+fn processes_call_on_memory_of_gpus() {
+    let folder = folder();
+    let source = package().join("tests/device.c");
+    let program = compiled(folder.path(), &source, &["-Wno-pedantic"]);
+    let program = program.unwrap_or_else(|said| panic!("{said}"));
+    let job = format!("a test of C on GPUs {}", std::process::id());
+    let below = driver();
+    let start = |rank: u32| {
+        let mut command = Command::new(&program);
+        for (name, value) in &below {
+            let own = format!("{}:{value}", folder.path().display());
+            command.env(name, if name == "LD_LIBRARY_PATH" { &own } else { value });
+        }
+        // The driver's last device reaches no other.
+        command.env("ROUNDELAY_FAKE_DEVICES", "4").env("ROUNDELAY_RANK", rank.to_string());
+        command.env("ROUNDELAY_NRANKS", "3").env("ROUNDELAY_JOB", &job);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("it starts")
+    };
+    let ranks: Vec<Child> = (0..3).map(start).collect();
+    for (rank, child) in ranks.into_iter().enumerate() {
+        let (output, said) = ended(child);
+        assert!(output.status.success(), "rank {rank}: {said}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("rank {rank} is done\n"));
+    }
+}
+
 /// Returns the line of an address in a file of machine code, as `hangs.c:8`; `None` without the tool for it.
 fn line_of(site: &str) -> Option<String> {
     let (file, address) = site.rsplit_once('+').expect("a file and an address");

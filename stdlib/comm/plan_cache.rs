@@ -36,6 +36,12 @@ impl<K: Clone + Eq + Hash, T> Kept<K, T> {
         self.all.len()
     }
 
+    /// Returns all plans.
+    #[cfg(all(feature = "cuda", target_os = "linux"))]
+    pub(crate) fn plans(&self) -> impl Iterator<Item = &T> {
+        self.all.values().map(|entry| &entry.plan)
+    }
+
     /// Returns the plan of that shape, and records the lookup.
     pub(crate) fn get(&self, call: &K) -> Option<&T> {
         let entry = self.all.get(call)?;

@@ -199,6 +199,18 @@ impl World {
         Ok(crate::cuda::CudaRank::join(&self.engine, device)?)
     }
 
+    /// Opens the GPU of that number as [`Self::on_device`] does, for calls on its memory by the algorithms that this world
+    /// uses now, with its options.
+    ///
+    /// # Errors
+    /// The errors of [`Self::on_device`].
+    #[cfg(all(feature = "cuda", target_os = "linux"))]
+    pub fn device_calls(&self, device: usize) -> Result<crate::cuda::DeviceCalls, Error> {
+        let rank = self.on_device(device)?;
+        let options = crate::cuda::CudaOptions::new().common(self.engine.options());
+        Ok(crate::cuda::DeviceCalls::new(rank, self.chosen.clone(), options))
+    }
+
     /// Lends `len` elements of memory that all ranks can access, all zero: calls copy nothing aside where the buffers
     /// of all ranks are lent.
     ///

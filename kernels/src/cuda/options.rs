@@ -87,6 +87,13 @@ impl CudaOptions {
         self
     }
 
+    /// Takes the deadline, the level, `reassociate` and the check from the options of the host's engine.
+    #[must_use]
+    pub fn common(mut self, options: Options) -> Self {
+        self.common = options;
+        self
+    }
+
     /// Sets the level of the optimizer, which only the table form has: how much of the schedule may be rewritten.
     /// Results have the same bits at every level.
     #[must_use]

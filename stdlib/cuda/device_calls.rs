@@ -1,0 +1,85 @@
+//! Calls on memory of GPUs, each by an algorithm that its size chooses, with plans that are made once for each shape.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use roundelay_kernels::cuda::{CudaOptions, CudaRank, ProcessPlan};
+
+use crate::comm::call::Call;
+use crate::comm::choices::{Chosen, rooted};
+use crate::comm::plan_cache::Kept;
+use crate::plans::proved;
+use crate::{Comm, Error};
+
+/// Calls of a rank with a process and a GPU of its own, by the algorithms that its [`World`](crate::World) uses.
+///
+/// The plan of a shape is made at its first call, in which all ranks take part; a later call of that shape is one
+/// launch. All ranks make the same calls in one order.
+///
+/// ```no_run
+/// use roundelay::{Call, Collective, DType, ReduceOp, World};
+///
+/// let world = World::from_env()?;
+/// let calls = world.device_calls(world.rank().id() as usize)?;
+/// let (collective, dtype, op) = (Collective::AllReduce, DType::F32, ReduceOp::Sum);
+/// let plan = calls.plan(Call { collective, root: 0, count: 1 << 20, dtype, op })?;
+/// let rank = calls.rank();
+/// let input = rank.buffer("input", 4 * plan.input_len())?;
+/// let mut output = rank.buffer("output", 4 * plan.output_len())?;
+/// plan.launch_bytes(rank.stream(), &input, &mut output)?;
+/// calls.wait()?;
+/// # Ok::<(), roundelay::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct DeviceCalls {
+    rank: CudaRank,
+    chosen: Chosen,
+    options: CudaOptions,
+    plans: Mutex<Kept<Call, Arc<ProcessPlan>>>,
+}
+
+impl DeviceCalls {
+    pub(crate) fn new(rank: CudaRank, chosen: Chosen, options: CudaOptions) -> Self {
+        Self { rank, chosen, options, plans: Mutex::new(Kept::new(Comm::PLANS)) }
+    }
+
+    /// The rank with its device.
+    pub fn rank(&self) -> &CudaRank {
+        &self.rank
+    }
+
+    /// Returns the plan of a call. At the first call of a shape, all ranks make the plan together.
+    ///
+    /// # Errors
+    /// E0411 for a root that does not exist; the errors of [`OnDevice::plan_on_rank`](super::OnDevice::plan_on_rank).
+    pub fn plan(&self, call: Call) -> Result<Arc<ProcessPlan>, Error> {
+        let nranks = self.rank.nranks();
+        let call = call.of(nranks)?;
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = plans.get(&call) {
+            return Ok(plan.clone());
+        }
+        self.chosen.keeps_promises(&call, nranks)?;
+        let found = self.chosen.with(&call, nranks, |algorithm| {
+            let proved = proved(algorithm, nranks)?;
+            Ok::<_, Error>((algorithm.configured(), proved))
+        })?;
+        let (algorithm, proved) = found?;
+        rooted(proved.schedule(), &call)?;
+        let Call { count, dtype, op, .. } = call;
+        let kind = (dtype, op);
+        let plan = ProcessPlan::new(&self.rank, &algorithm, &proved, count, kind, self.options)?;
+        let plan = Arc::new(plan);
+        plans.make_room(|_| true);
+        plans.insert(call, plan.clone());
+        Ok(plan)
+    }
+
+    /// Waits until the last launch of every plan is over.
+    ///
+    /// # Errors
+    /// The errors of [`RankPlan::wait`](super::RankPlan::wait).
+    pub fn wait(&self) -> Result<(), Error> {
+        let plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        plans.plans().try_for_each(|plan| plan.wait().map_err(Error::from))
+    }
+}
