@@ -68,6 +68,8 @@ class Elements:
     writable: bool
     keeps: object
     """What keeps the memory."""
+    stream: int | None = None
+    """The stream of CUDA in whose order the memory is, for an array on a GPU."""
 
     @property
     def rows(self) -> int:
@@ -198,6 +200,8 @@ _READ_ONLY, _COPIED = 1, 2
 _VERSION = (1, 1)
 #: Memory of the host: plain, and pinned for CUDA and for ROCm.
 _HOST = (1, 3, 11)
+#: Memory of a GPU.
+_CUDA = 2
 _DEVICES = {2: "CUDA", 4: "OpenCL", 7: "Vulkan", 8: "Metal", 10: "ROCm", 13: "CUDA (managed)", 14: "oneAPI"}
 #: NumPy's names of the types, by code, and the codes of types of one size.
 _TYPES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex"}
@@ -214,14 +218,14 @@ _pointer.argtypes, _pointer.restype = [py_object, c_char_p], c_void_p
 def _of_dlpack(array: Any, what: str) -> Elements:
     try:
         device = int(array.__dlpack_device__()[0])
-        # Another device's producer would wait for it, or copy.
-        capsule = _exported(array) if device in _HOST else None
+        # Another device's producer would wait for it, or copy; that of a GPU is told not to.
+        capsule = _exported(array, device) if device in _HOST or device == _CUDA else None
     except Exception as error:
         raise ArgumentError(f"{what}, a {type(array).__qualname__}, gives no memory by DLPack: {error}", "E0406") from error
-    if device not in _HOST:
+    if device not in _HOST and device != _CUDA:
         raise _elsewhere(what, device)
     found, flags = _tensor(capsule, what)
-    if found.device not in _HOST:
+    if found.device not in _HOST and found.device != device:
         raise _elsewhere(what, found.device)
     if not 0 <= found.dimensions <= _MOST or found.dimensions and not found.shape:
         raise ArgumentError(f"{what} has {found.dimensions} dimensions by DLPack", "E0406")
@@ -239,15 +243,31 @@ def _of_dlpack(array: Any, what: str) -> Elements:
     # A copy would take the result, and the user's array none.
     writable = not flags & (_READ_ONLY | _COPIED)
     address = (found.data or 0) + found.offset
-    return _aligned(Elements(what, address, shape, count, size, kind, writable, capsule))
+    stream = _stream(array) if device == _CUDA else None
+    return _aligned(Elements(what, address, shape, count, size, kind, writable, capsule, stream))
 
 
-def _exported(array: Any) -> Any:
+def _stream(array: Any) -> int:
+    """The current stream of the library of an array on a GPU."""
+    library = sys.modules.get(type(array).__module__.split(".")[0])
+    cuda = getattr(library, "cuda", None)
+    if hasattr(cuda, "current_stream"):
+        # torch
+        return int(cuda.current_stream(array.device).cuda_stream)
+    if hasattr(cuda, "get_current_stream"):
+        # CuPy
+        return int(cuda.get_current_stream().ptr)
+    return 0
+
+
+def _exported(array: Any, device: int) -> Any:
     """The capsule of an array, which deletes what it holds unless it is taken over, as it is not here."""
-    ways: tuple[dict[str, object], ...] = ({"max_version": _VERSION, "copy": False}, {"max_version": _VERSION})
+    ways: tuple[dict[str, object], ...] = ({"max_version": _VERSION, "copy": False}, {"max_version": _VERSION}, {})
+    # No stream waits for another one: the call is issued in the order of the current one.
+    unordered: dict[str, object] = {"stream": -1} if device == _CUDA else {}
     for way in ways:
         try:
-            return array.__dlpack__(**way)
+            return array.__dlpack__(**way, **unordered)
         except TypeError:
             # A producer of an earlier version of the protocol.
             continue
@@ -285,6 +305,21 @@ def _elsewhere(what: str, device: int) -> ArgumentError:
     return ArgumentError(
         f"{what} is on the device {name}: a world of processes moves memory of the host, so give a copy there", "E0420"
     )
+
+
+def placed(arrays: list[Elements], has_device: bool) -> int | None:
+    """The stream of a call on arrays of a GPU; None for arrays of the host."""
+    on_gpu = [array for array in arrays if array.stream is not None]
+    if not on_gpu:
+        return None
+    first = on_gpu[0]
+    if not has_device:
+        fix = "open a GPU by World.on_device first, or give a copy in memory of the host"
+        raise ArgumentError(f"{first.what} is on the device CUDA: {fix}", "E0420")
+    if len(on_gpu) < len(arrays):
+        other = next(array for array in arrays if array.stream is None)
+        raise ArgumentError(f"{first.what} is on a GPU, and {other.what} is not: give both in one place", "E0420")
+    return first.stream
 
 
 def codes(found: Elements) -> tuple[int, int]:

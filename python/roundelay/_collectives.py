@@ -365,10 +365,17 @@ class _Told:
         one = given or taken
         assert one is not None
         dtype, times, number = _coded(one, op)
+        stream = _arrays.placed([each for each in (given, taken) if each is not None], self.world._device is not None)
         by = self._by(algorithm, name)
         self._made = True
         source, target = (0 if each is None else each.address for each in (given, taken))
-        by.call(COLLECTIVES[name], source, target, count * times, dtype, number, operator.index(root))
+        codes = (COLLECTIVES[name], source, target, count * times, dtype, number, operator.index(root))
+        if stream is None:
+            by.call(*codes)
+            return
+        if by._device is None and self.world._device is not None:
+            by.on_device(self.world._device)
+        by.call_on_stream(*codes, stream)
 
     def call_v(
         self,
@@ -383,6 +390,9 @@ class _Told:
     ) -> None:
         """Makes a call with a count for each block."""
         dtype, times, number = _coded(one, op)
+        if one.stream is not None:
+            fix = "a call with a count for each block moves memory of the host"
+            raise ArgumentError(f"{one.what} is on the device CUDA, and {fix}: give a copy there", "E0420")
         by = self._by(algorithm, name)
         given, taken = ([(at, count * times) for at, count in blocks] for blocks in (inputs, outputs))
         self._made = True

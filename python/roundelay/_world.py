@@ -130,7 +130,7 @@ class World(Collectives):
     addresses.
     """
 
-    __slots__ = ("__weakref__", "_forks", "_handle", "_shares", "nranks", "rank")
+    __slots__ = ("__weakref__", "_device", "_forks", "_handle", "_shares", "nranks", "rank")
 
     rank: int
     nranks: int
@@ -139,6 +139,7 @@ class World(Collectives):
         self._handle = handle
         self._forks = _forks
         self._shares: dict[tuple[str, str | None, str], World] = {}
+        self._device: int | None = None
         number = c_uint32()
         checked(_library.roundelay_rank(handle, byref(number)))
         self.rank = number.value
@@ -241,6 +242,36 @@ class World(Collectives):
         status = _library.roundelay_call(self._handle, collective, input, output, count, dtype, op, root)
         if status:
             failed(status)
+
+    def on_device(self, device: int) -> None:
+        """Opens the GPU of that number for this rank; all ranks open theirs at once. From then on, the collectives on
+        arrays take arrays of that GPU, in the order of the current stream of their library, and return at once. They run
+        the algorithms that the world uses now."""
+        checked(_library.roundelay_on_device(self._handle, device))
+        self._device = device
+
+    def call_on_stream(
+        self,
+        collective: int,
+        input: int,
+        output: int,
+        count: int,
+        dtype: int,
+        op: int = 0,
+        root: int = 0,
+        stream: int = 0,
+    ) -> None:
+        """Issues a call on memory of the rank's GPU, by codes and addresses, in the order of a stream of CUDA, and returns
+        at once."""
+        status = _library.roundelay_call_on_stream(
+            self._handle, collective, input, output, count, dtype, op, root, stream
+        )
+        if status:
+            failed(status)
+
+    def device_wait(self) -> None:
+        """Waits until all calls on the rank's GPU are over, and raises their error."""
+        checked(_library.roundelay_device_wait(self._handle))
 
     def start(
         self,

@@ -1,0 +1,105 @@
+"""Arrays on GPUs, those of the driver for tests: each rank has a process and a GPU of its own."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has programs find the driver for tests."""
+    if shutil.which("g++") is None:
+        pytest.skip("the driver for tests needs g++")
+    root = TESTS.parent.parent
+    made = subprocess.run(
+        ["sh", str(root / "tests/driver/make.sh"), "all", str(root / "target/driver")],
+        capture_output=True, text=True, check=True,
+    )
+    for line in made.stdout.splitlines():
+        name, value = line.split("=", 1)
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]))
+    # The driver's last device reaches no other.
+    monkeypatch.setenv("ROUNDELAY_FAKE_DEVICES", "4")
+
+
+def test_arrays_of_gpus_are_reduced_there(driver: None, launch) -> None:
+    done = launch(
+        3,
+        """
+        import ctypes
+
+        import numpy
+        from dlpack import Produced
+
+        import roundelay
+        from roundelay import ArgumentError, World
+
+        driver = ctypes.CDLL("libcuda.so.1")
+
+        def cuda(name, *arguments):
+            code = getattr(driver, name)(*arguments)
+            assert code == 0, (name, code)
+
+        class Gpu(Produced):
+            def __init__(self, values):
+                self.address = ctypes.c_uint64()
+                self.values = values
+                cuda("cuMemAlloc_v2", ctypes.byref(self.address), ctypes.c_size_t(values.nbytes))
+                cuda("cuMemcpyHtoD_v2", self.address, values.ctypes.data_as(ctypes.c_void_p),
+                     ctypes.c_size_t(values.nbytes))
+                super().__init__(values.shape, device=2, data=self.address.value)
+
+            def new_empty(self, shape):
+                return Gpu(numpy.zeros(shape, "f4"))
+
+            def read(self):
+                cuda("cuMemcpyDtoH_v2", self.values.ctypes.data_as(ctypes.c_void_p), self.address,
+                     ctypes.c_size_t(self.values.nbytes))
+                return self.values
+
+        with World.from_env(timeout=20) as world:
+            rank, n = world.rank, world.nranks
+            context = ctypes.c_void_p()
+            cuda("cuInit", 0)
+            cuda("cuDevicePrimaryCtxRetain", ctypes.byref(context), rank)
+            cuda("cuCtxSetCurrent", context)
+            mine = Gpu(numpy.arange(1000, dtype="f4") + rank)
+            try:
+                world.all_reduce(mine)
+            except ArgumentError as error:
+                assert error.code == "E0420" and "World.on_device" in str(error), error
+            else:
+                raise AssertionError("no GPU is open")
+            world.on_device(rank)
+            expected = n * numpy.arange(1000, dtype="f4") + n * (n - 1) / 2
+            sums = Gpu(numpy.zeros(1000, "f4"))
+            for _ in range(3):
+                world.all_reduce(mine, out=sums)
+            # In place.
+            world.all_reduce(mine)
+            world.device_wait()
+            for got in (mine.read(), sums.read()):
+                assert (got == expected).all(), got[:5]
+            assert mine.asked[-1].get("stream") == -1, mine.asked
+            every = world.all_gather(Gpu(numpy.full(4, float(rank), "f4")), algorithm="RingAllGather")
+            world.device_wait()
+            gathered = every.read().reshape(-1)
+            assert (gathered == numpy.repeat(numpy.arange(n, dtype="f4"), 4)).all(), gathered
+            try:
+                world.all_reduce(mine, out=numpy.zeros(1000, "f4"))
+            except ArgumentError as error:
+                assert error.code == "E0420" and "in one place" in str(error), error
+            else:
+                raise AssertionError("two places")
+            # Memory of the host goes on as before.
+            assert (world.all_reduce(numpy.ones(3)) == n).all()
+            print("done")
+        """,
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n" * 3), done.stderr
