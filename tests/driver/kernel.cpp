@@ -13,12 +13,37 @@ struct Driven {
 };
 extern "C" void roundelay_driven(const Driven call) __attribute__((weak));
 
+// What a thread calls before and after it uses the device, as the driver has it.
+struct Turns {
+    void (*begin)(void* of);
+    void (*end)(void* of);
+    void* of;
+};
+
 namespace {
 
 using namespace roundelay;
 
+// A thread's use of the device.
+struct Turn {
+    const Turns& turns;
+
+    explicit Turn(const Turns& of) : turns(of) {
+        if (turns.begin != nullptr) {
+            turns.begin(turns.of);
+        }
+    }
+    Turn(const Turn&) = delete;
+    ~Turn() {
+        if (turns.end != nullptr) {
+            turns.end(turns.of);
+        }
+    }
+};
+
 // One thread a block, one block after another.
-void drive(unsigned grid, const Driven& call) {
+void drive(unsigned grid, const Driven& call, const Turns& turns) {
+    const Turn turn(turns);
     Cta cta = {};
     cta.threads = 1;
     gridDim.x = grid;
@@ -33,9 +58,9 @@ void drive(unsigned grid, const Driven& call) {
 } // namespace
 
 // Runs the kernel of that name on a grid of CTAs, until the last has ended.
-extern "C" void fake_run(const char* name, unsigned grid, const void* argument) {
+extern "C" void fake_run(const char* name, unsigned grid, const void* argument, const Turns& turns) {
     if (std::string(name) == "roundelay_driven") {
-        return drive(grid, *static_cast<const Driven*>(argument));
+        return drive(grid, *static_cast<const Driven*>(argument), turns);
     }
     // Of each CTA, whatever the driver was asked for.
     constexpr int THREADS = 2;
@@ -59,6 +84,7 @@ extern "C" void fake_run(const char* name, unsigned grid, const void* argument) 
         ctas[i].walkers = found.walkers;
         for (int thread = 0; thread < THREADS + found.walkers; ++thread) {
             running.emplace_back([&, i, thread] {
+                const Turn turn(turns);
                 self = {&ctas[i], thread, 0};
                 found.run(launch);
             });

@@ -38,6 +38,7 @@ case "$1 $#" in
         g++ -std=c++17 -O1 -Wall -Wextra -Werror -I "$nvrtc/include" "$here"/calls/*.cpp -o "$2/calls.$$" \
             -L "$2/lib" -l:libcuda.so.1 -pthread
         mv "$2/calls.$$" "$2/calls"
+        make "$2/calls-kernels.so" gcc -std=c11 -O1 -Wall -Wextra -Werror "$here/calls/kernels.c"
         echo "$driver" >"$2/lib/libcuda.made.$$"
         mv "$2/lib/libcuda.made.$$" "$2/lib/libcuda.made"
     }

@@ -46,10 +46,18 @@ bool faults(CUdeviceptr at, bool write = false);
 CUmemAllocationProp shareable(int device = 0);
 CUdeviceptr map(CUmemGenericAllocationHandle handle, size_t bytes, int device = 0);
 
+// The kernel that counts in turns with another, on words that both reach, and a launch of it.
+struct Told {
+    CUdeviceptr mine, theirs;
+    uint64_t rounds, first, rest[6];
+};
+CUfunction counting();
+CUresult launch(CUfunction function, CUstream stream, Told told);
+
 constexpr size_t MIB = 1 << 20;
 
 struct Case {
     const char* name;
     void (*run)();
 };
-extern const Case MEMORY[], VMM[];
+extern const Case MEMORY[], VMM[], IPC[], STREAMS[], TURNS[];

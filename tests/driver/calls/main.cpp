@@ -1,10 +1,14 @@
 // `calls CASE` runs a case, and `calls` names all of them.
 #include "calls.h"
 
+#include "../hash.h"
+
+#include <cerrno>
 #include <csignal>
 #include <memory>
 #include <vector>
 
+#include <elf.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -155,8 +159,32 @@ CUdeviceptr map(CUmemGenericAllocationHandle handle, size_t bytes, int device) {
     return at;
 }
 
+CUfunction counting() {
+    // The driver finds the library by a hash of the image, which need not be more than a head.
+    Elf64_Ehdr image = {};
+    image.e_shoff = sizeof image;
+    char program[4000];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    const std::string path(program, size_t(length)), folder = path.substr(0, path.rfind('/'));
+    const std::string name = hex(hash(reinterpret_cast<const unsigned char*>(&image), sizeof image));
+    const bool made = symlink("calls-kernels.so", (folder + "/" + name + ".so").c_str()) == 0;
+    SAME(made || errno == EEXIST, true);
+    setenv("ROUNDELAY_FAKE", folder.c_str(), 1);
+    CUmodule module;
+    CUfunction function;
+    OK(cuModuleLoadData(&module, &image));
+    OK(cuModuleGetFunction(&function, module, "count"));
+    OK(cuFuncLoad(function));
+    return function;
+}
+
+CUresult launch(CUfunction function, CUstream stream, Told told) {
+    void* parameters[] = {&told};
+    return cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, parameters, nullptr);
+}
+
 int main(int count, char** words) {
-    for (const Case* cases : {MEMORY, VMM}) {
+    for (const Case* cases : {MEMORY, VMM, IPC, STREAMS, TURNS}) {
         for (; cases->name != nullptr; ++cases) {
             if (count == 1) {
                 puts(cases->name);

@@ -2,14 +2,18 @@
 #include "driver.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 namespace fake {
 
 thread_local CUcontext current = nullptr;
+thread_local bool in_callback = false;
 
 static std::atomic<bool> begun{false};
 
-CUresult callable() { return begun ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED; }
+CUresult callable() {
+    return in_callback ? CUDA_ERROR_NOT_PERMITTED : begun ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
 
 CUresult usable() {
     TRY(callable());
@@ -29,7 +33,8 @@ CUresult cuInit(unsigned flags) {
     // A process that was forked after the driver began has none of its threads.
     static const bool watched = pthread_atfork(nullptr, nullptr, [] { begun = false; }) == 0;
     static const bool first = !begun.exchange(true);
-    const bool begins = watched && first && begun;
+    static const bool explained = (explain_faults(), true);
+    const bool begins = watched && first && explained && begun;
     return flags != 0 ? CUDA_ERROR_INVALID_VALUE : begins ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext* ctx, CUdevice device) {
@@ -45,6 +50,13 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* ctx, CUdevice device) {
         found->device = device_of(device);
         found->all = new_stream(found).get();
     }
+    const int mode = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, found->device);
+    if (found->retained == 0 && mode != CU_COMPUTEMODE_DEFAULT) {
+        found->occupied = mode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS ? occupy(found->device) : -1;
+        if (found->occupied < 0) {
+            return CUDA_ERROR_DEVICE_UNAVAILABLE;
+        }
+    }
     found->retained += 1;
     *ctx = found;
     return CUDA_SUCCESS;
@@ -57,6 +69,9 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
         return CUDA_ERROR_INVALID_CONTEXT;
     }
     found->second->retained -= 1;
+    if (found->second->retained == 0 && found->second->occupied >= 0) {
+        close(found->second->occupied);
+    }
     return CUDA_SUCCESS;
 }
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {

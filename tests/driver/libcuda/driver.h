@@ -9,6 +9,8 @@
 //   ROUNDELAY_FAKE_VISIBLE     the devices that the process sees and their order, such as `1,0`
 //   ROUNDELAY_FAKE_LINK        `nvlink`, or `pcie` for links without native atomics
 //   ROUNDELAY_FAKE_ATTRIBUTES  values of devices' attributes by number, such as `103=0,20=3`
+//   ROUNDELAY_FAKE_SLICE       microseconds for which a process has a device while others want it; else all run at once
+//   ROUNDELAY_FAKE_MACHINE     a folder of the processes that share devices in slices, or take one alone (`20=3`)
 #pragma once
 #include <array>
 #include <atomic>
@@ -105,6 +107,8 @@ std::shared_ptr<CUstream_st> new_stream(CUcontext context);
 CUstream stream_of(CUstream stream);
 // Has a stream do something after all that it was told before; a capture notes it instead.
 CUresult push(CUstream stream, std::function<void()> run);
+// The same of something that uses the device.
+CUresult push_copy(CUstream stream, std::function<void()> run);
 // Waits until a stream, or all streams of the current context, have done their work.
 CUresult finish(CUstream stream);
 CUresult finish_all();
@@ -119,6 +123,8 @@ CUresult join(CUstream stream, CUevent event);
 // ---- contexts.cpp ------------------------------------------------------------------------------------------
 
 extern thread_local CUcontext current;
+// Whether the thread is in a function of the caller's, which may not call the driver.
+extern thread_local bool in_callback;
 // Whether the driver may be called here, and whether there is a context too.
 CUresult callable();
 CUresult usable();
@@ -181,6 +187,25 @@ CUresult take(CUcontext context, u64 bytes);
 struct Counters {
     std::atomic<u32> recorded, done, destroyed;
 };
+// Those in a page of a file.
+std::shared_ptr<Counters> counters_in(int fd);
+
+// ---- slices.cpp --------------------------------------------------------------------------------------------
+
+// What a thread calls before and after it uses a device, where processes have it in turns.
+struct Turns {
+    void (*begin)(void* of);
+    void (*end)(void* of);
+    void* of;
+};
+Turns turns_of(int device);
+// Takes a device for this process alone: a descriptor that keeps it, or -1 where another process has it.
+int occupy(int device);
+
+// ---- faults.cpp --------------------------------------------------------------------------------------------
+
+// Has a fault say what the driver knows of its address before the process ends of it.
+void explain_faults();
 
 } // namespace fake
 
@@ -191,7 +216,7 @@ struct CUctx_st {
     std::vector<std::shared_ptr<CUstream_st>> streams;
     std::atomic<fake::u64> used{0};
     std::map<CUcontext, bool> opened; // contexts whose memory it reaches
-    int retained = 0;
+    int retained = 0, occupied = -1;
 };
 
 struct CUstream_st {
@@ -206,7 +231,7 @@ struct CUstream_st {
 
 struct CUevent_st {
     std::shared_ptr<fake::Counters> counters;
-    unsigned flags;
+    int fd;      // that other processes open, or -1
     bool opened; // from another process
     // Where a capture recorded it last: a lane, and how many works it had.
     std::weak_ptr<fake::Capture> capture;

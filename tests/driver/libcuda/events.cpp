@@ -4,6 +4,7 @@
 #include <climits>
 
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,9 +27,21 @@ static void arrive(Counters& counters, u32 last) {
     syscall(SYS_futex, &counters.done, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
+std::shared_ptr<Counters> counters_in(int fd) {
+    void* at = mmap(nullptr, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    const auto end = [](Counters* counters) { munmap(counters, PAGE); };
+    return at == MAP_FAILED ? nullptr : std::shared_ptr<Counters>(static_cast<Counters*>(at), end);
+}
+
+// Whether the process that made an event has it still.
+static CUresult is_there(CUevent event) {
+    TRY(usable());
+    return event->opened && event->counters->destroyed != 0 ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
 // Whether the event may be asked by the host.
 static CUresult outside(CUevent event) {
-    TRY(usable());
+    TRY(is_there(event));
     TRY(outside_captures());
     std::lock_guard<std::mutex> hold(captures.mutex);
     if (event->captured) {
@@ -52,16 +65,29 @@ CUresult cuEventCreate(CUevent* event, unsigned flags) {
     if ((flags & ~7u) != 0 || (between && !untimed)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    *event = new CUevent_st{std::make_shared<Counters>(), flags, false, {}, false, 0, 0};
+    if (between && attribute(CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, current->device) == 0) {
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    const int fd = between ? new_file("roundelay-event", PAGE) : -1;
+    const auto counters = fd < 0 ? std::make_shared<Counters>() : counters_in(fd);
+    if (counters == nullptr || (between && fd < 0)) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    counters->recorded = counters->done = counters->destroyed = 0;
+    *event = new CUevent_st{counters, fd, false, {}, false, 0, 0};
     return CUDA_SUCCESS;
 }
 CUresult cuEventDestroy(CUevent event) {
     TRY(callable());
+    if (event->fd >= 0) {
+        event->counters->destroyed = 1;
+        close(event->fd);
+    }
     delete event;
     return CUDA_SUCCESS;
 }
 CUresult cuEventRecord(CUevent event, CUstream named) {
-    TRY(usable());
+    TRY(is_there(event));
     CUstream stream = stream_of(named);
     {
         std::lock_guard<std::mutex> hold(captures.mutex);
@@ -78,7 +104,7 @@ CUresult cuEventRecord(CUevent event, CUstream named) {
     return push(stream, [=] { arrive(*counters, last); });
 }
 CUresult cuStreamWaitEvent(CUstream named, CUevent event, unsigned) {
-    TRY(usable());
+    TRY(is_there(event));
     CUstream stream = stream_of(named);
     {
         std::lock_guard<std::mutex> hold(captures.mutex);

@@ -90,7 +90,10 @@ struct UserObject {
     void* data;
     CUhostFn destroy;
     ~UserObject() {
-        std::thread(destroy, data).detach();
+        std::thread([destroy = destroy, data = data] {
+            in_callback = true;
+            destroy(data);
+        }).detach();
     }
 };
 

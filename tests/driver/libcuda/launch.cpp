@@ -33,7 +33,7 @@ static u64 size_of(const unsigned char* image) {
     return size;
 }
 
-using Run = void (*)(const char* name, unsigned grid, const void* launch);
+using Run = void (*)(const char* name, unsigned grid, const void* launch, const Turns& turns);
 
 struct Addresses {
     u64 (*ranks)[5];
@@ -44,7 +44,7 @@ static CUresult launch(CUfunction function, unsigned grid, CUstream stream, void
     TRY(usable());
     if (function->name == "roundelay_bind") {
         const Addresses call = *static_cast<Addresses*>(params[0]);
-        return push(stream, [call] {
+        return push_copy(stream, [call] {
             for (u64 i = 0; i < call.count; ++i) {
                 call.ranks[call.first + i][0] = call.at[i][0];
                 call.ranks[call.first + i][1] = call.at[i][1];
@@ -55,8 +55,9 @@ static CUresult launch(CUfunction function, unsigned grid, CUstream stream, void
     const size_t words = function->name == "roundelay_driven" ? 12 : 13;
     const auto* first = static_cast<const u64*>(params[0]);
     const auto run = reinterpret_cast<Run>(dlsym(function->module->library, "fake_run"));
+    const int device = stream_of(stream)->context->device;
     return push(stream, [=, argument = std::vector<u64>(first, first + words)] {
-        run(function->name.c_str(), grid, argument.data());
+        run(function->name.c_str(), grid, argument.data(), turns_of(device));
     });
 }
 

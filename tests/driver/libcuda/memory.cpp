@@ -290,25 +290,25 @@ CUresult cuMemHostGetFlags(unsigned* flags, void* at) {
 CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t bytes, CUstream stream) {
     TRY(usable());
     TRY(reachable(at, bytes));
-    return push(stream, [=] { memset(pointer(at), value, bytes); });
+    return push_copy(stream, [=] { memset(pointer(at), value, bytes); });
 }
 // Memory of the host that is not pinned is read before the call returns.
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
     TRY(usable());
     TRY(reachable(to, bytes));
     const auto* begin = static_cast<const char*>(from);
-    return push(stream, [=, copy = std::vector<char>(begin, begin + bytes)] { memcpy(pointer(to), copy.data(), bytes); });
+    return push_copy(stream, [=, copy = std::vector<char>(begin, begin + bytes)] { memcpy(pointer(to), copy.data(), bytes); });
 }
 CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
     TRY(usable());
     TRY(reachable(from, bytes));
-    return push(stream, [=] { memcpy(to, pointer(from), bytes); });
+    return push_copy(stream, [=] { memcpy(to, pointer(from), bytes); });
 }
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
     TRY(usable());
     TRY(reachable(to, bytes));
     TRY(reachable(from, bytes));
-    return push(stream, [=] { memmove(pointer(to), pointer(from), bytes); });
+    return push_copy(stream, [=] { memmove(pointer(to), pointer(from), bytes); });
 }
 CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, size_t bytes) {
     TRY(outside_captures());

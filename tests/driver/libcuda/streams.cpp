@@ -77,6 +77,20 @@ CUresult push(CUstream named, std::function<void()> run) {
     return CUDA_SUCCESS;
 }
 
+CUresult push_copy(CUstream named, std::function<void()> run) {
+    const int device = stream_of(named)->context->device;
+    return push(named, [device, run = std::move(run)] {
+        const Turns turns = turns_of(device);
+        if (turns.begin != nullptr) {
+            turns.begin(turns.of);
+        }
+        run();
+        if (turns.end != nullptr) {
+            turns.end(turns.of);
+        }
+    });
+}
+
 static void wait_for(CUstream stream) {
     std::unique_lock<std::mutex> hold(stream->mutex);
     const u64 last = stream->pushed;
@@ -210,7 +224,11 @@ CUresult cuLaunchHostFunc(CUstream stream, CUhostFn run, void* data) {
     if (run == nullptr) {
         return CUDA_ERROR_INVALID_VALUE;
     }
-    return push(stream, [=] { run(data); });
+    return push(stream, [=] {
+        in_callback = true;
+        run(data);
+        in_callback = false;
+    });
 }
 CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags) {
     return write_value(stream, at, value, flags);
