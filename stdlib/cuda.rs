@@ -80,8 +80,8 @@ pub use roundelay_export::cuda::{Form, Kernel, Protocol, Spec};
 pub use roundelay_kernels::cuda::cudarc;
 #[doc(inline)]
 pub use roundelay_kernels::cuda::{
-    CudaOptions, CudaPlan, CudaWorld, Error, Missing, NcclComm, NcclId, NcclPlan, Part, PlanGraph,
-    RankPlan, Refused,
+    CudaOptions, CudaPlan, CudaWorld, DeviceRank, Error, Missing, NcclComm, NcclId, NcclPlan, Part,
+    PlanGraph, RankPlan, Refused,
 };
 #[cfg(target_os = "linux")]
 #[doc(inline)]

@@ -28,7 +28,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ),
     (
         "kernels/src/cuda/launch.rs",
-        "kernels/src/cuda/nccl/plan.rs",
+        "kernels/src/cuda/rank_plan.rs",
         "plans of two roads to GPUs have one interface",
     ),
 ];

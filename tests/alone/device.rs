@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use roundelay::cuda::{
-    Callers, CudaOptions, CudaPlan, CudaWorld, Error, Estimate, Form, Gpu, Kernel, KernelChoice,
-    KernelRow, LaunchShape, Missing, NcclComm, NcclId, NcclPlan, OnDevice as _, Part, PlanGraph,
-    Protocol, RankPlan, Refused, Spec, cudarc, select,
+    Callers, CudaOptions, CudaPlan, CudaWorld, DeviceRank, Error, Estimate, Form, Gpu, Kernel,
+    KernelChoice, KernelRow, LaunchShape, Missing, NcclComm, NcclId, NcclPlan, OnDevice as _, Part,
+    PlanGraph, Protocol, RankPlan, Refused, Spec, cudarc, select,
 };
 #[cfg(target_os = "linux")]
-use roundelay::cuda::{CudaRank, ProcessPlan, Transport};
+use roundelay::cuda::{CudaRank, DeviceCalls, ProcessPlan, Transport};
 use roundelay::library::RingAllReduce;
 use roundelay::{Collective, DType, ReduceOp};
 
@@ -99,9 +99,13 @@ fn what_a_process_lacks_is_said() -> Result<(), roundelay::Error> {
     let plan = world.on_device(0).and_then(|rank: CudaRank| {
         let ways: Vec<Transport> = rank.transports().map(|(_, way, _)| way).collect();
         assert!(ways.is_empty(), "one rank has no peers");
+        let place: &DeviceRank = &rank;
+        assert_eq!(place.nranks(), 1);
         let (sum, options) = (ReduceOp::Sum, CudaOptions::new());
         RingAllReduce::new().plan_on_rank(&rank, 4, DType::F32, sum, options)
     });
+    let calls: Result<DeviceCalls, _> = world.device_calls(0);
+    assert_eq!(calls.is_ok(), plan.is_ok());
     match plan {
         Ok(plan) => {
             let plan: &ProcessPlan = &plan;

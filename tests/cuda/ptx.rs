@@ -151,7 +151,7 @@ fn ranks_in_processes() {
     ] {
         let of = kernel((name, 3), form, kind, Callers::Each);
         for defines in [&WHOLE[..2], &WHOLE] {
-            let staged = interpreted(&of.0, "sm_90", defines).staged(3);
+            let staged = interpreted(&of.0, "sm_90", defines).stage(3);
             // Blocks of several grains, so that CTAs share them otherwise than whole buffers.
             has_the_hosts_bits(&of, (900, 2), |job, seed| staged.run(job, seed));
             has_the_hosts_bits(&of, (10, 1), |job, seed| staged.run(job, seed));
@@ -186,7 +186,7 @@ fn posts_that_store_are_not_lost() {
     let made = proved.optimize(goal).expect("it is proved again");
     let kernel = Kernel::of_table(&made, Spec { callers: Callers::Each, ..spec(&algorithm) });
     let kernel = kernel.unwrap_or_else(|refused| panic!("{}", refused.title));
-    let staged = interpreted(&kernel, "sm_90", &WHOLE).staged(2);
+    let staged = interpreted(&kernel, "sm_90", &WHOLE).stage(2);
     has_the_hosts_bits(&(kernel, proved), (20, 1), |job, seed| staged.run(job, seed));
 }
 

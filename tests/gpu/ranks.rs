@@ -1,15 +1,15 @@
 //! Algorithms whose ranks launch one by one: each rank is a thread, and all ranks share one GPU. They are ranks over NCCL's
 //! sends and receives, or ranks as processes have them, with kernels on memory that all of them map.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::Deref;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use roundelay::Options;
-use roundelay_core::ids::RankId;
-use roundelay_kernels::cuda::cudarc::driver::{CudaSlice, CudaStream, DriverError};
+use roundelay_kernels::cuda::cudarc::driver::{CudaSlice, DriverError};
 use roundelay_kernels::cuda::{
-    CudaOptions, CudaRank, CudaWorld, Error, KernelPart, NcclComm, NcclId, NcclPart, NcclPlan,
-    PartOfRank, ProcessPlan, RankPlan,
+    CudaOptions, CudaRank, CudaWorld, DeviceRank, Error, KernelPart, NcclComm, NcclId, NcclPart,
+    NcclPlan, PartOfRank, ProcessPlan, RankPlan,
 };
 use roundelay_kernels::grid::Buffers;
 use roundelay_kernels::shared_memory::World;
@@ -21,7 +21,7 @@ use super::engine::Engine;
 const FIRST: u32 = 23_000;
 
 /// A rank with a device.
-pub(crate) trait Member: Clone + Send + Sync {
+pub(crate) trait Member: Clone + Send + Sync + Deref<Target = DeviceRank> {
     type Part: PartOfRank + Send;
     /// Whether its plans launch kernels of the algorithm.
     const KERNELS: bool;
@@ -30,29 +30,6 @@ pub(crate) trait Member: Clone + Send + Sync {
     fn meet(device: usize, nranks: u32, deadline: Duration) -> Result<Vec<Self>, String>;
 
     fn plan(&self, case: &Case, deadline: Duration) -> Result<RankPlan<Self::Part>, Error>;
-
-    fn rank(&self) -> RankId;
-
-    fn stream(&self) -> &Arc<CudaStream>;
-
-    fn buffer(&self, what: &str, bytes: usize) -> Result<CudaSlice<u8>, Error>;
-}
-
-/// Forwards what both kinds of ranks have.
-macro_rules! forward {
-    () => {
-        fn rank(&self) -> RankId {
-            self.rank()
-        }
-
-        fn stream(&self) -> &Arc<CudaStream> {
-            self.stream()
-        }
-
-        fn buffer(&self, what: &str, bytes: usize) -> Result<CudaSlice<u8>, Error> {
-            self.buffer(what, bytes)
-        }
-    };
 }
 
 impl Member for NcclComm {
@@ -68,8 +45,6 @@ impl Member for NcclComm {
         let Data { count, dtype, op } = case.data;
         NcclPlan::new(self, case.proved, count as u64, dtype, op)
     }
-
-    forward!();
 }
 
 impl Member for CudaRank {
@@ -88,8 +63,6 @@ impl Member for CudaRank {
         let options = options.form(case.form).protocol(case.protocol);
         ProcessPlan::new(self, case.algorithm, case.proved, count as u64, (dtype, op), options)
     }
-
-    forward!();
 }
 
 /// The engine of ranks of one kind.

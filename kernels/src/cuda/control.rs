@@ -9,7 +9,7 @@ use cudarc::driver::sys;
 use super::device::{Device, failed};
 use super::error::Error;
 #[cfg(target_os = "linux")]
-use super::processes::Block;
+use super::shared_block::SharedBlock;
 
 /// Memory of the host that all devices see.
 pub(super) struct Control {
@@ -40,7 +40,7 @@ impl Control {
 
     /// The control block of ranks in several processes, in the first words of zeroed memory that all of them map.
     #[cfg(target_os = "linux")]
-    pub(super) fn shared(block: Block, len: usize) -> Self {
+    pub(super) fn shared(block: SharedBlock, len: usize) -> Self {
         let words = block.host_address().and_then(|words| NonNull::new(words.cast()));
         let words = words.expect("a block of the host");
         assert!(8 * len <= block.bytes(), "the block holds the words");

@@ -9,6 +9,7 @@ mod compile;
 mod control;
 mod device;
 mod device_plan;
+mod device_rank;
 mod driven;
 mod error;
 mod find;
@@ -29,6 +30,8 @@ mod processes;
 mod rank_plan;
 mod report;
 mod rooms;
+#[cfg(target_os = "linux")]
+mod shared_block;
 mod state;
 mod symbols;
 mod world;
@@ -41,6 +44,7 @@ pub use compile::{
 };
 /// The driver's slices and streams: plans are launched on these.
 pub use cudarc;
+pub use device_rank::DeviceRank;
 pub use driven::Driven;
 pub use error::{Error, Missing, Part, Refused};
 pub use graph::PlanGraph;

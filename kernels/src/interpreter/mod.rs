@@ -71,7 +71,7 @@ impl Interpreted {
     /// Deals one rank to each device, as ranks in processes of their own have it: each launch copies its rank's buffers
     /// into their stages and out of them, for a kernel that was compiled with `ROUNDELAY_STAGED`.
     #[must_use]
-    pub fn staged(self, nranks: usize) -> Self {
+    pub fn stage(self, nranks: usize) -> Self {
         Self { devices: nranks, staged: true, ..self }
     }
 

@@ -2,16 +2,17 @@
 
 use std::ffi::{c_char, c_int};
 use std::fmt;
+use std::ops::Deref;
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
 use cudarc::nccl::sys::{cudaStream_t, ncclComm_t, ncclConfig_t, ncclDataType_t, ncclUniqueId};
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 
-use super::super::device::{Device, failed};
+use super::super::device::Device;
+use super::super::device_rank::DeviceRank;
 use super::super::error::Error;
 use super::library::Nccl;
 
@@ -345,17 +346,22 @@ pub struct NcclComm(Arc<Shared>);
 
 pub(super) struct Shared {
     pub(super) link: Mutex<NcclLink>,
-    pub(super) device: Device,
-    stream: Arc<CudaStream>,
-    pub(super) rank: RankId,
-    pub(super) nranks: u32,
+    rank: DeviceRank,
     pub(super) deadline: Duration,
 }
 
 impl fmt::Debug for NcclComm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shared { rank, nranks, device, .. } = &*self.0;
-        write!(f, "NcclComm(rank {rank} of {nranks} on device {})", device.ordinal)
+        let (rank, nranks, device) = (self.rank(), self.nranks(), self.device.ordinal);
+        write!(f, "NcclComm(rank {rank} of {nranks} on device {device})")
+    }
+}
+
+impl Deref for NcclComm {
+    type Target = DeviceRank;
+
+    fn deref(&self) -> &DeviceRank {
+        &self.0.rank
     }
 }
 
@@ -375,13 +381,9 @@ impl NcclComm {
     ) -> Result<Self, Error> {
         let nccl = Nccl::of_process()?;
         let device = Device::open(device)?;
-        let opening = format!("opening device {}", device.ordinal);
-        device.context.bind_to_thread().map_err(failed(opening))?;
-        let making = format!("making a stream on device {}", device.ordinal);
-        let stream = device.context.new_stream().map_err(failed(making))?;
-        let rank = rank.into();
-        let link = Mutex::new(NcclLink::join(nccl, id, (rank, nranks), deadline)?);
-        Ok(Self(Arc::new(Shared { link, device, stream, rank, nranks, deadline })))
+        let rank = DeviceRank::new(device, rank.into(), nranks)?;
+        let link = Mutex::new(NcclLink::join(nccl, id, (rank.rank(), nranks), deadline)?);
+        Ok(Self(Arc::new(Shared { link, rank, deadline })))
     }
 
     /// The version of NCCL, as it counts: 2.30.4 is 23004.
@@ -390,36 +392,6 @@ impl NcclComm {
     /// E0415 without NCCL.
     pub fn version() -> Result<u32, Error> {
         Ok(Nccl::of_process()?.version as u32)
-    }
-
-    /// The rank of this communicator.
-    pub fn rank(&self) -> RankId {
-        self.0.rank
-    }
-
-    /// The number of ranks.
-    pub fn nranks(&self) -> u32 {
-        self.0.nranks
-    }
-
-    /// The context of the rank's device: the rank's buffers are slices of it.
-    pub fn context(&self) -> &Arc<CudaContext> {
-        &self.0.device.context
-    }
-
-    /// A stream of the rank's own. Ranks of one device must not share a stream: each would wait for the later work of
-    /// the others.
-    pub fn stream(&self) -> &Arc<CudaStream> {
-        &self.0.stream
-    }
-
-    /// A buffer of `bytes` zero bytes on the rank's device; of one byte where `bytes` is 0. `what` names it in
-    /// messages.
-    ///
-    /// # Errors
-    /// E0419 where the device has no room for it.
-    pub fn buffer(&self, what: &str, bytes: usize) -> Result<CudaSlice<u8>, Error> {
-        self.0.device.zeros(&format!("{what} of rank {}", self.0.rank), bytes)
     }
 
     pub(super) fn shared(&self) -> &Shared {

@@ -67,7 +67,7 @@ impl NcclPlan {
     ) -> Result<Self, Error> {
         let plan = Self::unchecked(comm, proved, count, dtype, op)?;
         if Options::default().checks()? == Check::First {
-            plan.check_first((&comm.shared().device, comm.stream()), |exchange| {
+            plan.check_first((&comm.device, comm.stream()), |exchange| {
                 Self::unchecked(comm, exchange, WORDS, WORD, ReduceOp::Sum)
             })?;
         }
@@ -93,7 +93,7 @@ impl NcclPlan {
         check_width(form.schedule(), dtype).map_err(|wide| Error::NoKernel(vec![*wide]))?;
         let groups = Groups::new(&form).map_err(unfit)?;
         let steps = Steps::new(&form, &groups, comm.rank(), count, (dtype, op))?;
-        let device = &comm.shared().device;
+        let device = &comm.device;
         let what = format!("scratch of rank {}", comm.rank());
         let call = PlannedCall::new(form.schedule_with_proof(), count, dtype, op);
         let part = NcclPart {

@@ -7,13 +7,11 @@
 //! process that sees another one end has the kernels of all ranks end there.
 
 mod agreement;
-mod block;
 mod part;
 mod rank;
 mod transport;
 mod watcher;
 
-pub(super) use block::Block;
 pub use part::{KernelPart, ProcessPlan};
 pub use rank::CudaRank;
 pub use transport::Transport;

@@ -21,8 +21,9 @@ use super::super::error::Error;
 use super::super::options::{CudaOptions, VECTOR};
 use super::super::plan::{SCOPE_SYS, check_threads, fitted, resident_parts};
 use super::super::rank_plan::{PartOfRank, RankPlan};
+use super::super::shared_block::{BlockKind, HANDLE, SharedBlock};
 use super::agreement::agree;
-use super::block::{Block, HANDLE, Kind};
+
 use super::rank::CudaRank;
 use crate::grid::layout::{CONTROL_GROUP, CONTROL_HEAD};
 use crate::grid::{self, Arena, GridLayout, Placement, RankMemory, Stage};
@@ -51,10 +52,10 @@ pub struct KernelPart {
     /// The stage of the rank's output, in its own block.
     output_stage: u64,
     /// The blocks of the other ranks.
-    _peers: Vec<(RankId, Block)>,
+    _peers: Vec<(RankId, SharedBlock)>,
 }
 
-impl DeviceMemory for Block {
+impl DeviceMemory for SharedBlock {
     fn address(&self) -> u64 {
         Self::address(self)
     }
@@ -108,8 +109,7 @@ impl ProcessPlan {
         let kernel = options.kernel(algorithm, proved, (dtype, op), Callers::Each);
         let plan = Self::of_kernel(rank, kernel, count, options)?;
         if options.common.checks()? == Check::First {
-            let shared = rank.shared();
-            plan.check_first((&shared.device, rank.stream()), |exchange_of_words| {
+            plan.check_first((&rank.device, rank.stream()), |exchange_of_words| {
                 let kernel = words_kernel(exchange_of_words);
                 Self::of_kernel(rank, kernel, WORDS, CudaOptions::default())
             })?;
@@ -171,26 +171,26 @@ impl ProcessPlan {
                 return Err(too_large());
             }
             let handle = (descriptors[at].take(), *legacy);
-            Ok((peer, Block::import(&shared.device, shared.kinds[at], bytes, handle)?))
+            Ok((peer, SharedBlock::import(&rank.device, shared.kinds[at], bytes, handle)?))
         });
-        let mapped: Result<Vec<(RankId, Block)>, Error> = mapped.collect();
+        let mapped: Result<Vec<(RankId, SharedBlock)>, Error> = mapped.collect();
         let control = match control {
             Some(control) => Ok(control),
             None => {
                 let handle = (control_files[0].take(), [0; HANDLE]);
                 let bytes = control_bytes(words);
-                Block::import(&shared.device, Kind::Host, bytes, handle)
+                SharedBlock::import(&rank.device, BlockKind::Host, bytes, handle)
             }
         };
         let prepared = mapped.and_then(|peers| {
             let control = Control::shared(control?, words);
             let poll_limit = options.poll_limit();
             let launch =
-                launch(&shared.device, &control, (count, parts), poll_limit, facts.scale_outputs)?;
+                launch(&rank.device, &control, (count, parts), poll_limit, facts.scale_outputs)?;
             let base = block.address();
             let placement = Placement { devices: nranks as usize, nranks };
             let device_plan = DevicePlan::new(
-                (&shared.device, mine.index()),
+                (&rank.device, mine.index()),
                 placement,
                 functions,
                 &facts,
@@ -207,7 +207,7 @@ impl ProcessPlan {
                 let memory = device_plan.rank_memory_at(*base);
                 table.extend(memory.map(|memory| RankMemory { input, output, ..memory }));
             }
-            device_plan.fill(&shared.device, &table)?;
+            device_plan.fill(&rank.device, &table)?;
             let output_stage = base + layouts[mine.index()].output as u64;
             Ok((peers, Arc::new(control), device_plan, output_stage))
         });
@@ -234,13 +234,18 @@ impl ProcessPlan {
         rank: &CudaRank,
         bytes: usize,
         words: usize,
-    ) -> Result<(Block, Option<Block>, [u8; HANDLE]), Error> {
+    ) -> Result<(SharedBlock, Option<SharedBlock>, [u8; HANDLE]), Error> {
         let shared = rank.shared();
         let what = format!("counters, scratch and stage of rank {}", rank.rank());
         let kind = shared.kinds[rank.rank().index()];
-        let block = Block::own(&shared.device, kind, &what, bytes)?;
+        let block = SharedBlock::own(&rank.device, kind, &what, bytes)?;
         let control = (rank.rank() == RankId(0)).then(|| {
-            Block::own(&shared.device, Kind::Host, "words of control", control_bytes(words))
+            SharedBlock::own(
+                &rank.device,
+                BlockKind::Host,
+                "words of control",
+                control_bytes(words),
+            )
         });
         let legacy = block.handle()?.legacy;
         Ok((block, control.transpose()?, legacy))
@@ -311,16 +316,11 @@ impl Loaded {
         let facts = kernel.facts(count);
         let defines: &[&str] = &[SCOPE_SYS, STAGED, ONE_WRITER];
         let defines = if shared.native { &defines[..2] } else { defines };
-        let fitted = fitted(&kernel, &shared.device, defines, threads)?;
-        let functions = Functions::load(
-            &shared.device,
-            &kernel,
-            &fitted.compiled,
-            facts.scale_outputs,
-            threads,
-        )?;
+        let fitted = fitted(&kernel, &rank.device, defines, threads)?;
+        let functions =
+            Functions::load(&rank.device, &kernel, &fitted.compiled, facts.scale_outputs, threads)?;
         let groups = facts.groups.iter().filter(|group| group.rank == rank.rank()).count() as u64;
-        let rooms = [(groups, functions.resident(&shared.device)?)];
+        let rooms = [(groups, functions.resident(&rank.device)?)];
         let parts = resident_parts(&kernel, count, options, &rooms, |_| 1)?;
         let mut hash = Sha256::new();
         hash.update(&kernel.text);
@@ -342,7 +342,7 @@ impl KernelPart {
         }
         let shared = self.rank.shared();
         // All other waits of that launch and of later launches end at once.
-        shared.device.finish(&self.kernel.name)?;
+        self.rank.device.finish(&self.kernel.name)?;
         let mut words = self.control.read();
         if words[0] == u64::MAX {
             // The host ended the kernels: any wait that one of them recorded says more than none.
@@ -377,8 +377,8 @@ impl KernelPart {
     fn reset(&self) -> Result<(), Error> {
         let shared = self.rank.shared();
         shared.world.meet()?;
-        self.device_plan.clear(&shared.device)?;
-        shared.device.finish("clearing counters")?;
+        self.device_plan.clear(&self.rank.device)?;
+        self.rank.device.finish("clearing counters")?;
         if self.rank.rank() == RankId(0) {
             self.control.clear();
         }

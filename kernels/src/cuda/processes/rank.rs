@@ -1,15 +1,16 @@
 //! A rank with a process and a device of its own.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaSlice, CudaStream};
 use roundelay_core::ids::RankId;
 
 use super::super::device::{Device, failed};
+use super::super::device_rank::DeviceRank;
 use super::super::error::Error;
+use super::super::shared_block::{BlockKind, HANDLE, SharedBlock};
 use super::agreement::agree;
-use super::block::{Block, HANDLE, Kind};
 use super::transport::{Transport, Uuid, uuid_of, way_to};
 use super::watcher::Watcher;
 use crate::shared_memory::World;
@@ -40,14 +41,13 @@ use crate::shared_memory::World;
 pub struct CudaRank(Arc<Shared>);
 
 pub(super) struct Shared {
-    pub(super) device: Device,
-    stream: Arc<CudaStream>,
-    /// A world of the device's ranks alone, whose messages nobody else sends.
+    rank: DeviceRank,
+    /// A world of the device's ranks alone: its messages are those of this module.
     pub(super) world: Arc<World>,
     /// By the rank that owns the memory: the way of this rank to it, and the reason for that way.
     routes: Vec<(Transport, Option<String>)>,
     /// By rank: the kind of its block, which all other ranks can map.
-    pub(super) kinds: Vec<Kind>,
+    pub(super) kinds: Vec<BlockKind>,
     /// Whether atomics of every rank are whole in the memory of every rank.
     pub(super) native: bool,
     pub(super) watcher: Watcher,
@@ -55,8 +55,16 @@ pub(super) struct Shared {
 
 impl fmt::Debug for CudaRank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (rank, nranks, device) = (self.rank(), self.nranks(), self.0.device.ordinal);
+        let (rank, nranks, device) = (self.rank(), self.nranks(), self.device.ordinal);
         write!(f, "CudaRank(rank {rank} of {nranks} on device {device})")
+    }
+}
+
+impl Deref for CudaRank {
+    type Target = DeviceRank;
+
+    fn deref(&self) -> &DeviceRank {
+        &self.0.rank
     }
 }
 
@@ -89,22 +97,22 @@ impl CudaRank {
     pub fn shrink(&self) -> Result<Self, Error> {
         self.0.watcher.abort();
         let own = self.0.world.shrink()?;
-        Self::on(own, Device::open(self.0.device.ordinal))
+        Self::on(own, Device::open(self.device.ordinal))
     }
 
     fn on(world: World, device: Result<Device, Error>) -> Result<Self, Error> {
         let world = Arc::new(world);
         let opened = device.and_then(|device| {
             let what = format!("opening device {}", device.ordinal);
-            let kind = Kind::of_device(&device)?;
+            let kind = BlockKind::of_device(&device)?;
             let uuid = uuid_of(&device.context).map_err(failed(what))?;
-            let probe = Block::own(&device, kind, "memory to try the ways to it", 1)?;
+            let probe = SharedBlock::own(&device, kind, "memory to try the ways to it", 1)?;
             let legacy = probe.handle()?.legacy;
             Ok((device, kind, uuid, probe, legacy))
         });
         let ((device, _, uuid, probe, _), told) =
             agree(&world, opened, |(_, kind, uuid, probe, legacy)| {
-                let mut bytes = vec![u8::from(*kind == Kind::Virtual)];
+                let mut bytes = vec![u8::from(*kind == BlockKind::Virtual)];
                 bytes.extend(uuid);
                 bytes.extend(legacy);
                 bytes.extend((probe.bytes() as u64).to_le_bytes());
@@ -123,7 +131,7 @@ impl CudaRank {
                 continue;
             }
             let handle = (descriptors[rank].take(), peer.legacy);
-            let mapped = Block::import(&device, peer.kind, peer.bytes, handle);
+            let mapped = SharedBlock::import(&device, peer.kind, peer.bytes, handle);
             routes.push(match mapped {
                 Ok(_) => way_to(&device, &uuid, &peer.uuid),
                 Err(error) => (Transport::Host, Some(error.to_string())),
@@ -139,7 +147,7 @@ impl CudaRank {
         let mut kinds = Vec::new();
         for (owner, peer) in peers.iter().enumerate() {
             let barred = (0..nranks).find(|from| is(*from, owner, Transport::Host));
-            kinds.push(if barred.is_some() { Kind::Host } else { peer.kind });
+            kinds.push(if barred.is_some() { BlockKind::Host } else { peer.kind });
             if let (Some(from), Some((route, why))) = (barred, routes.get_mut(owner)) {
                 if owner != mine && *route != Transport::Host {
                     *why = Some(format!("rank {from} cannot reach the device of rank {owner}"));
@@ -153,20 +161,9 @@ impl CudaRank {
                 || is(from, owner, Transport::NvLink)
         };
         let native = (0..nranks).all(|from| (0..nranks).all(|owner| whole(from, owner)));
-        let making = format!("making a stream on device {}", device.ordinal);
-        let stream = device.context.new_stream().map_err(failed(making))?;
+        let rank = DeviceRank::new(device, RankId(world.rank()), world.nranks())?;
         let watcher = Watcher::new(&world)?;
-        Ok(Self(Arc::new(Shared { device, stream, world, routes, kinds, native, watcher })))
-    }
-
-    /// The rank of this process.
-    pub fn rank(&self) -> RankId {
-        RankId(self.0.world.rank())
-    }
-
-    /// The number of ranks.
-    pub fn nranks(&self) -> u32 {
-        self.0.world.nranks()
+        Ok(Self(Arc::new(Shared { rank, world, routes, kinds, native, watcher })))
     }
 
     /// The ways from this rank's device to the memory of each other rank, and the reason where it is not the best way.
@@ -175,25 +172,6 @@ impl CudaRank {
         let all = (0..).map(RankId).zip(&self.0.routes);
         all.filter(move |(rank, _)| *rank != mine)
             .map(|(rank, (transport, why))| (rank, *transport, why.as_deref()))
-    }
-
-    /// The context of the rank's device: the rank's buffers are slices of it.
-    pub fn context(&self) -> &Arc<CudaContext> {
-        &self.0.device.context
-    }
-
-    /// A stream of the rank's own.
-    pub fn stream(&self) -> &Arc<CudaStream> {
-        &self.0.stream
-    }
-
-    /// A buffer of `bytes` zero bytes on the rank's device; of one byte where `bytes` is 0. `what` names it in
-    /// messages.
-    ///
-    /// # Errors
-    /// E0419 where the device has no room for it.
-    pub fn buffer(&self, what: &str, bytes: usize) -> Result<CudaSlice<u8>, Error> {
-        self.0.device.zeros(&format!("{what} of rank {}", self.rank()), bytes)
     }
 
     /// Ends the launches of all ranks for a reason of the caller's: they and later ones fail with E0413.
@@ -211,9 +189,9 @@ impl CudaRank {
     }
 }
 
-/// What a rank tells about its device and its block.
+/// The words of a rank about its device and its block.
 struct Peer {
-    kind: Kind,
+    kind: BlockKind,
     uuid: Uuid,
     legacy: [u8; HANDLE],
     bytes: usize,
@@ -225,7 +203,7 @@ impl Peer {
         let (uuid, rest) = rest.split_first_chunk()?;
         let (legacy, rest) = rest.split_first_chunk()?;
         let bytes = u64::from_le_bytes(rest.try_into().ok()?) as usize;
-        let kind = if *kind == 1 { Kind::Virtual } else { Kind::Legacy };
+        let kind = if *kind == 1 { BlockKind::Virtual } else { BlockKind::Legacy };
         Some(Self { kind, uuid: *uuid, legacy: *legacy, bytes })
     }
 }

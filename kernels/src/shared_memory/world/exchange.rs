@@ -1,4 +1,5 @@
-//! What all ranks tell all others beside calls: a few bytes each, or a descriptor each. The ranks exchange in one order.
+//! Exchanges of all ranks beside calls: each gives a few bytes or a descriptor, and gets those of all others. All ranks make
+//! them in one order.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 

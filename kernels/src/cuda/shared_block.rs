@@ -12,13 +12,13 @@ use cudarc::driver::sys::{
 use cudarc::driver::{CudaContext, DriverError};
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use super::super::device::{Device, failed};
-use super::super::error::Error;
+use super::device::{Device, failed};
+use super::error::Error;
 use crate::shared_memory::Mapping;
 
 /// The kind of memory of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BlockKind {
     /// Memory of the device with a descriptor: it lives as long as any process holds it.
     Virtual,
     /// Memory of the device with a legacy handle: it goes with its owner.
@@ -32,7 +32,7 @@ pub(super) const HANDLE: usize = 64;
 /// The granule of device memory, where the driver names none: small allocations share such a block.
 const GRANULE: usize = 2 << 20;
 
-impl Kind {
+impl BlockKind {
     /// Returns the kind of device memory that `device` can share between processes.
     pub(super) fn of_device(device: &Device) -> Result<Self, Error> {
         use CUdevice_attribute::{
@@ -49,14 +49,14 @@ impl Kind {
     }
 }
 
-/// What a process needs to map a block of another: one of the two.
+/// The handle by which a process maps a block of another: one of the two.
 pub(super) struct Handle<'a> {
     pub(super) descriptor: Option<BorrowedFd<'a>>,
     pub(super) legacy: [u8; HANDLE],
 }
 
 /// A block that this process has mapped.
-pub(in super::super) struct Block {
+pub(super) struct SharedBlock {
     context: Arc<CudaContext>,
     address: u64,
     bytes: usize,
@@ -64,11 +64,11 @@ pub(in super::super) struct Block {
 }
 
 // SAFETY: the block is an address, and descriptors and mappings that this process only gives back.
-unsafe impl Send for Block {}
+unsafe impl Send for SharedBlock {}
 // SAFETY: shared references only read the fields.
-unsafe impl Sync for Block {}
+unsafe impl Sync for SharedBlock {}
 
-/// What keeps the memory.
+/// The hold of a process on the memory.
 enum Hold {
     Virtual { handle: u64, descriptor: Option<OwnedFd> },
     Allocated,
@@ -76,11 +76,11 @@ enum Hold {
     Host { file: File, mapping: Mapping },
 }
 
-impl Block {
+impl SharedBlock {
     /// Allocates at least `bytes` bytes, all zero.
     pub(super) fn own(
         device: &Device,
-        kind: Kind,
+        kind: BlockKind,
         what: &str,
         bytes: usize,
     ) -> Result<Self, Error> {
@@ -96,7 +96,7 @@ impl Block {
         };
         bind(device)?;
         match kind {
-            Kind::Virtual => {
+            BlockKind::Virtual => {
                 let place = place_of(device);
                 let mut granule = 0;
                 // SAFETY: both arguments outlive the call.
@@ -131,7 +131,7 @@ impl Block {
                 block.zero(device)?;
                 Ok(block)
             }
-            Kind::Legacy => {
+            BlockKind::Legacy => {
                 let bytes = whole(bytes, GRANULE)?;
                 let mut address = 0;
                 // SAFETY: the argument outlives the call.
@@ -142,7 +142,7 @@ impl Block {
                 block.zero(device)?;
                 Ok(block)
             }
-            Kind::Host => {
+            BlockKind::Host => {
                 let bytes = whole(bytes, GRANULE)?;
                 let refused = |errno: rustix::io::Errno| {
                     let what = format!("the system refuses {bytes} bytes for {what}: {errno}");
@@ -158,14 +158,14 @@ impl Block {
     /// Maps a block that another process owns, of at least `bytes` bytes.
     pub(super) fn import(
         device: &Device,
-        kind: Kind,
+        kind: BlockKind,
         bytes: usize,
         (descriptor, legacy): (Option<OwnedFd>, [u8; HANDLE]),
     ) -> Result<Self, Error> {
         let doing = format!("mapping another rank's memory into device {}", device.ordinal);
         bind(device)?;
         match kind {
-            Kind::Virtual => {
+            BlockKind::Virtual => {
                 let descriptor = descriptor.ok_or_else(|| lacks_descriptor(doing.clone()))?;
                 let mut handle = 0;
                 // SAFETY: the driver takes the number of an open descriptor in place of a pointer.
@@ -179,7 +179,7 @@ impl Block {
                 imported.result().map_err(failed(doing.clone()))?;
                 Self::map(device, handle, bytes).map_err(failed(doing))
             }
-            Kind::Legacy => {
+            BlockKind::Legacy => {
                 let mut handle = sys::CUipcMemHandle { reserved: [0; HANDLE] };
                 for (to, from) in handle.reserved.iter_mut().zip(legacy) {
                     *to = from as _;
@@ -192,7 +192,7 @@ impl Block {
                 let context = device.context.clone();
                 Ok(Self { context, address, bytes, hold: Hold::Opened })
             }
-            Kind::Host => {
+            BlockKind::Host => {
                 let descriptor = descriptor.ok_or_else(|| lacks_descriptor(doing))?;
                 Self::of_file(device, descriptor.into(), bytes)
             }
@@ -254,12 +254,12 @@ impl Block {
     }
 
     /// Returns the bytes of the block.
-    pub(in super::super) fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Returns the address of a block of host memory for the host.
-    pub(in super::super) fn host_address(&self) -> Option<*mut u8> {
+    pub(super) fn host_address(&self) -> Option<*mut u8> {
         match &self.hold {
             Hold::Host { mapping, .. } => Some(mapping.base()),
             _ => None,
@@ -327,7 +327,7 @@ fn whole(bytes: usize, granule: usize) -> Result<usize, Error> {
     })
 }
 
-impl Drop for Block {
+impl Drop for SharedBlock {
     fn drop(&mut self) {
         if self.context.bind_to_thread().is_err() {
             return;
