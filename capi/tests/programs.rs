@@ -77,9 +77,9 @@ fn four_processes_call_from_c() {
 fn driver() -> Vec<(String, String)> {
     let target = std::env::var_os("CARGO_TARGET_DIR");
     let target = target.map_or_else(|| package().join("../target"), PathBuf::from);
-    let mut make = Command::new("sh");
-    make.arg(package().join("../tests/driver/make.sh")).arg("all").arg(target.join("driver"));
-    let made = make.output().expect("a shell");
+    let script = package().join("../tests/driver/make.sh");
+    let mut shell = Command::new("sh");
+    let made = shell.arg(script).arg("all").arg(target.join("driver")).output().expect("a shell");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let said = String::from_utf8(made.stdout).expect("paths in UTF-8");
     let variable = |line: &str| line.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned()));

@@ -253,7 +253,7 @@ fn results_are_the_hosts_through_the_host() {
 #[test]
 fn results_are_the_hosts_on_one_device() {
     let rank = on_each!(2, Devices::One, &[]);
-    let ways: Vec<_> = rank.transports().map(|(peer, way, why)| (peer, way, why)).collect();
+    let ways: Vec<_> = rank.transports().collect();
     assert_eq!(ways, [(RankId(1 - rank.rank().0), Transport::SameDevice, None)]);
     table(&rank);
 }
