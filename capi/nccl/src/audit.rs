@@ -3,10 +3,7 @@
 
 use std::ffi::{CStr, c_char, c_long, c_uint};
 
-use crate::real::own_text;
-
-/// A function that no library of NCCL's own has.
-pub(crate) const MARK: &CStr = c"la_objsearch";
+use crate::own::own_text;
 
 /// The name of NCCL's library, as callers ask for it.
 const NAME: &[u8] = b"libnccl.so.2";

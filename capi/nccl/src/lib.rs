@@ -13,6 +13,7 @@ mod group;
 mod last_error;
 mod name;
 mod operation;
+mod own;
 mod pass;
 mod process;
 mod real;

@@ -2,7 +2,7 @@
 //! that its calls of its own functions stay inside, as far as the loader does that.
 
 use std::env;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -10,6 +10,7 @@ use roundelay_kernels::library_files::{NCCL_STEM, NcclSearch};
 use roundelay_kernels::loaded_library::LoadedLibrary;
 
 use crate::name::Name;
+use crate::own::{MARK, own_path};
 
 /// NCCL's own library.
 pub(crate) struct Real {
@@ -39,20 +40,6 @@ pub(crate) fn others() -> Vec<LoadedLibrary> {
     all
 }
 
-/// Returns the path of this library as the loader has it.
-pub(crate) fn own_text() -> Option<&'static CStr> {
-    // SAFETY: zeros are a value of the structure.
-    let mut about: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: the address is in this library, and there is room for the answer.
-    let found = unsafe { libc::dladdr(own_text as *const c_void, &raw mut about) };
-    // SAFETY: the loader's text ends with a zero and stays as long as this library.
-    (found != 0).then(|| unsafe { CStr::from_ptr(about.dli_fname) })
-}
-
-fn own_path() -> PathBuf {
-    PathBuf::from(own_text().unwrap_or_default().to_string_lossy().into_owned())
-}
-
 impl Real {
     fn open() -> Result<Self, String> {
         let own = own_path();
@@ -78,7 +65,7 @@ impl Real {
         let spelled = folder.join(".").join(path.file_name().unwrap_or_default());
         let library = LoadedLibrary::open(&spelled, flags)
             .map_err(|why| format!("{} cannot be loaded: {why}", path.display()))?;
-        if !library.symbol(crate::audit::MARK).is_null() {
+        if !library.symbol(MARK).is_null() {
             return Err(format!("{} is Roundelay's library itself", path.display()));
         }
         let functions = std::array::from_fn(|at| library.symbol(Name::ALL[at].symbol()));

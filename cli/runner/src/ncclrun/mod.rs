@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use roundelay_core::diagnostics::Code;
 use roundelay_kernels::library_files::{NcclSearch, nccl_at, packages};
@@ -117,7 +118,18 @@ fn pythons(program: &Program) -> Vec<PathBuf> {
     };
     let interpreter = [&program.interpreter].into_iter().find(is_python).cloned();
     let all = interpreter.into_iter().chain(on_path("python3".as_ref()));
-    all.filter_map(|python| Some(python.parent()?.parent()?.to_owned())).collect()
+    all.filter_map(|python| prefix(&python)).collect()
+}
+
+/// Returns the folder of a Python: as Python says, which may be started by a script, or the folder above its own.
+fn prefix(python: &Path) -> Option<PathBuf> {
+    let mut asked = Command::new(python);
+    // Without what lies in the working directory.
+    let said = asked.args(["-I", "-c", "import sys; print(sys.prefix)"]).output().ok();
+    let said = said.filter(|said| said.status.success()).map(|said| said.stdout);
+    let prefix = said.and_then(|said| String::from_utf8(said).ok()).map(|said| said.trim().into());
+    let above = || Some(python.parent()?.parent()?.to_owned());
+    prefix.filter(|prefix: &PathBuf| prefix.is_absolute()).or_else(above)
 }
 
 /// Returns NCCL's own library.
