@@ -73,7 +73,7 @@ impl NcclSearch<'_> {
     ///
     /// # Errors
     /// Why it is not that one. A named library is the only one.
-    pub fn named(&self) -> Option<Result<PathBuf, String>> {
+    pub fn named_library(&self) -> Option<Result<PathBuf, String>> {
         let named = (self.variable)(NCCL).filter(|named| !named.is_empty())?;
         let found = nccl_at(Path::new(&named)).and_then(|path| {
             path.canonicalize()
@@ -91,7 +91,7 @@ impl NcclSearch<'_> {
     ///
     /// # Errors
     /// The places, in words.
-    pub fn found(&self) -> Result<PathBuf, String> {
+    pub fn first_library(&self) -> Result<PathBuf, String> {
         let mut folders: Vec<PathBuf> = Vec::new();
         for python in self.pythons.iter().cloned().chain(self.environments()) {
             folders.extend(packages(&python).into_iter().map(|at| at.join("nvidia/nccl/lib")));
@@ -161,7 +161,7 @@ mod tests {
         };
         let pythons = [root.join("python")];
         let search = NcclSearch { variable: &variables, own: &own, pythons: &pythons };
-        if let Err(why) = search.found() {
+        if let Err(why) = search.first_library() {
             assert!(why.contains("no libnccl.so is in") && why.contains("own, "), "{why}");
         }
         // Each place comes before those above it.
@@ -173,9 +173,9 @@ mod tests {
             "python/lib/python3.9/dist-packages/nvidia/nccl/lib/libnccl.so.2",
         ] {
             let file = made(root.join(file));
-            assert_eq!(search.found(), Ok(file));
+            assert_eq!(search.first_library(), Ok(file));
         }
-        assert!(search.named().is_none());
+        assert!(search.named_library().is_none());
     }
 
     #[test]
@@ -192,7 +192,7 @@ mod tests {
         ] {
             let variable = |name: &str| (name == NCCL).then(|| named.clone().into_os_string());
             let search = NcclSearch { variable: &variable, own: &own, pythons: &[] };
-            let got = search.named().expect("it is set");
+            let got = search.named_library().expect("it is set");
             match found {
                 Ok(path) => assert_eq!(got.as_ref(), Ok(path)),
                 Err(words) => assert!(got.expect_err("none").contains(words), "{words}"),

@@ -13,7 +13,7 @@ pub struct LoadedLibrary {
 
 // SAFETY: the handle is a number for the loader, whose functions take it on every thread.
 unsafe impl Send for LoadedLibrary {}
-// SAFETY: as above.
+// SAFETY: several threads may ask the loader at once.
 unsafe impl Sync for LoadedLibrary {}
 
 impl LoadedLibrary {

@@ -35,11 +35,8 @@ fn files() -> Files {
                 const char *la_objsearch(const char *name) { return name; }";
     let theirs = "int ncclGetVersion(void) { return 0; } int ncclNewest(void) { return 0; }";
     let library = compiled(ours, &at("libroundelay_nccl.so"), shared);
-    let nccl = compiled(
-        theirs,
-        &at("venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2"),
-        shared,
-    );
+    let nccl = at("venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2");
+    let nccl = compiled(theirs, &nccl, &["-shared", "-fPIC", "-Wl,-soname,libnccl.so.2"]);
     let text = |path: PathBuf| path.canonicalize().expect("it is there").display().to_string();
     Files { library: text(library), nccl: text(nccl), folder }
 }

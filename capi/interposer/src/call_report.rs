@@ -39,17 +39,17 @@ impl<What: Ord, Why: Ord> CallReport<What, Why> {
     }
 
     /// Counts a call that the library behind makes.
-    pub fn passed(&mut self, what: What, why: Why) {
+    pub fn add_pass(&mut self, what: What, why: Why) {
         *self.row(what).passed.entry(why).or_default() += 1;
     }
 
     /// Counts a call that was not passed on, and returned an error.
-    pub fn failed(&mut self, what: What) {
+    pub fn add_failure(&mut self, what: What) {
         self.row(what).failed += 1;
     }
 
     /// Counts a call that was made here, by this algorithm and in this time.
-    pub fn taken(&mut self, what: What, algorithm: &str, time: Duration) {
+    pub fn add_take(&mut self, what: What, algorithm: &str, time: Duration) {
         let row = self.row(what);
         row.taken += 1;
         row.time += time;
@@ -108,11 +108,11 @@ mod tests {
     fn calls_are_counted_by_what_became_of_them() {
         let mut report = CallReport::default();
         assert!(report.is_empty() && report.to_string().is_empty());
-        report.passed("Bcast", "its size");
-        report.taken("Bcast", "NhrBroadcast", Duration::from_micros(3));
-        report.taken("Bcast", "NhrBroadcast", Duration::from_micros(5));
-        report.passed("Allreduce", "its op");
-        report.failed("Allreduce");
+        report.add_pass("Bcast", "its size");
+        report.add_take("Bcast", "NhrBroadcast", Duration::from_micros(3));
+        report.add_take("Bcast", "NhrBroadcast", Duration::from_micros(5));
+        report.add_pass("Allreduce", "its op");
+        report.add_failure("Allreduce");
         assert_eq!(
             report.to_string(),
             "roundelay: Allreduce 2 calls, 0 taken, 1 passed on (its op 1), 1 failed\n\

@@ -3,7 +3,7 @@
 
 use std::env;
 
-use roundelay_interposer::{REPORT, at_exit, is_on};
+use roundelay_interposer::{REPORT, at_exit, is_on, tell};
 
 use crate::process::bypassed;
 
@@ -25,6 +25,6 @@ extern "C" fn begin() {
 fn end() {
     let first = RANKS.iter().find_map(env::var_os).is_none_or(|rank| rank == "0");
     if first && let Some(why) = bypassed() {
-        eprintln!("roundelay: {why}");
+        tell(format_args!("roundelay: {why}\n"));
     }
 }

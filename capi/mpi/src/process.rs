@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 use roundelay::{Algorithm as _, Promises};
-use roundelay_interposer::SaidOnce;
+use roundelay_interposer::{SaidOnce, tell};
 use roundelay_kernels::mpi::{Found, Functions, Mpi};
 
 use crate::mpi_job::{MpiJob, Not};
@@ -163,7 +163,7 @@ impl Process {
         if self.settings.report && first {
             let mut report = self.report();
             report.chosen(crate::seats::ways());
-            eprint!("{report}");
+            tell(format_args!("{report}"));
         }
         crate::seats::leave_all();
         if let Some(mpi) = self.mpi() {

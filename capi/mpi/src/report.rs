@@ -57,7 +57,7 @@ mod tests {
     fn contests_are_behind_the_calls() {
         let mut report = MpiReport::default();
         assert_eq!(report.to_string(), format!("roundelay: {NOTHING}\n"));
-        report.calls.passed(MpiCollective::Bcast, Why::Size);
+        report.calls.add_pass(MpiCollective::Bcast, Why::Size);
         let verdict = Verdict { ours: 4.25e-6, theirs: 5e-6, taken: true };
         report.decided(Shape::new(MpiCollective::Bcast, 5000), verdict);
         assert_eq!(

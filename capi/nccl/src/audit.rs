@@ -7,7 +7,7 @@ use crate::own::own_text;
 
 /// The name of NCCL's library, as callers ask for it.
 const NAME: &[u8] = b"libnccl.so.2";
-/// What the loader keeps for this library when it asks for another.
+/// The mark that the loader keeps for this library.
 const OWN: usize = usize::from_ne_bytes(*b"roundela");
 
 /// The first fields of the loader's `struct link_map`.

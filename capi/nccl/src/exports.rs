@@ -3,13 +3,13 @@
 
 use std::ffi::{c_int, c_uint};
 
+use crate::function_table::functions;
 use crate::group;
 use crate::last_error;
 use crate::name::Name;
 use crate::operation::Operation;
 use crate::pass::{has, is_inside, pass};
 use crate::process::process;
-use crate::table::functions;
 use crate::types::{Answer as _, Code, Comm, In, Out, Stream, Team, Text, UniqueId, Window};
 
 macro_rules! exports {

@@ -16,11 +16,11 @@ use crate::types::{Code, Comm, In, Out, Stream};
 use crate::why::Why;
 
 thread_local! {
-    static GROUP: RefCell<Group<Infallible>> = const { RefCell::new(Group::new()) };
+    static GROUP: RefCell<ThreadGroup<Infallible>> = const { RefCell::new(ThreadGroup::new()) };
 }
 
 /// The group of a thread, if it is in one.
-struct Group<T> {
+struct ThreadGroup<T> {
     /// The starts without their ends.
     depth: u32,
     /// The operations that are taken, if all of the group are.
@@ -38,7 +38,7 @@ pub(crate) fn operation(operation: &Operation) -> Code {
 
 /// Lets the real library know of the operations before a call that goes to it.
 pub(crate) fn hand_over() {
-    _ = of_thread(Group::hand_over);
+    _ = of_thread(ThreadGroup::hand_over);
 }
 
 /// Has the group of this thread fail at its end, if there is one.
@@ -58,7 +58,7 @@ pub(crate) fn end(is_simulated: bool, pass: impl Fn() -> Code) -> Code {
 
 /// Gives the group of this thread to `then`: `None` inside the real library, which keeps its own groups, and in a thread
 /// that ends.
-fn of_thread<R>(then: impl FnOnce(&mut Group<Infallible>) -> R) -> Option<R> {
+fn of_thread<R>(then: impl FnOnce(&mut ThreadGroup<Infallible>) -> R) -> Option<R> {
     if is_inside() {
         return None;
     }
@@ -76,13 +76,13 @@ fn refused_operation() {
     unsafe { pass(Name::AllReduce, call) };
 }
 
-impl<T> Group<T> {
+impl<T> ThreadGroup<T> {
     const fn new() -> Self {
         Self { depth: 0, queue: Vec::new(), goes_on: false, wrong: Code::SUCCESS }
     }
 }
 
-impl<T: Taken> Group<T> {
+impl<T: Taken> ThreadGroup<T> {
     fn start(&mut self, pass: &dyn Fn() -> Code) -> Code {
         let code = pass();
         if !code.is_wrong() {
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     thread_local! {
-        /// What was run here and passed on, in order.
+        /// The calls that were run here and passed on, in order.
         static DONE: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     }
 
@@ -189,7 +189,7 @@ mod tests {
     /// Runs calls of one thread: `(` and `)` are a start and an end, `?` an end for the time alone, `!` another call, `x`
     /// a call that is refused, and a number an operation. Returns what was done, with the codes that are not 0.
     fn ran(calls: &str) -> String {
-        let mut group = Group::<Even>::new();
+        let mut group = ThreadGroup::<Even>::new();
         for call in calls.split(' ') {
             let theirs = |what: &'static str| {
                 move || {

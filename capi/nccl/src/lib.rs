@@ -2,13 +2,14 @@
 //! It passes each call on, and reports what was called. Operations that it takes itself are a [`operation::Taken`]; this
 //! version takes none.
 //!
-//! table (all functions) -> exports (made from it) -> group (operations of a thread, by operation) -> pass (a call of
+//! function_table (all functions) -> exports (made from it) -> group (operations of a thread, by operation) -> pass (a call of
 //! the real library) -> real (opened once). process counts for the report, and audit is
 //! the door for callers that open NCCL by its path.
 #![cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 
 mod audit;
 mod exports;
+mod function_table;
 mod group;
 mod last_error;
 mod name;
@@ -17,7 +18,6 @@ mod own;
 mod pass;
 mod process;
 mod real;
-mod table;
 mod types;
 mod why;
 

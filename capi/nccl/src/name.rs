@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::fmt;
 
-use crate::table::functions;
+use crate::function_table::functions;
 
 macro_rules! names {
     ($($since:literal $kind:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)*) => {

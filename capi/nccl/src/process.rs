@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use roundelay_interposer::{CallReport, REPORT, SaidOnce, at_exit, is_on};
+use roundelay_interposer::{CallReport, REPORT, SaidOnce, at_exit, is_on, tell};
 
 use crate::name::Name;
 use crate::real::{others, real};
@@ -62,12 +62,12 @@ impl Process {
 
     /// Counts an operation that is passed on.
     pub(crate) fn passed(&self, name: Name, why: Why) {
-        self.counts(|calls| calls.passed(name, why));
+        self.counts(|calls| calls.add_pass(name, why));
     }
 
     /// Counts an operation that is refused.
     pub(crate) fn refused(&self, name: Name) {
-        self.counts(|calls| calls.failed(name));
+        self.counts(|calls| calls.add_failure(name));
     }
 
     fn counts(&self, count: impl FnOnce(&mut CallReport<Name, Why>)) {
@@ -81,9 +81,9 @@ impl Process {
         if !self.called.load(Ordering::Relaxed) {
             if let Some(other) = others().first() {
                 let path = other.path().display();
-                eprintln!(
-                    "roundelay: no call of NCCL came through the library: the program opened {path} itself; `roundelay ncclrun --audit` catches that"
-                );
+                tell(format_args!(
+                    "roundelay: no call of NCCL came through the library: the program opened {path} itself; `roundelay ncclrun --audit` catches that\n"
+                ));
             }
             return;
         }
@@ -91,12 +91,12 @@ impl Process {
             return;
         }
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let nothing =
-            if calls.is_empty() { "roundelay: no operation of NCCL was called\n" } else { "" };
+        let nothing = "roundelay: no operation of NCCL was called\n";
+        let nothing = if calls.is_empty() { nothing } else { "" };
         let behind = match real() {
             Ok(real) => real.text(),
             Err(why) => format!("no NCCL: {why}"),
         };
-        eprintln!("{nothing}{calls}roundelay: behind the library is {behind}");
+        tell(format_args!("{nothing}{calls}roundelay: behind the library is {behind}\n"));
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Real {
 
 // SAFETY: the addresses are those of functions, which every thread may call.
 unsafe impl Send for Real {}
-// SAFETY: as above.
+// SAFETY: every thread may call the functions at once.
 unsafe impl Sync for Real {}
 
 /// Returns the real library of this process, or why there is none.
@@ -32,11 +32,10 @@ pub(crate) fn real() -> Result<&'static Real, &'static str> {
     REAL.get_or_init(Real::open).as_ref().map_err(|why| &**why)
 }
 
-/// Returns the libraries of NCCL's name in this process that are not this one.
+/// Returns the libraries of NCCL's name in this process that are not this one, nor a copy of it.
 pub(crate) fn others() -> Vec<LoadedLibrary> {
-    let own = own_path().canonicalize();
     let mut all = LoadedLibrary::all(&[NCCL_STEM]);
-    all.retain(|library| library.path().canonicalize().ok() != own.as_ref().ok().cloned());
+    all.retain(|library| library.symbol(MARK).is_null());
     all
 }
 
@@ -50,12 +49,12 @@ impl Real {
         let program = env::current_exe().unwrap_or_default();
         let pythons: Vec<_> = program.ancestors().nth(2).map(Path::to_owned).into_iter().collect();
         let search = NcclSearch { variable: &variable, own: &own, pythons: &pythons };
-        let path = match search.named() {
+        let path = match search.named_library() {
             Some(named) => named?,
             // A program that has one already would have two otherwise.
             None => match others().first() {
                 Some(library) => library.path().to_owned(),
-                None => search.found()?,
+                None => search.first_library()?,
             },
         };
         let flags = libc::RTLD_NOW | libc::RTLD_LOCAL | libc::RTLD_DEEPBIND;

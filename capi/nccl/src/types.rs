@@ -45,7 +45,7 @@ impl Code {
     }
 }
 
-/// What a function returns.
+/// The result of a function.
 pub(crate) trait Answer {
     /// The answer where the real library has no such function.
     const REFUSED: Self;

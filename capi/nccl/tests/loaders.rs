@@ -147,5 +147,36 @@ fn a_program_that_opens_the_wheels_path_is_reported() {
     // Another name of the library is not NCCL.
     let itself = [("ROUNDELAY_NCCL", &*ours), ("LD_PRELOAD", &*ours)];
     let said = run(&place.callers[0].program, &[], &itself);
-    assert!(said.err.contains("is Roundelay's library itself"), "{}", said.err);
+    assert!(said.out.ends_with(" 5 0\n"), "{}{}", said.out, said.err);
+}
+
+/// A copy of the library under NCCL's name, which another part of the process has opened, is not NCCL.
+#[test]
+fn a_copy_of_the_library_is_not_the_one_behind_it() {
+    let place = place();
+    let wheel = place.real.parent().expect("a folder");
+    fs::rename(&place.real, wheel.join("libnccl.so.2.30.4")).expect("a file of the tests");
+    fs::copy(library(), &place.real).expect("a file of the tests");
+    // The linked program has the copy, and opens the library beside it.
+    let by_path = &place.callers[3].program;
+    let variables = [("LD_PRELOAD", &*place.real), ("LD_LIBRARY_PATH", wheel)];
+    let said = run(by_path, &["at".as_ref(), library().as_os_str()], &variables).out;
+    assert!(said.ends_with(" 0 23004\n"), "{said}");
+}
+
+/// A program goes on where nobody reads its standard error.
+#[test]
+fn a_closed_standard_error_does_not_end_the_program() {
+    let place = place();
+    let script = "import ctypes, os, signal, sys\n\
+        read, write = os.pipe(); os.close(read); os.dup2(write, 2)\n\
+        library = ctypes.CDLL(sys.argv[1]); library.ncclGroupStart(); library.ncclGroupEnd()\n\
+        print('all is well')\n";
+    for (real, report) in [(&*place.real, "1"), (Path::new("/nowhere"), "0")] {
+        let variables = [("ROUNDELAY_NCCL", real), ("ROUNDELAY_REPORT", report.as_ref())];
+        let ours = library();
+        let args = ["-c".as_ref(), script.as_ref(), ours.as_os_str()];
+        let said = run(Path::new("python3"), &args, &variables);
+        assert_eq!(said.out, "all is well\n");
+    }
 }

@@ -84,7 +84,7 @@ fn errors_are_those_of_the_real_library_and_a_missing_function_is_told() {
         said.err
     );
     // The group with the refused call started nothing: the stand-in was told of an error in it.
-    assert!(lines[4].ends_with("start;all_reduce 5;end;all_reduce 0;"), "{}", lines[4]);
+    assert!(lines[4].ends_with("start;all_reduce 5;refused;end;all_reduce 0;"), "{}", lines[4]);
 }
 
 #[test]
@@ -96,6 +96,15 @@ fn a_thread_asks_and_aborts_while_another_is_inside() {
         said.out
     );
     assert_eq!(codes(&said), [0, 0]);
+}
+
+/// The rank of the first communicator counts.
+#[test]
+fn a_rank_that_is_not_the_first_reports_nothing() {
+    for (what, rank) in [("second", 1), ("scalable", 1), ("order", 0)] {
+        let said = group(what, &[]);
+        assert_eq!(said.err.is_empty(), rank > 0, "{what}: {}", said.err);
+    }
 }
 
 #[test]

@@ -180,6 +180,22 @@ static void configs(void) {
     printf("%d with state %d\n", code, state);
 }
 
+/* The second of two ranks, which does not wait. */
+static void second(void) {
+    struct {
+        size_t size;
+        unsigned magic, version;
+        int blocking, rest;
+    } config = {24, 0xcafebeef, 21400, 0, 0};
+    CODE(GetUniqueId, &id);
+    SHOW(CODE(CommInitRankConfig, &comms[1], 2, id, 1, &config));
+    SHOW(CODE(AllReduce, null, null, (size_t)1, 1, 0, null, null));
+}
+
+static void scalable(void) {
+    SHOW(CODE(CommInitRankScalable, &comms[1], 2, 1, 1, &id, null));
+}
+
 /* Functions that call public functions of their own. */
 static void again(void) {
     alone();
@@ -208,7 +224,7 @@ int main(int count, char **args) {
         const char *name;
         void (*of)(void);
     } all[] = {{"order", order}, {"errors", errors}, {"states", states}, {"threads", threads},
-               {"configs", configs}, {"again", again}, {"old", old}};
+               {"configs", configs}, {"second", second}, {"scalable", scalable}, {"again", again}, {"old", old}};
     if (count != 4 || !(library = dlopen(args[1], RTLD_NOW | RTLD_GLOBAL))) {
         printf("group LIBRARY BEHIND WHAT: %s\n", dlerror());
         return 1;

@@ -214,6 +214,7 @@ int ncclRecv(void *to, size_t count, int type, int peer, struct comm *comm, cons
 int ncclAllReduce(const void *send, void *recv, size_t count, int type, int op, struct comm *comm, const void *stream) {
     (void)op;
     if (!comm || type < 0 || type > 11) {
+        note("refused");
         return refuse(NULL, BAD_ARGUMENT, "no communicator, or type %d", type);
     }
     note("all_reduce %zu", count);

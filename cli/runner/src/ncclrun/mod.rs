@@ -34,7 +34,7 @@ pub struct GpuJob {
     pub program: OsString,
     /// NCCL's own library.
     pub nccl: PathBuf,
-    /// What a user is told.
+    /// Lines for the user.
     pub notes: Vec<String>,
 }
 
@@ -143,10 +143,10 @@ fn found(library: &Path, given: Option<&Path>, pythons: &[PathBuf]) -> Result<Pa
     let given = given.map(|place| place.as_os_str().to_owned());
     let variable = |name: &str| env::var_os(name);
     let search = NcclSearch { variable: &variable, own: library, pythons };
-    let path = match (given, search.named()) {
+    let path = match (given, search.named_library()) {
         (Some(given), _) => nccl_at(Path::new(&given)).map_err(none)?,
         (None, Some(named)) => named.map_err(none)?,
-        (None, None) => search.found().map_err(none)?,
+        (None, None) => search.first_library().map_err(none)?,
     };
     path.canonicalize().map_err(|error| none(format!("{} cannot be read: {error}", path.display())))
 }

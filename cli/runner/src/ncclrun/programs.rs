@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::getxattr;
 use rustix::process::{getegid, geteuid};
 
-/// Rights of everybody, of the group, or of the owner to start a file.
+/// The rights of the owner, of the group and of all others to start a file.
 const STARTS: u32 = 0o111;
 const SETUID: u32 = 0o4000;
 const SETGID: u32 = 0o2000;

@@ -1,9 +1,16 @@
-//! A line on standard error that a user sees once.
+//! Texts on standard error, and a line that a user sees once.
 
+use std::fmt;
+use std::io::{Write as _, stderr};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::parent_id;
 use std::sync::OnceLock;
+
+/// Writes a text on standard error; a text that cannot be written is left out.
+pub fn tell(text: fmt::Arguments<'_>) {
+    _ = stderr().write_fmt(text);
+}
 
 /// The socket that this process holds once it has printed a line; `None` where another process holds it.
 #[derive(Debug, Default)]
@@ -23,7 +30,7 @@ impl SaidOnce {
             // A name of the system that only one process has at a time; it has it until it ends.
             let first = address.map(|address| UnixListener::bind_addr(&address));
             if !first.as_ref().is_some_and(Result::is_err) {
-                eprintln!("roundelay: {what}");
+                tell(format_args!("roundelay: {what}\n"));
             }
             first.and_then(Result::ok)
         });
