@@ -139,6 +139,10 @@ fn programs_that_cannot_come_through_are_refused_with_the_reason() {
         let err = files.refused(&command);
         assert!(err.contains(words) && err.contains("E0507"), "{command:?}:\n{err}");
     }
+    // An argument need not be a program that is started.
+    let alone = alone.display().to_string();
+    let own = ["ncclrun", "--library", &files.library, "--nccl", &files.nccl];
+    roundelay(&[&own[..], &["--", "sh", "-c", "exit 3", &alone]].concat()).ends(3);
     let rights = files.at("rights");
     fs::copy("/bin/true", &rights).expect("a file of the tests");
     // Only root can give a file to another user.
@@ -175,5 +179,11 @@ fn an_nccl_that_is_none_is_refused() {
         err.contains("nowhere.so cannot be read") && err.contains("--package roundelay-nccl"),
         "{err}"
     );
+    let spaced = files.at("a folder/lib.so");
+    fs::create_dir(files.at("a folder")).expect("a folder of the tests");
+    fs::copy(library, &spaced).expect("a file of the tests");
+    let spaced = spaced.display().to_string();
+    let err = roundelay(&["ncclrun", "--library", &spaced, "--", "true"]).ends(2).err;
+    assert!(err.contains("has a space or a colon"), "{err}");
     assert!(roundelay(&["ncclrun", "--library", library]).ends(2).err.contains("ARGS"));
 }

@@ -75,7 +75,9 @@ pub fn library(given: Option<&Path>, package: &str) -> Result<PathBuf, RunError>
     };
     if let Some(given) = given {
         let file = given.canonicalize();
-        return file.map_err(|error| none(format!("{} cannot be read: {error}", given.display())));
+        let file =
+            file.map_err(|error| none(format!("{} cannot be read: {error}", given.display())));
+        return preloadable(file?);
     }
     let own = std::env::current_exe().unwrap_or_default();
     let folder = own.parent().unwrap_or(Path::new("."));
@@ -84,5 +86,19 @@ pub fn library(given: Option<&Path>, package: &str) -> Result<PathBuf, RunError>
     let place = place.ok_or_else(|| {
         none(format!("{name} is not beside this command, in {}", folder.display()))
     })?;
-    only_own(place).map_err(|why| none(format!("{name} beside this command is not used: {why}")))
+    let place = only_own(place);
+    preloadable(
+        place.map_err(|why| none(format!("{name} beside this command is not used: {why}")))?,
+    )
+}
+
+/// Refuses a path that the loader would take for several.
+fn preloadable(library: PathBuf) -> Result<PathBuf, RunError> {
+    let shown = library.display().to_string();
+    if !shown.contains([' ', ':']) {
+        return Ok(library);
+    }
+    let title =
+        format!("{shown} has a space or a colon, by which the loader divides lists of libraries");
+    Err(RunError::usage(Code::BadCall, title).with_help("put the library into another folder"))
 }

@@ -254,8 +254,9 @@ int ncclBroadcast(const void *send, void *recv, size_t count, int type, int root
 /* Calls its own function as the whole process sees it: the one that stands before it. */
 int ncclBcast(void *at, size_t count, int type, int root, struct comm *comm, const void *stream) {
     int (*broadcast)(const void *, void *, size_t, int, int, struct comm *, const void *);
-    void *found = dlsym(RTLD_DEFAULT, "ncclBroadcast");
+    void *all = dlopen(NULL, RTLD_NOW), *found = all ? dlsym(all, "ncclBroadcast") : NULL;
     if (!found) {
+        note("no library stands before this one");
         return ncclBroadcast(at, at, count, type, root, comm, stream);
     }
     memcpy(&broadcast, &found, sizeof found);

@@ -51,9 +51,10 @@ impl GpuJob {
         let name = command.first().cloned().unwrap_or_default();
         let program = Program::find(&name)
             .map_err(|why| refused(why, "name a program that can be started"))?;
-        let others = command.iter().skip(1).filter_map(|arg| Program::of_file(Path::new(arg)));
-        for one in [&program].into_iter().chain(&others.collect::<Vec<_>>()) {
-            comes_through(one)?;
+        comes_through(&program)?;
+        // A launcher starts a program that is one of its arguments.
+        for arg in command.iter().skip(1).filter_map(|arg| Program::of_file(Path::new(arg))) {
+            has_own_nccl(&arg.binary, "the program")?;
         }
         let pythons = pythons(&program);
         for torch in pythons.iter().flat_map(|at| packages(at)).map(torch) {
