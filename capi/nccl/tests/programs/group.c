@@ -200,6 +200,7 @@ static void scalable(void) {
 static void again(void) {
     alone();
     SHOW(CODE(Bcast, bytes, (size_t)9, 1, 0, comms[0], null));
+    SHOW(CODE(CommResume, comms[0]));
     SHOW(CODE(CommFinalize, comms[0]));
     SHOW(CODE(CommDestroy, comms[0]));
 }

@@ -252,16 +252,26 @@ int ncclBroadcast(const void *send, void *recv, size_t count, int type, int root
 }
 
 /* Calls its own function as the whole process sees it: the one that stands before it. */
-int ncclBcast(void *at, size_t count, int type, int root, struct comm *comm, const void *stream) {
+static int broadcast_by_all(struct comm *comm) {
     int (*broadcast)(const void *, void *, size_t, int, int, struct comm *, const void *);
     void *all = dlopen(NULL, RTLD_NOW), *found = all ? dlsym(all, "ncclBroadcast") : NULL;
     if (!found) {
         note("no library stands before this one");
-        return ncclBroadcast(at, at, count, type, root, comm, stream);
+        return BAD_USAGE;
     }
     memcpy(&broadcast, &found, sizeof found);
+    return broadcast("", NULL, 9, 1, 0, comm, NULL);
+}
+
+int ncclBcast(void *at, size_t count, int type, int root, struct comm *comm, const void *stream) {
+    (void)at, (void)count, (void)type, (void)root, (void)stream;
     note("bcast");
-    return broadcast(at, at, count, type, root, comm, stream);
+    return broadcast_by_all(comm);
+}
+
+int ncclCommResume(struct comm *comm) {
+    note("resume");
+    return broadcast_by_all(comm);
 }
 
 int ncclGroupSimulateEnd(void *info) {
