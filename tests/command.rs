@@ -53,6 +53,8 @@ mod mpirun;
 #[path = "command/msccl.rs"]
 mod msccl;
 mod mscclpp;
+#[path = "command/ncclrun.rs"]
+mod ncclrun;
 #[path = "command/outputs.rs"]
 mod outputs;
 #[cfg(target_os = "linux")]

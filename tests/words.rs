@@ -204,6 +204,8 @@ fn a_path_that_a_page_names_is_there() {
         "core/exchange",
         "core/pictures",
         "core/synthesis",
+        "capi/interposer",
+        "capi/nccl",
         "cli/ide",
         "kernels/limit",
         "cli/runner",

@@ -28,6 +28,7 @@ Examples:
   roundelay launch -n 8 -- ./worker --epochs 3        eight processes, each of them a rank
   roundelay ps                                        what they do, and why they hang
   roundelay mpirun --report -- -n 8 ./solver          an MPI program as it is
+  roundelay ncclrun --report -- torchrun train.py     a GPU job as it is
   roundelay explain E0301                             what an error means, and what to do
 
 roundelay help SUBCOMMAND lists the flags of one, with the values that they take.

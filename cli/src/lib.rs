@@ -2,7 +2,7 @@
 //! and for libraries that want its output.
 //!
 //! Exit codes: 0, all is well; 1, the program is wrong; 2, the call is wrong. Of several sources that are checked, the
-//! worst code counts. `launch` and `mpirun` return the exit codes of the programs that they run.
+//! worst code counts. `launch`, `mpirun` and `ncclrun` return the exit codes of the programs that they run.
 
 #![cfg_attr(
     target_family = "wasm",
@@ -49,6 +49,8 @@ mod messages;
 #[cfg_attr(not(target_os = "linux"), path = "mpirun/refusal.rs")]
 mod mpirun;
 mod msccl;
+#[cfg_attr(not(target_os = "linux"), path = "ncclrun/refusal.rs")]
+mod ncclrun;
 mod needed_signals;
 mod output;
 mod parallel;

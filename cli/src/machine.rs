@@ -12,6 +12,7 @@ use crate::launch::{self, LaunchFlags};
 use crate::lsp;
 use crate::man::{self, ManFlags};
 use crate::mpirun::{self, MpirunFlags};
+use crate::ncclrun::{self, NcclrunFlags};
 use crate::progress;
 use crate::ps::{self, PsFlags};
 use crate::report::{Failure, exit_code};
@@ -36,6 +37,8 @@ pub(crate) enum MachineCommand {
     Ps(PsFlags),
     /// Run an MPI program as it is, with its collectives made here where that is faster
     Mpirun(MpirunFlags),
+    /// Run a GPU job as it is, with its calls of NCCL through a library of Roundelay
+    Ncclrun(NcclrunFlags),
     /// Serve the book on the loopback address, with its programs to try
     Book(BookFlags),
     /// Serve an editor with diagnostics, names and proofs while you type, by the Language Server Protocol
@@ -60,6 +63,7 @@ impl MachineCommand {
             Self::Launch(flags) => return launch::main(&flags).unwrap_or_else(Failure::print),
             Self::Ps(flags) => ps::main(&flags),
             Self::Mpirun(flags) => return mpirun::main(&flags).unwrap_or_else(Failure::print),
+            Self::Ncclrun(flags) => return ncclrun::main(&flags).unwrap_or_else(Failure::print),
             Self::Book(flags) => book::main(&flags),
             Self::Lsp => lsp::main(),
             Self::Watch(flags) => watch::main(&flags),

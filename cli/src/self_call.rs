@@ -29,6 +29,7 @@ mod tests {
             "calibrate --world",
             "launch -n 2 -- true",
             "mpirun -- true",
+            "ncclrun -- true",
         ] {
             let told = crate::output(args.split(' '), "");
             let why = "which it does not as a function of another program";

@@ -27,6 +27,11 @@ pub mod grid;
 pub mod interpreter;
 #[cfg(all(test, any(feature = "cuda", target_os = "linux")))]
 mod library;
+#[doc(hidden)]
+pub mod library_files;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+#[doc(hidden)]
+pub mod loaded_library;
 mod lowering;
 #[cfg(all(test, loom))]
 mod model_memory;

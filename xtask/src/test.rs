@@ -18,7 +18,7 @@ const PROFILE: [&str; 2] = ["--profile", "test"];
 const ALL: [&str; 3] = ["--workspace", "--exclude", "xtask"];
 
 /// The sets of tests that are programs of their own.
-const PROGRAMS: [&str; 10] = [
+const PROGRAMS: [&str; 11] = [
     "all",
     "alone",
     "arithmetic",
@@ -26,6 +26,7 @@ const PROGRAMS: [&str; 10] = [
     "core",
     "export",
     "kernels",
+    "nccl",
     "preload",
     "programs",
     "ptx",
@@ -126,11 +127,12 @@ fn extension(path: &str) -> Option<&str> {
 /// The pages that tests of the model of costs compare.
 const COSTS: [&str; 2] = ["book/src/reference/costs.md", "book/src/tutorial/costs.md"];
 
-const STEPS: [TestStep; 21] = [
+const STEPS: [TestStep; 22] = [
     always("format", |_| run(&mut cargo(&["fmt", "--all", "--check"]))),
     always("generated parser", |_| crate::parser::check()),
     always("CUDA's compiler", |run| crate::nvrtc::install(&run.root)),
     always("two MPIs", |run| crate::mpi::install(&run.root)),
+    always("NCCL", |run| crate::nccl::install(&run.root)),
     always("lints", |_| {
         let strict = ["--bins", "--tests", "--", "-D", "warnings"];
         run(&mut cargo(&[&["clippy", "--package", "xtask"], &strict[..]].concat()))?;
@@ -150,7 +152,7 @@ const STEPS: [TestStep; 21] = [
     ),
     // All tests of engines: what a run shows of threads and processes, one run does not exhaust.
     always("engines", |run| {
-        run.of(&["alone", "arithmetic", "check", "kernels", "programs", "ptx"], &[])?;
+        run.of(&["alone", "arithmetic", "check", "kernels", "nccl", "programs", "ptx"], &[])?;
         // Each launch of MPI waits for a second until its daemons have met.
         run.crowded(2, &[&ALL[..], &named(&["preload"])].concat())?;
         run.tests(&in_sources())?;

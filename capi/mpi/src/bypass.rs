@@ -2,21 +2,13 @@
 //! functions, so that none of its calls comes here, not even `MPI_Init`.
 
 use std::env;
-use std::ffi::c_int;
-use std::sync::OnceLock;
+
+use roundelay_interposer::{REPORT, at_exit, is_on, tell};
 
 use crate::process::bypassed;
-use crate::settings::{REPORT, is_on};
 
 /// The variables by which launchers number the ranks.
 const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"];
-
-/// The process that loaded this library: a child that it forks makes no report.
-static LOADED: OnceLock<u32> = OnceLock::new();
-
-unsafe extern "C" {
-    fn atexit(then: extern "C" fn()) -> c_int;
-}
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -24,19 +16,15 @@ static BEGIN: extern "C" fn() = begin;
 
 /// Runs when the library is loaded.
 extern "C" fn begin() {
-    if is_on(REPORT) && LOADED.set(std::process::id()).is_ok() {
-        // SAFETY: the function stays, and unwinds nowhere.
-        unsafe { atexit(end) };
+    if is_on(REPORT) {
+        at_exit(end);
     }
 }
 
 /// Runs when the process exits.
-extern "C" fn end() {
+fn end() {
     let first = RANKS.iter().find_map(env::var_os).is_none_or(|rank| rank == "0");
-    if first
-        && LOADED.get() == Some(&std::process::id())
-        && let Some(why) = bypassed()
-    {
-        eprintln!("roundelay: {why}");
+    if first && let Some(why) = bypassed() {
+        tell(format_args!("roundelay: {why}\n"));
     }
 }

@@ -1,16 +1,14 @@
 //! This process: its MPI, its settings, and the job once MPI has begun.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::net::{SocketAddr, UnixListener};
-use std::os::unix::process::parent_id;
 use std::sync::{Mutex, MutexGuard, Once, OnceLock, PoisonError};
 
 use roundelay::{Algorithm as _, Promises};
+use roundelay_interposer::{SaidOnce, tell};
 use roundelay_kernels::mpi::{Found, Functions, Mpi};
 
 use crate::mpi_job::{MpiJob, Not};
-use crate::report::CallReport;
+use crate::report::MpiReport;
 use crate::settings::{Settings, Take, TakeoverMode};
 
 /// The state of the library in a process.
@@ -21,10 +19,9 @@ pub(crate) struct Process {
     /// Why no call is taken, whatever the job.
     problem: Option<String>,
     job: OnceLock<MpiJob>,
-    /// The socket that this process holds once it has printed a line; `None` where another process holds it.
-    said: OnceLock<Option<UnixListener>>,
+    said: SaidOnce,
     ended: Once,
-    report: Mutex<CallReport>,
+    report: Mutex<MpiReport>,
 }
 
 static PROCESS: OnceLock<Process> = OnceLock::new();
@@ -50,13 +47,13 @@ pub(crate) fn process() -> &'static Process {
             Found::Other { what, .. } => Some(format!("this process has {what}")),
             Found::One(_) | Found::None => wrong,
         };
-        let report = Mutex::new(CallReport::default());
+        let report = Mutex::new(MpiReport::default());
         Process {
             found,
             settings,
             problem,
             job: OnceLock::new(),
-            said: OnceLock::new(),
+            said: SaidOnce::new(),
             ended: Once::new(),
             report,
         }
@@ -118,7 +115,7 @@ impl Process {
     }
 
     /// Returns the report of this process.
-    pub(crate) fn report(&self) -> MutexGuard<'_, CallReport> {
+    pub(crate) fn report(&self) -> MutexGuard<'_, MpiReport> {
         self.report.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -153,16 +150,7 @@ impl Process {
 
     /// Prints a line on standard error, unless this process or another of its launcher on this host has printed one.
     pub(crate) fn say_once(&self, what: &str) {
-        _ = self.said.get_or_init(|| {
-            let name = format!("roundelay said {} {}", parent_id(), env!("CARGO_PKG_VERSION"));
-            let address = SocketAddr::from_abstract_name(name).ok();
-            // A name of the system that only one process has at a time; it has it until it ends.
-            let first = address.map(|address| UnixListener::bind_addr(&address));
-            if !first.as_ref().is_some_and(Result::is_err) {
-                eprintln!("roundelay: {what}");
-            }
-            first.and_then(Result::ok)
-        });
+        self.said.say(what);
     }
 
     /// Leaves the job, before MPI ends; functions of several languages may call it one after another.
@@ -175,7 +163,7 @@ impl Process {
         if self.settings.report && first {
             let mut report = self.report();
             report.chosen(crate::seats::ways());
-            eprint!("{report}");
+            tell(format_args!("{report}"));
         }
         crate::seats::leave_all();
         if let Some(mpi) = self.mpi() {

@@ -7,6 +7,7 @@ use roundelay::selection::Selection;
 use roundelay::tools::{algorithms, byte_range, words_of};
 use roundelay::{Algorithm as _, Collective, Promises};
 use roundelay_core::layout::Configured;
+use roundelay_interposer::{REPORT, one_of};
 
 /// How a program's calls are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +51,6 @@ pub(crate) struct Settings {
 
 const MODE: &str = "ROUNDELAY_MPI";
 const TAKE: &str = "ROUNDELAY_MPI_TAKE";
-pub(crate) const REPORT: &str = "ROUNDELAY_REPORT";
 const ALGORITHM: &str = "ROUNDELAY_ALGORITHM";
 
 impl Settings {
@@ -69,13 +69,7 @@ impl Settings {
     }
 
     fn of(var: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
-        let one_of = |name: &str, words: &[&str]| {
-            let said = var(name).filter(|said| !said.is_empty());
-            let Some(said) = said else { return Ok(0) };
-            words.iter().position(|word| *word == said).ok_or_else(|| {
-                format!("{name} is `{}`; it is one of {}", said.escape_debug(), words.join(", "))
-            })
-        };
+        let one_of = |name: &str, words: &[&str]| one_of(name, var(name), words);
         let mode = [TakeoverMode::On, TakeoverMode::Off, TakeoverMode::Verify]
             [one_of(MODE, &["on", "off", "verify"])?];
         let take =
@@ -100,11 +94,6 @@ impl Settings {
             .rev()
             .find(|own| own.algorithm.collective() == collective && own.bytes.contains(&bytes))
     }
-}
-
-/// Whether a variable that is `0` or `1` is `1`.
-pub(crate) fn is_on(name: &str) -> bool {
-    env::var_os(name).is_some_and(|said| said == "1")
 }
 
 /// Reads `AllReduce: my.coll; Broadcast 64K..=1M: MyTree arity=2`.

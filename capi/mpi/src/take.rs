@@ -51,7 +51,7 @@ pub(crate) fn collective(asked: &MpiCall, large: bool) -> c_int {
         Ok(code) => code,
         Err(why) => {
             if process.settings.report {
-                process.report().passed(asked.what, why);
+                process.report().calls.add_pass(asked.what, why);
             } else if matches!(why, Why::Size | Why::Arithmetic) {
                 last_passes::remember(mpi, asked, gone);
             }
@@ -95,7 +95,7 @@ impl Taking<'_> {
             }
             Turn::Tried(CallMaker::Mpi) => {
                 if process.settings.report {
-                    process.report().passed(asked.what, Why::Trial);
+                    process.report().calls.add_pass(asked.what, Why::Trial);
                 }
                 let since = Instant::now();
                 let code = pass(mpi.functions(), asked, *large);
@@ -165,7 +165,7 @@ impl Taking<'_> {
         };
         if let Some(since) = since {
             let algorithm = ready.world.algorithm_of(&ours.call);
-            process.report().taken(asked.what, &algorithm, since.elapsed());
+            process.report().calls.add_take(asked.what, &algorithm, since.elapsed());
         }
         drop(joined);
         let code = if verifies { self.verified(copy) } else { Ok(0) };
@@ -176,7 +176,7 @@ impl Taking<'_> {
     fn failed(&self, wrong: Wrong) -> c_int {
         let Self { process, mpi, seat, asked, .. } = self;
         if process.settings.report {
-            process.report().failed(asked.what);
+            process.report().calls.add_failure(asked.what);
         }
         match wrong {
             Wrong::Code(code) => code,

@@ -4,9 +4,8 @@ mod mpirun_flags;
 
 use std::process::Command;
 
-use roundelay_runner::mpirun::{
-    Flavour, RENDEZVOUS, Rendezvous, are_one, library, preload_list, run,
-};
+use roundelay_runner::mpirun::{Flavour, RENDEZVOUS, Rendezvous, are_one};
+use roundelay_runner::preload::{library, list_with, run};
 
 use crate::report::Failure;
 use crate::self_call;
@@ -16,11 +15,11 @@ pub(crate) use mpirun_flags::MpirunFlags;
 /// Runs the launcher, and returns its exit code.
 pub(crate) fn main(flags: &MpirunFlags) -> Result<u8, Failure> {
     self_call::alone()?;
-    let library = library(flags.library.as_deref())?;
+    let library = library(flags.library.as_deref(), "roundelay-mpi")?;
     let (flavour, version) = Flavour::ask(&flags.launcher)?;
     let rendezvous = Rendezvous::open(are_one(&flags.launcher, &flags.command))?;
     let mut variables = vec![
-        ("LD_PRELOAD", preload_list(&library)),
+        ("LD_PRELOAD", list_with(&library, "LD_PRELOAD")),
         ("ROUNDELAY_MPI", flags.mode.name().to_owned()),
     ];
     if flags.all {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use libloading::Library;
 
 use super::error::{Error, Part};
+use crate::library_files::newest;
 use crate::trust::only_own;
 
 /// The variable that names the library or its folder.
@@ -128,20 +129,6 @@ fn at(
     }
     libraries.reverse();
     Ok(LoadedNvrtc { libraries, path: Some(path) })
-}
-
-/// Returns the file of a folder with that stem and the highest version.
-pub(super) fn newest(folder: &Path, stem: &str) -> Option<PathBuf> {
-    let version = |path: &PathBuf| -> Option<Vec<u32>> {
-        let rest = path.file_name()?.to_str()?.strip_prefix(stem)?;
-        rest.split('.').skip(1).map(|part| part.parse().ok()).collect()
-    };
-    let paths = fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    paths
-        .filter(|path| path.is_file())
-        .filter_map(|path| Some((version(&path)?, path)))
-        .max()
-        .map(|(_, path)| path)
 }
 
 /// Returns the path of the library that the loader took.

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::find::Library;
+use crate::loaded_library::LoadedLibrary;
 
 /// A handle, as wide as the widest kind; of an `int` only the low half counts ([`Abi::clean`]).
 pub type Handle = usize;
@@ -20,8 +20,9 @@ pub enum Abi {
 
 impl Abi {
     /// Returns the ABI of a library, if it is a known one.
-    pub(super) fn of(library: &Library, version: &str) -> Option<Self> {
-        if library.name().starts_with("libmpi_abi.") {
+    pub(super) fn of(library: &LoadedLibrary, version: &str) -> Option<Self> {
+        let file = library.path().file_name().unwrap_or_default().to_string_lossy();
+        if file.starts_with("libmpi_abi.") {
             return Some(Self::Standard);
         }
         if !library.symbol(c"ompi_mpi_comm_world").is_null() {

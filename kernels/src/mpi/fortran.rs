@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_int, c_void};
 
 use super::abi::{Abi, Handle};
-use super::find::{self, Library};
+use crate::loaded_library::LoadedLibrary;
 
 /// The function that returns the handle of C for a number of Fortran.
 type FromFortran = unsafe extern "C" fn(c_int) -> Handle;
@@ -32,7 +32,7 @@ pub struct Fortran {
 
 impl Fortran {
     /// Returns the translation of a library; `None` where functions for Fortran call those of C.
-    pub(super) fn of(abi: Abi, library: &Library) -> Option<Self> {
+    pub(super) fn of(abi: Abi, library: &LoadedLibrary) -> Option<Self> {
         if abi != Abi::OpenMpi {
             return None;
         }
@@ -95,6 +95,6 @@ pub fn next(name: &CStr) -> *mut c_void {
         return next;
     }
     // Modules of interpreters load libraries with local symbols.
-    let libraries = find::loaded(&NAMES);
+    let libraries = LoadedLibrary::all(&NAMES);
     libraries.iter().map(|library| library.symbol(name)).find(|at| !at.is_null()).unwrap_or(next)
 }

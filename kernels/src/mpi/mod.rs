@@ -20,6 +20,7 @@ mod types;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::Error;
+use crate::loaded_library::LoadedLibrary;
 pub use abi::{Abi, Handle};
 pub use arithmetic::MpiArithmetic;
 pub use carrier::MpiCarrier;
@@ -58,16 +59,17 @@ pub enum Found {
 impl Mpi {
     /// The MPI libraries that are in this process, whether the program loaded them or was linked to them.
     pub fn find_loaded() -> Found {
-        let libraries = find::loaded(&find::NAMES);
+        let libraries = LoadedLibrary::all(&find::NAMES);
         let Some(first) = libraries.first() else { return Found::None };
         let (functions, lacks) = Functions::of(&|name| first.symbol(name));
         let other = |what, functions| Found::Other { what, functions: Box::new(functions) };
         if libraries.len() > 1 {
-            let paths: Vec<_> = libraries.iter().map(find::Library::path).collect();
+            let paths: Vec<_> =
+                libraries.iter().map(|one| one.path().display().to_string()).collect();
             return other(format!("several MPI libraries: {}", paths.join(", ")), functions);
         }
         if let Some(missing) = lacks.first() {
-            return other(format!("{} without {missing}", first.path()), functions);
+            return other(format!("{} without {missing}", first.path().display()), functions);
         }
         let version = version(&functions);
         match Abi::of(first, &version) {

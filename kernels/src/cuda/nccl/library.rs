@@ -2,20 +2,17 @@
 //! is not used: it panics where there is no library, and does not know the name `libnccl.so.2` that packages use.
 
 use std::ffi::{CStr, OsString, c_char, c_int, c_void};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use cudarc::nccl::sys::{cudaStream_t, ncclComm_t, ncclConfig_t, ncclUniqueId};
 use libloading::Library;
 
 use super::super::error::{Error, Part};
-use super::super::find::newest;
 use super::super::symbols::functions;
+use crate::library_files::{NCCL as VARIABLE, nccl_at};
 
-/// The variable that names the library or its folder.
-const VARIABLE: &str = "ROUNDELAY_NCCL";
 const NAMES: [&str; 2] = ["libnccl.so.2", "libnccl.so"];
-const STEM: &str = "libnccl.so";
 /// The first version whose calls need not wait for other ranks.
 const OLDEST: c_int = 21_400;
 
@@ -61,7 +58,7 @@ impl Nccl {
         if let Some(named) = named {
             let of_named =
                 |why| Error::missing(Part::Nccl, [format!("{VARIABLE} is set, and {why}")]);
-            let path = file(Path::new(&named)).map_err(of_named)?;
+            let path = nccl_at(Path::new(&named)).map_err(of_named)?;
             // SAFETY: NCCL's initializers ask nothing of the caller.
             let library = unsafe { Library::new(&path) };
             let library = library.map_err(|error| {
@@ -109,18 +106,5 @@ impl Nccl {
         // SAFETY: the communicator is null or one of NCCL's.
         let said = text(unsafe { (self.functions.last_error)(comm) });
         if said.is_empty() { word } else { format!("{word}: {said}") }
-    }
-}
-
-/// Returns the path of the library at `place`, a file or a folder as packages and the wheel lay it out.
-fn file(place: &Path) -> Result<PathBuf, String> {
-    if place.is_dir() {
-        let inner = ["", "lib64", "lib", "nvidia/nccl/lib"];
-        let found = inner.iter().find_map(|inner| newest(&place.join(inner), STEM));
-        found.ok_or_else(|| format!("{} holds no {STEM}", place.display()))
-    } else if place.exists() {
-        Ok(place.to_owned())
-    } else {
-        Err(format!("{} does not exist", place.display()))
     }
 }

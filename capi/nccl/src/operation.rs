@@ -1,0 +1,77 @@
+//! An operation as the program called it, and what takes operations.
+
+use std::convert::Infallible;
+use std::ffi::c_int;
+use std::ptr::{null, null_mut};
+
+use crate::name::Name;
+use crate::types::{Code, Comm, In, Out, Stream};
+use crate::why::Why;
+
+/// A call that moves or combines data on a stream. An argument that its function does not have is null or zero.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operation {
+    pub(crate) name: Name,
+    pub(crate) send: In,
+    pub(crate) recv: Out,
+    /// Elements.
+    pub(crate) count: usize,
+    pub(crate) dtype: c_int,
+    pub(crate) op: c_int,
+    /// The root, or the peer of a send or a receive.
+    pub(crate) root: c_int,
+    pub(crate) comm: Comm,
+    pub(crate) stream: Stream,
+    /// `ncclCollConfig_t`.
+    pub(crate) config: In,
+    /// The call of the real library.
+    pub(crate) pass: unsafe fn(&Self) -> Code,
+}
+
+impl Operation {
+    /// An operation without arguments.
+    pub(crate) const fn new(name: Name, pass: unsafe fn(&Self) -> Code) -> Self {
+        Self {
+            name,
+            send: null(),
+            recv: null_mut(),
+            count: 0,
+            dtype: 0,
+            op: 0,
+            root: 0,
+            comm: null_mut(),
+            stream: null_mut(),
+            config: null(),
+            pass,
+        }
+    }
+
+    /// Has the real library make the call.
+    pub(crate) fn pass(&self) -> Code {
+        // SAFETY: the arguments are the program's for this function, which promises that they are valid.
+        unsafe { (self.pass)(self) }
+    }
+}
+
+/// An operation that was taken: it runs here, and not in the real library.
+pub(crate) trait Taken: Sized {
+    /// Takes an operation with valid arguments.
+    ///
+    /// # Errors
+    /// Why it is the real library's.
+    fn take(operation: &Operation) -> Result<Self, Why>;
+
+    /// Starts the operations of a group, in their order, each on its stream.
+    fn run(group: Vec<Self>) -> Code;
+}
+
+/// No operation is taken.
+impl Taken for Infallible {
+    fn take(_: &Operation) -> Result<Self, Why> {
+        Err(Why::NoWorld)
+    }
+
+    fn run(group: Vec<Self>) -> Code {
+        group.into_iter().next().map_or(Code::SUCCESS, |taken| match taken {})
+    }
+}
