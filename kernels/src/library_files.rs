@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// The variable that names NCCL's library or its folder.
 pub const NCCL: &str = "ROUNDELAY_NCCL";
+/// The value of that variable with which there is no real NCCL: communicators are worlds of their own.
+pub const ALONE: &str = "alone";
 /// The name of NCCL's library, without the version behind.
 pub const NCCL_STEM: &str = "libnccl.so";
 

@@ -3,6 +3,7 @@
 
 use std::ffi::{c_int, c_uint};
 
+use crate::alone::{Functions as _, OwnCall, alone};
 use crate::function_table::functions;
 use crate::group;
 use crate::last_error;
@@ -57,10 +58,18 @@ macro_rules! exports {
         }
     };
     (@ask $name:ident $($arg:ident)*) => {{
+        if let Some(alone) = alone() {
+            // SAFETY: the arguments are the program's.
+            return unsafe { alone.$name($($arg),*) };
+        }
         // SAFETY: the arguments are the program's.
         unsafe { theirs($($arg),*) }
     }};
     (@call $name:ident $($arg:ident)*) => {{
+        if let Some(alone) = alone() {
+            // SAFETY: the arguments are the program's.
+            return unsafe { alone.$name($($arg),*) };
+        }
         group::hand_over();
         if !is_inside() && !has(Name::$name) {
             group::fail(Code::INVALID_USAGE);
@@ -69,7 +78,7 @@ macro_rules! exports {
         unsafe { theirs($($arg),*) }
     }};
     (@joins $name:ident $comm:ident $nranks:ident $($arg:ident)*) => {{
-        if !is_inside() {
+        if !is_inside() && alone().is_none() {
             process().joins(exports!(@rank $($arg)*));
         }
         exports!(@call $name $comm $nranks $($arg)*)
@@ -83,6 +92,15 @@ macro_rules! exports {
             unsafe { theirs($(operation.$arg),*) }
         }
         let operation = Operation { $($arg,)* ..Operation::new(Name::$name, pass) };
+        if alone().is_some() {
+            let code = OwnCall::check(&operation);
+            if code.is_wrong() {
+                process().refused(Name::$name);
+                group::fail(code);
+                return code;
+            }
+            return group::operation(&operation);
+        }
         if !is_inside() && !has(Name::$name) {
             process().refused(Name::$name);
             group::fail(Code::INVALID_USAGE);
@@ -92,20 +110,24 @@ macro_rules! exports {
     }};
     (@starts $name:ident) => {{
         // SAFETY: the function has no arguments.
-        group::start(|| unsafe { theirs() })
+        group::start(|| if alone().is_some() { Code::SUCCESS } else { unsafe { theirs() } })
     }};
     (@ends $name:ident) => {{
         // SAFETY: the function has no arguments.
-        group::end(false, || unsafe { theirs() })
+        group::end(false, || if alone().is_some() { Code::SUCCESS } else { unsafe { theirs() } })
     }};
     (@simulates $name:ident $info:ident) => {{
+        if let Some(alone) = alone() {
+            // SAFETY: the argument is the program's.
+            return unsafe { alone.$name($info) };
+        }
         // SAFETY: the argument is the program's.
         let theirs = || unsafe { theirs($info) };
         // Where there is no such function, the group stays open.
         if has(Name::$name) { group::end(true, theirs) } else { theirs() }
     }};
     (@text $name:ident $code:ident) => {{
-        if !has(Name::$name) {
+        if alone().is_some() || !has(Name::$name) {
             return text_of($code);
         }
         // SAFETY: the function takes any number.
@@ -115,7 +137,7 @@ macro_rules! exports {
         if let Some(text) = last_error::own() {
             return text;
         }
-        if !has(Name::$name) {
+        if alone().is_some() || !has(Name::$name) {
             return Text::REFUSED;
         }
         // SAFETY: the argument is the program's.

@@ -2,11 +2,11 @@
 //! that is not taken goes on whole and in order: the order on a stream would be another one otherwise.
 
 use std::cell::RefCell;
-use std::convert::Infallible;
 use std::ffi::c_int;
 use std::mem::take;
 use std::ptr::{null, null_mut};
 
+use crate::alone::{OwnCall, alone};
 use crate::last_error;
 use crate::name::Name;
 use crate::operation::{Operation, Taken};
@@ -16,7 +16,7 @@ use crate::types::{Code, Comm, In, Out, Stream};
 use crate::why::Why;
 
 thread_local! {
-    static GROUP: RefCell<ThreadGroup<Infallible>> = const { RefCell::new(ThreadGroup::new()) };
+    static GROUP: RefCell<ThreadGroup<OwnCall>> = const { RefCell::new(ThreadGroup::new()) };
 }
 
 /// The group of a thread, if it is in one.
@@ -46,6 +46,11 @@ pub(crate) fn fail(code: Code) {
     _ = of_thread(|group| group.fail(code));
 }
 
+/// Whether this thread is in a group.
+pub(crate) fn is_open() -> bool {
+    of_thread(|group| group.depth > 0).unwrap_or(false)
+}
+
 /// Begins a group by the real library's function.
 pub(crate) fn start(pass: impl Fn() -> Code) -> Code {
     of_thread(|group| group.start(&pass)).unwrap_or_else(pass)
@@ -58,7 +63,7 @@ pub(crate) fn end(is_simulated: bool, pass: impl Fn() -> Code) -> Code {
 
 /// Gives the group of this thread to `then`: `None` inside the real library, which keeps its own groups, and in a thread
 /// that ends.
-fn of_thread<R>(then: impl FnOnce(&mut ThreadGroup<Infallible>) -> R) -> Option<R> {
+fn of_thread<R>(then: impl FnOnce(&mut ThreadGroup<OwnCall>) -> R) -> Option<R> {
     if is_inside() {
         return None;
     }
@@ -67,6 +72,9 @@ fn of_thread<R>(then: impl FnOnce(&mut ThreadGroup<Infallible>) -> R) -> Option<
 
 /// Has the real library refuse an operation, so that it starts nothing of its group.
 fn refused_operation() {
+    if alone().is_some() {
+        return;
+    }
     type AllReduce = unsafe extern "C" fn(In, Out, usize, c_int, c_int, Comm, Stream) -> Code;
     // SAFETY: the type is that of the function, which refuses a communicator that is null.
     let call = |all_reduce: AllReduce| unsafe {
@@ -122,6 +130,10 @@ impl<T: Taken> ThreadGroup<T> {
     }
 
     fn end(&mut self, is_simulated: bool, pass: &dyn Fn() -> Code, refuse: &dyn Fn()) -> Code {
+        if self.depth == 0 && alone().is_some() {
+            last_error::tell("ncclGroupEnd without an ncclGroupStart");
+            return Code::INVALID_USAGE;
+        }
         if self.depth != 1 {
             self.depth = self.depth.saturating_sub(1);
             return pass();

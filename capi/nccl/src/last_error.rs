@@ -1,9 +1,10 @@
 //! The text of the last error: one for a process, as NCCL has it. It is this library's while the last error was.
 
-use std::ffi::{CString, c_char};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_char};
 use std::ptr::null_mut;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::name::Name;
 use crate::process::process;
@@ -31,6 +32,26 @@ pub(crate) fn refuse(name: Name) {
         CString::new(why).unwrap_or_default()
     });
     LAST.store(text.as_ptr().cast_mut(), Ordering::Release);
+}
+
+/// The most texts that are kept: pointers to them stay good.
+const KEPT: usize = 1000;
+
+/// Keeps the text of a call that failed here.
+pub(crate) fn tell(text: &str) {
+    static TEXTS: Mutex<BTreeMap<String, &'static CStr>> = Mutex::new(BTreeMap::new());
+    let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = texts.get(text).copied();
+    let kept = known.unwrap_or_else(|| {
+        if texts.len() >= KEPT {
+            return c"Roundelay: a call failed, as many others before";
+        }
+        let kept = CString::new(format!("Roundelay: {text}")).unwrap_or_default();
+        let kept: &'static CStr = Box::leak(kept.into_boxed_c_str());
+        texts.insert(text.to_owned(), kept);
+        kept
+    });
+    LAST.store(kept.as_ptr().cast_mut(), Ordering::Release);
 }
 
 /// Leaves the last error to the real library.

@@ -1,6 +1,5 @@
 //! An operation as the program called it, and what takes operations.
 
-use std::convert::Infallible;
 use std::ffi::c_int;
 use std::ptr::{null, null_mut};
 
@@ -63,15 +62,4 @@ pub(crate) trait Taken: Sized {
 
     /// Starts the operations of a group, in their order, each on its stream.
     fn run(group: Vec<Self>) -> Code;
-}
-
-/// No operation is taken.
-impl Taken for Infallible {
-    fn take(_: &Operation) -> Result<Self, Why> {
-        Err(Why::NoWorld)
-    }
-
-    fn run(group: Vec<Self>) -> Code {
-        group.into_iter().next().map_or(Code::SUCCESS, |taken| match taken {})
-    }
 }

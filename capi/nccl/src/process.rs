@@ -2,9 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use roundelay_interposer::{CallReport, REPORT, SaidOnce, at_exit, is_on, tell};
 
+use crate::alone::alone;
 use crate::name::Name;
 use crate::real::{others, real};
 use crate::why::Why;
@@ -65,6 +67,11 @@ impl Process {
         self.counts(|calls| calls.add_pass(name, why));
     }
 
+    /// Counts an operation that was made here, by this algorithm, and the time of the host for it.
+    pub(crate) fn took(&self, name: Name, algorithm: &str, time: Duration) {
+        self.counts(|calls| calls.add_take(name, algorithm, time));
+    }
+
     /// Counts an operation that is refused.
     pub(crate) fn refused(&self, name: Name) {
         self.counts(|calls| calls.add_failure(name));
@@ -94,6 +101,9 @@ impl Process {
         let nothing = "roundelay: no operation of NCCL was called\n";
         let nothing = if calls.is_empty() { nothing } else { "" };
         let behind = match real() {
+            _ if alone().is_some() => {
+                "no NCCL: its communicators are worlds of their own".to_owned()
+            }
             Ok(real) => real.text(),
             Err(why) => format!("no NCCL: {why}"),
         };

@@ -20,6 +20,16 @@ pub(crate) type Text = *const c_char;
 #[repr(C)]
 pub(crate) struct UniqueId([u8; 128]);
 
+impl UniqueId {
+    pub(crate) const fn new(bytes: [u8; 128]) -> Self {
+        Self(bytes)
+    }
+
+    pub(crate) const fn bytes(&self) -> [u8; 128] {
+        self.0
+    }
+}
+
 /// `ncclTeam_t`, which goes by its value.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -36,7 +46,12 @@ pub(crate) struct Code(pub(crate) c_int);
 
 impl Code {
     pub(crate) const SUCCESS: Self = Self(0);
+    pub(crate) const CUDA: Self = Self(1);
+    pub(crate) const SYSTEM: Self = Self(2);
+    pub(crate) const INTERNAL: Self = Self(3);
+    pub(crate) const INVALID_ARGUMENT: Self = Self(4);
     pub(crate) const INVALID_USAGE: Self = Self(5);
+    pub(crate) const REMOTE: Self = Self(6);
     const IN_PROGRESS: Self = Self(7);
 
     /// Whether something is wrong. A call that goes on is not wrong.

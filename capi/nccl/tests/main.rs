@@ -2,6 +2,7 @@
 //! `target/nccl`, and before stand-ins. No test needs a GPU.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod alone;
 mod echo;
 mod fuzz;
 mod loaders;

@@ -4,6 +4,7 @@ mod ncclrun_flags;
 
 use std::process::Command;
 
+use roundelay_kernels::library_files::ALONE;
 use roundelay_runner::ncclrun::{GpuJob, NAMED};
 use roundelay_runner::preload::{library, list_with, run};
 
@@ -17,7 +18,11 @@ pub(crate) fn main(flags: &NcclrunFlags) -> Result<u8, Failure> {
     self_call::alone()?;
     let library = library(flags.library.as_deref(), "roundelay-nccl")?;
     let job = GpuJob::find(&flags.command, &library, flags.nccl.as_deref())?;
-    say(format!("roundelay: NCCL is {}", job.nccl.display()));
+    if job.nccl.as_os_str() == ALONE {
+        say("roundelay: there is no NCCL: communicators are worlds of their own".to_owned());
+    } else {
+        say(format!("roundelay: NCCL is {}", job.nccl.display()));
+    }
     for note in &job.notes {
         say(format!("roundelay: {note}"));
     }

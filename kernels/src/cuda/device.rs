@@ -46,6 +46,18 @@ pub(super) fn count() -> Result<usize, Error> {
     }
 }
 
+/// Returns the number of the device that is current in this thread, 0 where none is; E0415 where there is no driver or no
+/// GPU.
+#[cfg(target_os = "linux")]
+pub(super) fn current() -> Result<usize, Error> {
+    count()?;
+    let mut device = 0;
+    // SAFETY: the driver is there, and the argument outlives the call.
+    let found = unsafe { sys::cuCtxGetDevice(&raw mut device) };
+    // A thread without a context has the first device, as in CUDA's runtime.
+    Ok(if found.result().is_ok() { usize::try_from(device).unwrap_or(0) } else { 0 })
+}
+
 impl Device {
     /// Opens the GPU of that number, as the driver counts them.
     pub(super) fn open(ordinal: usize) -> Result<Self, Error> {

@@ -51,7 +51,7 @@ pub use graph::PlanGraph;
 pub use host_program::host_program;
 pub use log::{Message, Severity};
 pub use module::LoadedPtx;
-pub use nccl::{NcclComm, NcclId, NcclPart, NcclPlan};
+pub use nccl::{NcclComm, NcclId, NcclPart, NcclPlan, nccl_dtype};
 pub use options::CudaOptions;
 pub use outlook::Outlook;
 pub use plan::CudaPlan;

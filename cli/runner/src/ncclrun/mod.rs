@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use roundelay_core::diagnostics::Code;
-use roundelay_kernels::library_files::{NcclSearch, nccl_at, packages};
+use roundelay_kernels::library_files::{ALONE, NCCL, NcclSearch, nccl_at, packages};
 
 use crate::error::RunError;
 use elf::Elf;
@@ -59,6 +59,11 @@ impl GpuJob {
         let pythons = pythons(&program);
         for torch in pythons.iter().flat_map(|at| packages(at)).map(torch) {
             has_own_nccl(&torch, "torch's libraries")?;
+        }
+        let alone = nccl.map_or_else(|| std::env::var_os(NCCL), |path| Some(path.into()));
+        if alone.is_some_and(|named| named == ALONE) {
+            let (nccl, notes) = (PathBuf::from(ALONE), Vec::new());
+            return Ok(Self { program: program.file.into_os_string(), nccl, notes });
         }
         let nccl = found(library, nccl, &pythons)?;
         let notes = compared(library, &nccl)?;

@@ -317,6 +317,11 @@ fn config() -> ncclConfig_t {
     }
 }
 
+/// Returns the element type that NCCL has by this number.
+pub fn nccl_dtype(code: c_int) -> Option<DType> {
+    DType::ALL.iter().copied().find(|dtype| datatype(*dtype) == code)
+}
+
 fn datatype(dtype: DType) -> c_int {
     let datatype = match dtype {
         DType::I8 => ncclDataType_t::ncclInt8,

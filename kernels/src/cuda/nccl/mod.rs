@@ -13,5 +13,5 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-pub use comm::{NcclComm, NcclId};
+pub use comm::{NcclComm, NcclId, nccl_dtype};
 pub use plan::{NcclPart, NcclPlan};

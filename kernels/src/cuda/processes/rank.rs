@@ -89,6 +89,30 @@ impl CudaRank {
         Self::on(own, Device::open(device))
     }
 
+    /// Returns the number of the device that is current in this thread, 0 where none is.
+    ///
+    /// # Errors
+    /// E0415 without a driver or a device.
+    pub fn current_device() -> Result<usize, Error> {
+        super::super::device::current()
+    }
+
+    /// Checks that the processes of all ranks are there, without waiting; any thread may call it.
+    ///
+    /// # Errors
+    /// E0428 where one has ended before it left; the first cause where the ranks have failed before.
+    pub fn check(&self) -> Result<(), Error> {
+        let world = &self.0.world;
+        world.intact()?;
+        match world.find_lost() {
+            Some((rank, how)) => {
+                self.0.watcher.abort();
+                Err(world.lost_beside(rank, &how, "left").into())
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Makes a rank of the processes that are left, in their order, on the devices that they have. All of them must call
     /// it.
     ///
