@@ -13,7 +13,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use roundelay_tests::{files, root};
 
 /// The crates whose graph is drawn, by the folder of their sources and the file of their root.
-const CRATES: [(&str, &str); 23] = [
+const CRATES: [(&str, &str); 24] = [
     ("core/base/src", "lib.rs"),
     ("core/topology/src", "lib.rs"),
     ("core/machines/src", "lib.rs"),
@@ -36,6 +36,7 @@ const CRATES: [(&str, &str); 23] = [
     ("capi/src", "lib.rs"),
     ("capi/command/src", "lib.rs"),
     ("capi/mpi/src", "lib.rs"),
+    ("capi/tuner/src", "lib.rs"),
     ("xtask/src", "main.rs"),
 ];
 

@@ -18,7 +18,7 @@ const PROFILE: [&str; 2] = ["--profile", "test"];
 const ALL: [&str; 3] = ["--workspace", "--exclude", "xtask"];
 
 /// The sets of tests that are programs of their own.
-const PROGRAMS: [&str; 10] = [
+const PROGRAMS: [&str; 11] = [
     "all",
     "alone",
     "arithmetic",
@@ -29,6 +29,7 @@ const PROGRAMS: [&str; 10] = [
     "preload",
     "programs",
     "ptx",
+    "tuner",
 ];
 
 /// The packages whose libraries cargo would build for tests without a need: they have no tests in their sources, or
@@ -150,7 +151,7 @@ const STEPS: [TestStep; 21] = [
     ),
     // All tests of engines: what a run shows of threads and processes, one run does not exhaust.
     always("engines", |run| {
-        run.of(&["alone", "arithmetic", "check", "kernels", "programs", "ptx"], &[])?;
+        run.of(&["alone", "arithmetic", "check", "kernels", "programs", "ptx", "tuner"], &[])?;
         // Each launch of MPI waits for a second until its daemons have met.
         run.crowded(2, &[&ALL[..], &named(&["preload"])].concat())?;
         run.tests(&in_sources())?;
