@@ -13,7 +13,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use roundelay_tests::{files, root};
 
 /// The crates whose graph is drawn, by the folder of their sources and the file of their root.
-const CRATES: [(&str, &str); 25] = [
+const CRATES: [(&str, &str); 26] = [
     ("core/base/src", "lib.rs"),
     ("core/topology/src", "lib.rs"),
     ("core/machines/src", "lib.rs"),
@@ -38,6 +38,7 @@ const CRATES: [(&str, &str); 25] = [
     ("capi/interposer/src", "lib.rs"),
     ("capi/mpi/src", "lib.rs"),
     ("capi/nccl/src", "lib.rs"),
+    ("capi/tuner/src", "lib.rs"),
     ("xtask/src", "main.rs"),
 ];
 

@@ -210,6 +210,7 @@ fn a_path_that_a_page_names_is_there() {
         "kernels/limit",
         "cli/runner",
         "kernels/check",
+        "capi/tuner",
         "tests",
         "tests/mscclpp",
         "python",

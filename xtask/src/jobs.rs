@@ -124,7 +124,8 @@ pub(crate) fn aarch64() -> Result<(), String> {
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Installs the C libraries with their headers and pkg-config files, as a distribution does. The package of each has a
-/// library of another name, which is the name of its header and of the package that pkg-config knows.
+/// library of another name, which is the name of its header and of the package that pkg-config knows. NCCL's plugin has
+/// neither: NCCL loads it by its name.
 pub(crate) fn capi(args: &[&str]) -> Result<(), String> {
     const USAGE: &str = "usage: cargo xtask capi --prefix DIR\n  --prefix DIR  where it goes";
     let prefix = JobOptions::read(USAGE, args)?.path("--prefix").ok_or(USAGE)?;
@@ -136,5 +137,10 @@ pub(crate) fn capi(args: &[&str]) -> Result<(), String> {
         install.arg(root().join("xtask/capi.sh")).arg(&prefix).args([name, VERSION]).arg(made);
         run(install.arg(root().join("capi")))?;
     }
+    let plugin = prefix.join("lib/libnccl-tuner-roundelay.so");
+    let made = library("roundelay-nccl-tuner", "release")?;
+    // A program that runs keeps the old one.
+    run(program("install", &["-m", "755"]).arg(made).arg(&plugin))?;
+    println!("installed {}", plugin.display());
     Ok(())
 }

@@ -52,7 +52,7 @@ usage: cargo xtask test              every check that CI runs, after installing 
        cargo xtask peers --processes ranks as processes, beside Intel MPI and Open MPI of PyPI
        cargo xtask ptx               every kernel's PTX by an interpreter, beside the host's engine
        cargo xtask ptx --mutants     kernels with mistakes in the device headers, each of which must be found
-       cargo xtask capi --prefix DIR the C library, optimized, with its header and pkg-config file
+       cargo xtask capi --prefix DIR the C library, optimized, with header and pkg-config file; NCCL's tuner plugin
        cargo xtask python            the Python package's tests, without torch
        cargo xtask torch             its backend of torch.distributed beside Gloo, with PyTorch, which it installs
        cargo xtask torch --suite     PyTorch's own tests of backends, by both

@@ -30,6 +30,7 @@ const PROGRAMS: [&str; 11] = [
     "preload",
     "programs",
     "ptx",
+    "tuner",
 ];
 
 /// The packages whose libraries cargo would build for tests without a need: they have no tests in their sources, or
@@ -152,7 +153,10 @@ const STEPS: [TestStep; 22] = [
     ),
     // All tests of engines: what a run shows of threads and processes, one run does not exhaust.
     always("engines", |run| {
-        run.of(&["alone", "arithmetic", "check", "kernels", "nccl", "programs", "ptx"], &[])?;
+        run.of(
+            &["alone", "arithmetic", "check", "kernels", "nccl", "programs", "ptx", "tuner"],
+            &[],
+        )?;
         // Each launch of MPI waits for a second until its daemons have met.
         run.crowded(2, &[&ALL[..], &named(&["preload"])].concat())?;
         run.tests(&in_sources())?;
