@@ -7,7 +7,7 @@ mod windows;
 use std::fmt;
 
 use roundelay_ptx::machine::{
-    Counters, Failure, FaultKind, FinalState, Launch as Run, RankLaunch, Where,
+    Counters, Failure, FaultKind, FinalState, Launch as Run, Limits, RankLaunch, Where,
 };
 use roundelay_ptx::program::Module;
 
@@ -24,8 +24,12 @@ pub struct Interpreted {
     module: Module,
     kernel: String,
     devices: usize,
+    lacks_last: bool,
     binds: Option<Module>,
 }
+
+/// The clock of runs without the last device, in which waits for it last until they give up.
+const PATIENT: Limits = Limits { idle_turns: 1 << 20, turn_ns: 1000, ..Limits::DEFAULT };
 
 /// The text and the name of the kernel that writes the addresses of buffers into tables before a launch.
 pub const BINDS: (&str, &str) = (BIND_TEXT, BIND);
@@ -57,7 +61,7 @@ impl Interpreted {
     /// The line that is not in the interpreter's subset.
     pub fn new(ptx: &str, kernel: &str) -> Result<Self, roundelay_ptx::BadText> {
         let (module, kernel) = (Module::parse_whole(ptx)?, kernel.to_owned());
-        Ok(Self { module, kernel, devices: 1, binds: None })
+        Ok(Self { module, kernel, devices: 1, lacks_last: false, binds: None })
     }
 
     /// Deals the ranks to that many devices, with a launch on each: for a kernel of callers each, and where there are
@@ -65,6 +69,12 @@ impl Interpreted {
     #[must_use]
     pub fn on_devices(self, devices: usize) -> Self {
         Self { devices, ..self }
+    }
+
+    /// Leaves the last device out: of several devices, it never launches anything.
+    #[must_use]
+    pub fn without_last(self) -> Self {
+        Self { lacks_last: true, ..self }
     }
 
     /// Has the addresses of buffers written by a kernel, the PTX of [`BINDS`], as each launch of a graph has.
@@ -122,15 +132,22 @@ impl Interpreted {
             let seed = seed.wrapping_add(repeat.into());
             if let Some(binds) = &self.binds {
                 let launches = bindings(binds, &memory, job, placement);
-                let state = run(&mut memory, launches, seed, counts).map_err(NoOutcome::Run)?;
+                let limits = Limits::DEFAULT;
+                let state =
+                    run(&mut memory, launches, (seed, limits), counts).map_err(NoOutcome::Run)?;
                 add_warps(&mut counters, state.counters);
             }
             if memory.control()[0] != 0 {
                 break;
             }
-            let launches = self.launches(&memory, job, &layout, placement);
+            let mut launches = self.launches(&memory, job, &layout, placement);
+            let mut limits = Limits::DEFAULT;
+            if self.lacks_last {
+                launches.retain(|launch| launch.device as usize + 1 < self.devices);
+                limits = PATIENT;
+            }
             let begins: Vec<bool> = launches.iter().map(|launch| launch.after.is_empty()).collect();
-            let ran = run(&mut memory, launches, seed, counts);
+            let ran = run(&mut memory, launches, (seed, limits), counts);
             let rank = |launch: u32, block: u32| {
                 let device = begins[..=launch as usize].iter().filter(|first| **first).count() - 1;
                 let nth = block / job.parts;
@@ -217,11 +234,11 @@ fn bindings<'a>(
 fn run(
     memory: &mut Ranges,
     ranks: Vec<RankLaunch>,
-    seed: u64,
+    (seed, limits): (u64, Limits),
     counts: bool,
 ) -> Result<FinalState, Failure> {
     let windows = std::mem::take(&mut memory.windows);
-    let launch = Run { seed, ..Run::new(ranks, windows) };
+    let launch = Run { seed, limits, ..Run::new(ranks, windows) };
     let mut state = if counts { launch.run_patiently()? } else { launch.run()? };
     memory.windows = std::mem::take(&mut state.windows);
     Ok(state)
