@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 use cuda::Kernels;
 use engine::Engine;
-use mutants::Choice;
+use mutants::{Choice, Extent};
 use order::Order;
 use roundelay::{Algorithm as _, DType, select};
 use roundelay_kernels::cuda::{Arch, Cache, Compiler, Target};
@@ -153,7 +153,7 @@ fn check(args: &Args, begun: Instant) -> Result<usize, Refused> {
         "ptx" => Box::new(ptx::Instructions::new(args.arch)),
         "ptx-mutants" => {
             let choice = Choice { arch: args.arch, defines: args.defines.clone() };
-            return Ok(mutants::all(&choice, only, args.from));
+            return Ok(mutants::all(&choice, Extent::Whole, only, args.from));
         }
         "instructions" => return instructions(args, limits.end).map_err(Refused::from),
         "litmus" => return litmus(args).map_err(Refused::from),

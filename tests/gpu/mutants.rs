@@ -11,6 +11,7 @@ use roundelay_export::cuda::{Form, Kernel, Protocol};
 use roundelay_kernels::cuda::{Arch, ForeignText, HEADERS, compile_foreign};
 use roundelay_kernels::interpreter::{BINDS, DrivenMoves, Interpreted, move_text};
 use roundelay_kernels::shim::{Outcome, ShimJob};
+use roundelay_ptx::BadText;
 
 use super::cases::{Case, Data, Way};
 use super::engine::blames_last;
@@ -230,10 +231,12 @@ impl Ready {
                 _ => (devices > 1).then(|| "SCOPE_SYS".to_owned()),
             };
             let (ptx, finding) = Self::ptx(text, mutant, choice, define)?;
-            let (binds, _) = Self::ptx(BINDS, mutant, choice, None)?;
-            let program = Interpreted::new(&ptx, text.1).and_then(|one| one.bound_by(&binds));
-            let program = program.map_err(|error| Found::Run(error.to_string()))?;
-            let program = program.on_devices(devices);
+            let unread = |error: BadText| Found::Run(error.to_string());
+            let mut program = Interpreted::new(&ptx, text.1).map_err(unread)?.on_devices(devices);
+            if mutant.is_none_or(|mutant| mutant.header == "bind.cuh") {
+                let (binds, _) = Self::ptx(BINDS, mutant, choice, None)?;
+                program = program.bound_by(&binds).map_err(unread)?;
+            }
             if lacks_last {
                 job.poll_limit = PATIENCE;
                 let program = program.without_last();
@@ -264,13 +267,27 @@ impl Ready {
     }
 }
 
-/// Runs all mistakes of the list, from one on, or those whose name has one of these words; returns the number of those
-/// that are not as the list says.
-pub(crate) fn all(choice: &Choice, only: &[String], from: usize) -> usize {
+/// The mistakes of a run, and the kernels that shall find them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All.
+    Whole,
+    /// Kernels of loops on several devices, and so mistakes that these alone can have.
+    SeveralDevices,
+}
+
+/// Runs all mistakes of the lists, from one on, or those whose name has one of these words; returns the number of those
+/// that are not as the lists say.
+pub(crate) fn all(choice: &Choice, extent: Extent, only: &[String], from: usize) -> usize {
     let begun = Instant::now();
-    let witnesses: Vec<Ready> = witnesses().into_iter().map(Ready::new).collect();
+    let is_meant = |one: &Witness| {
+        extent == Extent::Whole || one.devices > 1 && !one.lacks_last && one.form == Form::Loops
+    };
+    let witnesses: Vec<Ready> = witnesses().into_iter().filter(is_meant).map(Ready::new).collect();
     let mut wrong = 0;
-    for ready in &witnesses {
+    // Where a list goes on, the kernels were run without a mistake before, but for the record of ops.
+    let is_first = |ready: &&Ready| from == 0 || ready.witness.way == Way::Traced;
+    for ready in witnesses.iter().filter(is_first) {
         if let Err(Found::Run(why) | Found::Rule(why)) = ready.run(None, choice) {
             println!("WRONG without a mistake: {}: {why}", ready.name());
             wrong += 1;

@@ -20,51 +20,63 @@ pub(super) struct OwnKernelFlags {
     #[arg(long, value_name = "SOURCE", conflicts_with_all = ["files", "case", "list", "elements", "seeds"])]
     pub(super) ours: Option<String>,
     /// With --ours: which algorithm of the source
-    #[arg(long, value_name = "NAME", requires = "ours")]
+    #[arg(long, value_name = "NAME")]
     algorithm: Option<String>,
     /// With --ours: value of a parameter, such as ring=1,2,3,0 or root=2; may be given several times
-    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting, requires = "ours")]
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
     #[command(flatten)]
     topology: TopologyFlags,
     /// With --ours: elements of a unit, as NCCL's calls count [default: 1000]
-    #[arg(long, value_parser = count, requires = "ours")]
+    #[arg(long, value_parser = count)]
     count: Option<u64>,
     /// With --ours: element type: i8 u8 i32 u32 i64 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2 [default: f32]
-    #[arg(long, value_parser = dtype, requires = "ours")]
+    #[arg(long, value_parser = dtype)]
     dtype: Option<DType>,
     /// With --ours: reduce op [default: sum]
-    #[arg(long, value_parser = reduce_op, requires = "ours")]
+    #[arg(long, value_parser = reduce_op)]
     op: Option<ReduceOp>,
     /// With --ours: input and output share memory, by NCCL's rules
-    #[arg(long, requires = "ours")]
+    #[arg(long)]
     in_place: bool,
     /// With --ours: how data travels: direct, simple or ll [default: simple for a program that sends and receives, else
     /// direct]
-    #[arg(long, value_parser = protocol, requires = "ours")]
+    #[arg(long, value_parser = protocol)]
     protocol: Option<Protocol>,
     /// With --ours: how the kernel holds the algorithm [default: loops]
-    #[arg(long, value_enum, requires = "ours")]
+    #[arg(long, value_enum)]
     form: Option<FormFlag>,
     /// With --ours: threads of a thread block (CTA), in whole warps of 32, up to 1024 [default: 256]
-    #[arg(long, value_name = "N", value_parser = threads, requires = "ours")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     threads: Option<u32>,
     /// With --ours: thread blocks (CTAs) that share a stream [default: 1]
-    #[arg(long, value_name = "N", value_parser = at_least(1_u32), requires = "ours")]
+    #[arg(long, value_name = "N", value_parser = at_least(1_u32))]
     ctas: Option<u32>,
     /// With --ours: write to a file instead; - is standard output
-    #[arg(short, long, value_name = "FILE", requires = "ours")]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<String>,
 }
 
 impl OwnKernelFlags {
     /// Refuses flags of a page where there is none.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        let TopologyFlags { topology, assume } = &self.topology;
-        if self.ours.is_some() || topology.is_none() && assume.is_none() {
-            return Ok(());
-        }
-        let flag = if topology.is_some() { "--topology" } else { "--assume" };
+        let given = [
+            ("--algorithm", self.algorithm.is_some()),
+            ("--set", !self.settings.is_empty()),
+            ("--topology", self.topology.topology.is_some()),
+            ("--assume", self.topology.assume.is_some()),
+            ("--count", self.count.is_some()),
+            ("--dtype", self.dtype.is_some()),
+            ("--op", self.op.is_some()),
+            ("--in-place", self.in_place),
+            ("--protocol", self.protocol.is_some()),
+            ("--form", self.form.is_some()),
+            ("--threads", self.threads.is_some()),
+            ("--ctas", self.ctas.is_some()),
+            ("--output", self.output.is_some()),
+        ];
+        let useless = given.iter().find(|(_, given)| *given && self.ours.is_none());
+        let Some((flag, _)) = useless else { return Ok(()) };
         let title = format!("{flag} is for the kernel of a page");
         Err(Failure::usage(Code::BadFlag, title).with_help("add --ours SOURCE, or leave it out"))
     }

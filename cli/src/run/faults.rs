@@ -17,7 +17,7 @@ pub(super) struct KernelPage<'a> {
 
 /// The advice for a fault of a kernel whose page is proved.
 const REPORT: &str = "the page is proved, so the fault is below it: in the text of the kernel, or in its compiler; \
-report it with what `roundelay emit cuda --callers one` prints";
+report it with what `roundelay kernel check --ours` prints for it";
 
 /// The advice for an instruction that the interpreter does not know.
 const KNOWN: &str = "it knows what the NVRTC writes that `cargo xtask nvrtc` installs";

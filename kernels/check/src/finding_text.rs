@@ -6,6 +6,7 @@ use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::source::{Location, Span};
 use roundelay_core::syntax::Source;
 use roundelay_ptx::machine::join_waiting;
+use roundelay_ptx::program::is_page;
 
 use crate::assumption::names;
 use crate::case::Case;
@@ -47,9 +48,13 @@ impl Finding {
         let mut diagnostic = Diagnostic::new(code, at, self.title.clone());
         for (at, before, behind) in self.sites() {
             let label = format!("{before}{}{behind}", at.threads());
-            let through = at.inlined.iter().fold(String::new(), |all, (file, line)| {
-                all + &format!(", inlined at {file}:{line}")
-            });
+            let mut inlined = at.inlined.iter();
+            // Behind the line of a page is the line of the code itself.
+            let is_for = at.source.as_ref().is_some_and(|(file, _)| is_page(file));
+            let own = if is_for { inlined.next() } else { None };
+            let own = own.map_or(String::new(), |(file, line)| format!(", at {file}:{line}"));
+            let through =
+                inlined.fold(own, |all, (file, line)| all + &format!(", inlined at {file}:{line}"));
             let ptx = format!("line {} of the PTX, in {}{through}", at.ptx_line, at.function);
             match at.source.as_ref().and_then(&span) {
                 Some(span) => {

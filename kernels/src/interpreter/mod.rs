@@ -86,22 +86,13 @@ impl Interpreted {
     }
 
     /// Runs the launches of a job, with the choices of a seed. The job's number of threads is that of the shim; a block
-    /// has the number for which the kernel was compiled.
+    /// has the number for which the kernel was compiled. A fault names threads by the ranks of the schedule, and by the
+    /// numbers of their blocks in the grid.
     ///
     /// # Errors
     /// A job with invalid values, or the first fault of a thread.
     pub fn run(&self, job: &ShimJob, seed: u64) -> Result<Outcome, NoOutcome> {
-        self.run_counted(job, seed).map(|(outcome, _)| outcome)
-    }
-
-    /// Runs the launches of a job as [`Self::run`] does, and returns the counts of the machine, too. A fault names
-    /// threads by the ranks of the schedule, and by the numbers of their blocks in the grid.
-    ///
-    /// # Errors
-    /// A job with invalid values, or the first fault of a thread.
-    pub fn run_counted(&self, job: &ShimJob, seed: u64) -> Result<(Outcome, Counters), NoOutcome> {
-        let (outcome, warps) = self.run_by(job, seed, false)?;
-        Ok((outcome, warps.into_iter().fold(Counters::default(), |sum, of_warp| sum + of_warp)))
+        self.run_by(job, seed, false).map(|(outcome, _)| outcome)
     }
 
     /// Runs the launches of a job without a poll in vain, and returns the counts of each warp of a block, over all
