@@ -16,6 +16,7 @@ mod goal;
 mod golden;
 mod hardware;
 mod machines;
+mod mistakes;
 mod modules;
 mod mpi;
 mod mscclpp;

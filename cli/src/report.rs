@@ -66,11 +66,6 @@ impl Failure {
         Problem::new(code, title).into()
     }
 
-    /// Makes an error of a text that may end with its code, which is printed before the text.
-    fn coded(code: Code, text: &str) -> Self {
-        Self::usage(code, text.strip_suffix(&format!(" [{code}]")).unwrap_or(text))
-    }
-
     pub(crate) fn with_help(self, help: impl Into<String>) -> Self {
         match self {
             Self::Usage(problem) => problem.help(help).into(),
@@ -94,6 +89,11 @@ impl Failure {
     }
 }
 
+/// Makes an error of a text that may end with its code, which is printed before the text.
+pub(crate) fn coded(code: Code, text: &str) -> Problem {
+    Problem::new(code, text.strip_suffix(&format!(" [{code}]")).unwrap_or(text))
+}
+
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Self {
         Self::Usage(Box::new(problem))
@@ -108,7 +108,7 @@ impl From<NoSuchOp> for Failure {
 
 impl From<roundelay_kernels::Error> for Failure {
     fn from(error: roundelay_kernels::Error) -> Self {
-        Self::coded(error.code(), &error.to_string())
+        coded(error.code(), &error.to_string()).into()
     }
 }
 
@@ -141,7 +141,7 @@ impl From<TooMuch> for Failure {
 #[cfg(feature = "cuda")]
 impl From<roundelay_kernels::cuda::Error> for Failure {
     fn from(error: roundelay_kernels::cuda::Error) -> Self {
-        Self::coded(error.code(), &error.to_string())
+        coded(error.code(), &error.to_string()).into()
     }
 }
 

@@ -2,6 +2,9 @@
 
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Buffer, Schedule};
+use roundelay_core::verify::Proof;
+
+use crate::error::Error;
 
 /// The sizes of a rank's buffers as callers pass them, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +29,20 @@ impl Buffers {
         let starts = schedule.in_place_starts(rank, count);
         let [input_at, output_at] = [starts.0, starts.1].map(|start| start as usize * element_size);
         Self { input, output, shared: input.max(output), input_at, output_at }
+    }
+
+    /// Checks that a schedule has an in-place form.
+    ///
+    /// # Errors
+    /// E0408 if it has none.
+    pub fn check_in_place(schedule: &Schedule, proof: &Proof) -> Result<(), Error> {
+        let why = match () {
+            () if !schedule.collective.has_in_place() => "AllToAll has no in-place form",
+            () if schedule.out_of_place => "the algorithm is marked `out_of_place`",
+            () if !proof.in_place => "the algorithm was not proved in place",
+            () => return Ok(()),
+        };
+        Err(Error::NoInPlace { why })
     }
 }
 

@@ -48,24 +48,28 @@ fn a_users_page_has_the_results_of_the_reference() {
     }
 }
 
-/// Runs the page after a change of its compiled kernel: another text of the same length in its entry of the cache.
-fn changed(from: &str, to: &str) -> Call {
-    assert_eq!(from.len(), to.len());
+/// Runs the page after a change of its compiled kernel: other texts of the same length in its entry of the cache, by what
+/// the kernel's PTX says.
+fn changed(change: impl Fn(&str) -> (String, String)) -> Call {
     let folder = tempfile::tempdir().expect("a folder");
     let page = TempFile::new("swap.coll", PAGE.as_bytes());
     let cache = [("ROUNDELAY_CACHE", folder.path().to_str().expect("text"))];
     let args = [page.path(), "-n", "2", "--count", "37", "--seed", "3"];
     run(&args, &cache).ends(0);
     let entries = fs::read_dir(folder.path()).expect("a folder");
-    let changes: usize =
-        entries.map(|entry| change(&entry.expect("an entry").path(), from, to)).sum();
-    assert!(changes > 0, "no kernel has `{from}`");
+    for entry in entries {
+        let path = entry.expect("an entry").path();
+        let text = String::from_utf8_lossy(&fs::read(&path).expect("an entry")).into_owned();
+        let (from, to) = change(&text);
+        assert_eq!(from.len(), to.len());
+        assert!(replaced(&path, &from, &to) > 0, "no kernel has `{from}`");
+    }
     let call = run(&args, &cache);
     Call { err: call.err.replace(page.path(), "swap.coll"), ..call }
 }
 
 /// Replaces texts in an entry of the cache, behind whose first line is the hash of the rest.
-fn change(path: &Path, from: &str, to: &str) -> usize {
+fn replaced(path: &Path, from: &str, to: &str) -> usize {
     let mut bytes = fs::read(path).expect("an entry");
     let body = bytes.iter().position(|byte| *byte == b'\n').expect("a first line") + 1 + 32;
     let mut changes = 0;
@@ -83,22 +87,88 @@ fn change(path: &Path, from: &str, to: &str) -> usize {
 
 #[test]
 fn a_wait_that_never_ends_stands_at_the_pages_line() {
-    let page = TempFile::new("swap.coll", PAGE.as_bytes());
-    let ptx = compiled(&["emit", "ptx", page.path(), "-n", "2"], &[]).ends(0).out;
-    let post = ptx.split("red.release.gpu.global.add.u64 ").nth(1).expect("a post");
-    let (post, _) = post.split_once(';').expect("an instruction");
-    let (_, register) = post.split_once(", ").expect("an address and a register");
-    // Each post adds nothing.
-    let adds = |number: u32| format!("mov.u64 \t{register}, {number};");
-    let call = changed(&adds(1), &adds(0)).ends(1);
-    expect_file!["../data/kernel_fault.stderr"].assert_eq(&call.err);
+    let call = changed(|ptx| {
+        let post = ptx.split("red.release.sys.global.add.u64 ").nth(1).expect("a post");
+        let (post, _) = post.split_once(';').expect("an instruction");
+        let (_, register) = post.split_once(", ").expect("an address and a register");
+        // Each post adds nothing.
+        let adds = |number: u32| format!("mov.u64 \t{register}, {number};");
+        (adds(1), adds(0))
+    });
+    expect_file!["../data/kernel_fault.stderr"].assert_eq(&call.ends(1).err);
 }
 
 #[test]
 fn a_rule_that_the_text_breaks_is_told_before_the_run() {
-    let call = changed("red.release.gpu", "red.relaxed.gpu").ends(1);
+    let weaker = |_: &str| ("red.release.sys".to_owned(), "red.relaxed.sys".to_owned());
+    let call = changed(weaker).ends(1);
     assert!(call.out.is_empty(), "{}", call.out);
     for part in ["error[E0434]", "rule Post, in ", "the post does not release", "at nranks = 2"] {
+        assert!(call.err.contains(part), "{part} is not in\n{}", call.err);
+    }
+}
+
+/// The harness of a page's kernel, after a change of its text, as the check of harnesses gets it.
+fn checked(of: &[&str], change: impl Fn(&str) -> String, more: &[&str]) -> Call {
+    let ours = compiled(&[&["kernel", "check", "--ours"], of].concat(), &[]).ends(0);
+    assert!(ours.err.is_empty(), "{}", ours.err);
+    let harness = TempFile::new("ours.kernel.toml", change(&ours.out).as_bytes());
+    let args = [&["kernel", "check", harness.path()], more].concat();
+    let call = compiled(&args, &[]);
+    Call { err: call.err.replace(harness.path(), "ours.kernel.toml"), ..call }
+}
+
+#[test]
+fn the_harness_of_a_pages_kernel_has_a_verdict_and_the_run_is_its_short_form() {
+    let page = TempFile::new("swap.coll", PAGE.as_bytes());
+    let json = ["--format", "json", "--first", "3", "--seeds", "1"];
+    let of = [page.path(), "-n", "2", "--count", "37"];
+    let told = checked(&of, str::to_owned, &json).ends(0).json();
+    let verdict = &told["verdicts"][0];
+    assert_eq!((&verdict["verdict"], &verdict["state"]), (&"clean".into(), &"clean".into()));
+    let short = run(&[&of[..], &["--seed", "3", "--format", "json"]].concat(), &[]).ends(0).json();
+    let instructions = &verdict["cases"][0]["instructions"];
+    assert!(instructions.as_u64().is_some_and(|n| n > 1000), "{told}");
+    assert_eq!(instructions, &short["counters"]["instructions"], "the same run");
+    for of in [
+        &["MeshReduceScatter", "-n", "3", "--count", "9", "--in-place", "--threads", "64"][..],
+        &["NcclRingAllReduce", "-n", "3", "--count", "37", "--protocol", "ll", "--ctas", "2"],
+        &[
+            "RingAllReduce",
+            "-n",
+            "3",
+            "--count",
+            "37",
+            "--form",
+            "table",
+            "--dtype",
+            "bf16",
+            "--op",
+            "avg",
+        ],
+        &["BinomialBroadcast", "-n", "3", "--count", "9", "--set", "root=1", "--dtype", "i64"],
+    ] {
+        let call = checked(of, str::to_owned, &["--seeds", "2"]).ends(0);
+        assert!(
+            call.out.contains("no finding in 2 runs; relies on nothing"),
+            "{of:?}: {}",
+            call.out
+        );
+    }
+}
+
+/// A wait that is left out is a race at the lines of the page, as it is for the kernels of others.
+#[test]
+fn a_mistake_in_the_harness_of_a_pages_kernel_is_found() {
+    let without = |text: &str| text.replacen("lane.RxAck(left);", "", 1);
+    let of = ["RingAllReduce", "-n", "3", "--count", "37", "--threads", "64"];
+    let call = checked(&of, without, &["--seeds", "2"]).ends(1);
+    for part in [
+        "error[E0436]: a race: ",
+        "--> ring.coll:27:",
+        "the load: rank ",
+        "memory: output of rank ",
+    ] {
         assert!(call.err.contains(part), "{part} is not in\n{}", call.err);
     }
 }

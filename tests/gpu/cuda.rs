@@ -189,6 +189,6 @@ impl Engine for Cuda {
     }
 
     fn without_last(&self, case: &Case) -> Result<String, String> {
-        blames_last(&self.stuck(case)?, case)
+        blames_last(&self.stuck(case)?, case.nranks)
     }
 }

@@ -17,11 +17,6 @@ pub(crate) trait Engine: Sync {
         false
     }
 
-    /// Whether it can run all ranks without the last one.
-    fn leaves_out(&self) -> bool {
-        true
-    }
-
     /// The number of elements where nothing speaks for another one, and a large number: nothing divides them.
     fn counts(&self) -> (usize, usize) {
         (1003, if self.is_slow() { 10_007 } else { 1_000_003 })
@@ -66,8 +61,8 @@ pub(crate) trait Engine: Sync {
 }
 
 /// The report of a wait, if it blames the last rank.
-pub(crate) fn blames_last(stuck: &Stuck, case: &Case) -> Result<String, String> {
-    let last = case.nranks - 1;
+pub(crate) fn blames_last(stuck: &Stuck, nranks: u32) -> Result<String, String> {
+    let last = nranks - 1;
     if stuck.waiting_on.ends_with(&format!("from rank {last}")) {
         Ok(stuck.to_string())
     } else {

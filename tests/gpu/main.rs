@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use cuda::Kernels;
 use engine::Engine;
+use mutants::{Choice, Extent};
 use order::Order;
 use roundelay::{Algorithm as _, DType, select};
 use roundelay_kernels::cuda::{Arch, Cache, Compiler, Target};
@@ -49,6 +50,7 @@ usage: gpu-check cuda|ranks|shim|ptx|ptx-mutants|instructions|litmus|nccl|compil
   --budget SECS     when to end, whether all is done or not
   --from N          the first case that is run, 0 if not given
   --arch sm_N       what `compile` and `ptx` compile for, sm_90 if not given
+  --define NAME,... macros ROUNDELAY_NAME for `ptx-mutants`, which choose variants of the headers
   --texts DIR       write the PTX of `instructions` or `litmus`, and run none of it";
 
 /// The arguments of the command line.
@@ -62,6 +64,7 @@ struct Args {
     budget: Option<Duration>,
     from: usize,
     arch: Arch,
+    defines: Vec<String>,
     texts: Option<PathBuf>,
 }
 
@@ -94,6 +97,7 @@ fn args() -> Result<Args, String> {
         budget: None,
         from: 0,
         arch: "sm_90".parse().expect("an architecture"),
+        defines: Vec::new(),
         texts: None,
     };
     while let Some(flag) = given.next() {
@@ -106,6 +110,9 @@ fn args() -> Result<Args, String> {
             "--patience" => args.patience = Duration::from_secs(number(&flag, &value()?)?),
             "--budget" => args.budget = Some(Duration::from_secs(number(&flag, &value()?)?)),
             "--from" => args.from = number(&flag, &value()?)? as usize,
+            "--define" => {
+                args.defines.extend(value()?.split(',').map(str::to_owned));
+            }
             "--texts" => args.texts = Some(value()?.into()),
             "--arch" => args.arch = value()?.parse().map_err(|error| format!("{error}"))?,
             other => return Err(format!("no flag {other}; {USAGE}")),
@@ -144,7 +151,10 @@ fn check(args: &Args, begun: Instant) -> Result<usize, Refused> {
         "cuda" => Box::new(cuda::Cuda::new(*device, *patience, *small)?),
         "shim" => Box::new(shim::Threads),
         "ptx" => Box::new(ptx::Instructions::new(args.arch)),
-        "ptx-mutants" => return Ok(mutants::all(args.arch, only, args.from)),
+        "ptx-mutants" => {
+            let choice = Choice { arch: args.arch, defines: args.defines.clone() };
+            return Ok(mutants::all(&choice, Extent::Whole, only, args.from));
+        }
         "instructions" => return instructions(args, limits.end).map_err(Refused::from),
         "litmus" => return litmus(args).map_err(Refused::from),
         "ranks" => Box::new(ranks::Ranks::as_processes(*device, *patience)?),

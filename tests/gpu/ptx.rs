@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use roundelay::DType;
 use roundelay_export::cuda::{Form, Kernel};
@@ -11,12 +12,14 @@ use roundelay_kernels::interpreter::{BINDS, DrivenMoves, Interpreted, NoOutcome,
 use roundelay_kernels::shim::{Outcome, Shim, ShimJob};
 
 use super::cases::{Case, Way};
-use super::engine::Engine;
+use super::engine::{Engine, blames_last};
 
 /// Threads of a block: two warps that move, so that barriers are those of several warps, and the one that walks.
 const THREADS: u32 = 96;
 /// Runs of a job, each with a seed of its own.
 const SEEDS: u64 = 2;
+/// The time of a wait for a rank that never runs: some checks of the clock, of which one comes after 1024 polls.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
 /// The number of the first generation with conversions of fp8.
 const FP8: u32 = 89;
 
@@ -208,11 +211,18 @@ impl Engine for Instructions {
         Ok(outcome.outputs)
     }
 
-    fn leaves_out(&self) -> bool {
-        false
-    }
-
-    fn without_last(&self, _: &Case) -> Result<String, String> {
-        Err("the interpreter launches all ranks".to_owned())
+    fn without_last(&self, case: &Case) -> Result<String, String> {
+        let case = Case { way: Way::Each { apart: true }, ..*case };
+        let kernel = case.kernel()?;
+        let ptx = self.kernel_ptx(&case, &kernel)?;
+        let inputs = case.inputs();
+        let program = Interpreted::new(&ptx, &kernel.name).map_err(|error| error.to_string())?;
+        let program = program.on_devices(case.nranks as usize).without_last();
+        let job = ShimJob {
+            poll_limit: PATIENCE,
+            ..ShimJob::new(&kernel, case.data.count as u64, &inputs)
+        };
+        let outcome = program.run(&job, 0).map_err(|error| error.to_string())?;
+        blames_last(&outcome.stuck(&job).ok_or("no wait gave up")?, case.nranks)
     }
 }

@@ -158,8 +158,7 @@ impl Outcome {
         let is_late = || limits.end.is_some_and(|end| Instant::now() >= end);
         loop {
             // As soon as every algorithm was seen, the run without the last rank is checked once.
-            let first_pass = self.reached == order.first_pass && limits.from < order.first_pass;
-            if first_pass && engine.leaves_out() {
+            if self.reached == order.first_pass && limits.from < order.first_pass {
                 self.without_last(*engine);
                 self.lost |= engine.is_lost();
             }

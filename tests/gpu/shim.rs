@@ -47,6 +47,6 @@ impl Engine for Threads {
         job.stuck_rank = Some(RankId(case.nranks - 1));
         job.poll_limit = Duration::from_millis(300);
         let outcome = shim.run(&job).map_err(|e| e.to_string())?;
-        blames_last(&outcome.stuck(&job).ok_or("no wait gave up")?, case)
+        blames_last(&outcome.stuck(&job).ok_or("no wait gave up")?, case.nranks)
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use roundelay::library::SOURCES;
 use roundelay_core::diagnostics::Code;
 use roundelay_kernel_check::Compiled;
 use roundelay_kernel_check::harness::{KernelModule, ModuleText};
@@ -12,8 +13,11 @@ use roundelay_topology::Problem;
 const PRELUDES: [(&str, &str); 2] =
     [("std", include_str!("preludes/std.cuh")), ("pdl", include_str!("preludes/pdl.cuh"))];
 
+/// The prelude with the headers of Roundelay's own kernels, which a text includes.
+pub(crate) const OWN: &str = "roundelay";
+
 /// Returns the PTX of a module for a number of ranks. `folder` is that of the harness.
-pub(super) fn module(
+pub(crate) fn module(
     module: &KernelModule,
     ranks: u32,
     folder: &Path,
@@ -80,12 +84,18 @@ fn cuda(
     ranks: u32,
     folder: &Path,
 ) -> Result<Compiled, Problem> {
-    use roundelay_kernels::cuda::{Error, ForeignText, compile_foreign};
+    use roundelay_kernels::cuda::{Error, ForeignText, HEADERS, compile_foreign};
 
     let mut whole = String::new();
+    let mut headers: &[(&str, &str)] = &[];
     for name in &module.preludes {
+        if name == OWN {
+            headers = HEADERS;
+            continue;
+        }
         let Some((_, prelude)) = PRELUDES.iter().find(|(known, _)| known == name) else {
             let names = PRELUDES.map(|(name, _)| name).join(", ");
+            let names = format!("{names}, {OWN}");
             return Err(wrong(format!("there is no prelude `{name}`; preludes are {names}")));
         };
         whole += prelude;
@@ -99,10 +109,10 @@ fn cuda(
     let ranks = ranks.to_string();
     let names: Vec<String> =
         module.instantiate.iter().map(|(_, name)| word_replaced(name, "RANKS", &ranks)).collect();
-    let coded = |why: Error| Problem::new(why.code(), why.to_string());
+    let coded = |why: Error| crate::report::coded(why.code(), &why.to_string());
     let arch = module.arch.parse().map_err(coded)?;
     let foreign =
-        ForeignText { text: &whole, file: &shown, arch, options: &options, names: &names };
+        ForeignText { text: &whole, file: &shown, arch, headers, options: &options, names: &names };
     let built = compile_foreign(&foreign).map_err(coded)?;
     let names = module.instantiate.iter().map(|(name, _)| name.clone()).zip(built.names).collect();
     Ok(Compiled { names, ..with_files(&built.ptx, (shown.clone(), Some(text.to_owned())), folder) })
@@ -200,11 +210,23 @@ fn with_files(ptx: &str, (name, text): (String, Option<String>), folder: &Path) 
         if known.is_none() {
             let text = std::fs::read_to_string(file)
                 .or_else(|_| std::fs::read_to_string(folder.join(file)));
-            sources.extend(text.ok().map(|text| (short.clone(), text)));
+            let text = text.ok().or_else(|| own(file));
+            sources.extend(text.map(|text| (short.clone(), text)));
         }
         named += &line.replacen(file, &short, 1);
     }
     Compiled { ptx: named, names: Vec::new(), sources }
+}
+
+/// Returns the text of a page of the library, or of a header of its kernels.
+fn own(file: &str) -> Option<String> {
+    let name = Path::new(file).file_name()?.to_str()?;
+    #[cfg(feature = "cuda")]
+    let headers = roundelay_kernels::cuda::HEADERS.iter();
+    #[cfg(not(feature = "cuda"))]
+    let headers = [].iter();
+    let (_, text) = SOURCES.iter().chain(headers).find(|(known, _)| *known == name)?;
+    Some((*text).to_owned())
 }
 
 /// Whether two names are of one file.

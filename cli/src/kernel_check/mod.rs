@@ -1,6 +1,9 @@
 //! `roundelay kernel check`: communication kernels that others wrote, on several GPUs, without a GPU.
 
-mod compile;
+pub(crate) mod compile;
+#[cfg(feature = "cuda")]
+pub(crate) mod ours;
+mod own_kernel;
 mod printer;
 
 use std::num::NonZero;
@@ -19,6 +22,7 @@ use crate::progress;
 use crate::report::Failure;
 use crate::streams;
 use crate::values::{RankCounts, duration, rank_counts};
+use own_kernel::OwnKernelFlags;
 use printer::Printer;
 
 #[derive(Args)]
@@ -36,8 +40,10 @@ enum KernelCommand {
 #[derive(Args)]
 struct CheckFlags {
     /// Harnesses: files such as `ring.kernel.toml`, or - for standard input, TOML or JSON
-    #[arg(value_name = "HARNESS", required = true)]
+    #[arg(value_name = "HARNESS", required_unless_present = "ours")]
     files: Vec<String>,
+    #[command(flatten)]
+    own: OwnKernelFlags,
     /// Check this case of the harnesses alone
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
@@ -81,6 +87,15 @@ enum CheckFormat {
 /// Runs the subcommand, and returns its exit code.
 pub(crate) fn main(flags: &KernelFlags) -> u8 {
     let KernelCommand::Check(flags) = &flags.command;
+    let own = flags.own.check();
+    match (own, &flags.own.ours) {
+        (Err(failure), _) => return failure.print(),
+        (Ok(()), Some(source)) => {
+            let printed = flags.own.print(source, flags.ranks.as_ref());
+            return printed.map_or_else(Failure::print, |()| 0);
+        }
+        (Ok(()), None) => {}
+    }
     // From now on Ctrl-C ends with the verdicts so far.
     interrupt::happened();
     let mut printer = Printer::new(flags.format);

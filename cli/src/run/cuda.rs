@@ -42,6 +42,6 @@ pub(super) fn run(
     }
     let reduce_depth = plan.kernel().proof.reduce_depth;
     let device = Some(world.names().collect::<Vec<_>>().join(", "));
-    let (outputs, seconds) = (rooms.results(flags.in_place)?, Some(time.as_secs_f64()));
+    let (outputs, seconds) = (Some(rooms.results(flags.in_place)?), Some(time.as_secs_f64()));
     Ok(Measured { outputs, seconds, reduce_depth, device, counters: None })
 }

@@ -15,12 +15,14 @@ use clap::Args;
 use roundelay::{Algorithm as _, DType, ReduceOp};
 use roundelay_core::counts::Counts;
 use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::syntax::Source;
 use roundelay_core::trace::Data;
 use roundelay_core::units::microseconds;
 use roundelay_core::verify::Proved;
+use roundelay_kernels::grid::Buffers;
 use roundelay_kernels::reference::Reference;
 use roundelay_runner::calls::{AskedAlgorithm, CalledBy, Calls};
 use roundelay_runner::memory::{self, Room, TooMuch};
@@ -335,12 +337,27 @@ fn run_proved(
         (_, None) => return Err(Stopped::Failure(msccl::on_host())),
     };
     let Measured { outputs, seconds, reduce_depth, device, counters } = measured;
-    let views: Vec<&[u8]> = outputs.iter().map(Vec::as_slice).collect();
-    let wrong = data.count_wrong(&inputs, &views, reduce_depth);
+    let views: Vec<&[u8]> = outputs.iter().flatten().map(Vec::as_slice).collect();
+    let size = flags.dtype.size();
+    let (elements, wrong) = match outputs {
+        Some(_) => {
+            let elements = views.iter().map(|view| (view.len() / size) as u64).sum();
+            (elements, data.count_wrong(&inputs, &views, reduce_depth))
+        }
+        None => {
+            let ranks = (0..nranks).map(RankId);
+            let buffers =
+                ranks.map(|rank| Buffers::new(proved.schedule(), rank, shaped.count, size));
+            (buffers.map(|rank| (rank.output / size) as u64).sum(), 0)
+        }
+    };
     let seconds = seconds.map(|seconds| seconds / f64::from(flags.iterations()));
     let moved = match &shaped.counts {
         // The larger of a rank's two buffers, as nccl-tests counts; of the rank that has most.
-        Some(_) => inputs.iter().chain(&outputs).map(Vec::len).max().unwrap_or(0) as f64,
+        Some(_) => {
+            let all = inputs.iter().chain(outputs.iter().flatten());
+            all.map(Vec::len).max().unwrap_or(0) as f64
+        }
         None => collective.bytes(flags.count(), nranks, flags.dtype.size() as u64) as f64,
     };
     let algbw = seconds.map(|seconds| if seconds > 0.0 { moved / seconds / 1e9 } else { 0.0 });
@@ -356,7 +373,7 @@ fn run_proved(
         in_place: flags.in_place,
         seed: flags.seed,
         iterations: flags.iterations(),
-        elements: views.iter().map(|view| (view.len() / flags.dtype.size()) as u64).sum(),
+        elements,
         wrong,
         time_us: seconds.map(microseconds),
         algbw_gbps: algbw,
@@ -366,9 +383,9 @@ fn run_proved(
     })
 }
 
-/// The outputs of a run, and its total time where it has one.
+/// The outputs of a run, which are none where it has compared them itself, and its total time where it has one.
 struct Measured {
-    outputs: Vec<Vec<u8>>,
+    outputs: Option<Vec<Vec<u8>>>,
     seconds: Option<f64>,
     reduce_depth: u32,
     /// The GPUs' names, or the name of the machine that is interpreted.
@@ -411,6 +428,7 @@ fn host(
     }
     calls.trace = trace;
     let (seconds, reduce_depth) = (Some(seconds), proved.proof().reduce_depth);
+    let outputs = Some(outputs);
     Ok(Measured { outputs, seconds, reduce_depth, device: None, counters: None })
 }
 
@@ -424,7 +442,7 @@ fn on_device(
 ) -> Result<Measured, Stopped> {
     match &flags.device.device {
         Device::Cuda(devices) => cuda::run(devices, of.0, proved, inputs, flags),
-        Device::Ptx(arch) => ptx::run(arch, of, proved, inputs, flags),
+        Device::Ptx(arch) => ptx::run(arch, of, proved, flags),
         Device::Host => unreachable!("the host runs no kernel"),
     }
 }

@@ -1,19 +1,22 @@
-//! `roundelay run --device ptx`: the kernel as NVRTC compiles it, checked by its text and executed on the CPU.
+//! `roundelay run --device ptx`: the kernel as NVRTC compiles it, checked by its text and executed on the CPU: a short form
+//! of `roundelay kernel check` for the harness of `--ours`.
+
+use std::path::Path;
+use std::time::Duration;
 
 use roundelay_core::diagnostics::Code;
 use roundelay_core::layout::Configured;
-use roundelay_core::optimize::Goal;
-use roundelay_core::schedule::{Op, OpKind};
+use roundelay_core::schedule::{Op, OpKind, Schedule};
 use roundelay_core::syntax::Source;
-use roundelay_core::verify::{Callers, Proved};
-use roundelay_export::cuda::{Kernel, Protocol, Spec};
-use roundelay_kernels::cuda::{Arch, THREADS, Target, fit};
-use roundelay_kernels::interpreter::{Interpreted, NoOutcome};
-use roundelay_kernels::shim::ShimJob;
+use roundelay_core::verify::Proved;
+use roundelay_kernel_check::{CheckOptions, Harness};
+use roundelay_kernels::cuda::{Arch, THREADS};
 
 use super::faults::KernelPage;
 use super::{Measured, RunFlags, Stopped};
-use crate::kernel::{FormFlag, VECTOR, has_protocol, kernel_of};
+use crate::interrupt;
+use crate::kernel_check::compile;
+use crate::kernel_check::ours::{Choices, Launches, own_kernel};
 use crate::progress;
 use crate::report::{Failure, took};
 
@@ -22,18 +25,28 @@ pub(super) fn run(
     arch: &str,
     (algorithm, source): (&Configured, &Source),
     proved: &Proved,
-    inputs: &[Vec<u8>],
     flags: &RunFlags,
 ) -> Result<Measured, Stopped> {
     let arch: Arch = arch.parse()?;
-    let kernel = kernel(algorithm, proved, flags)?;
-    let mut job = ShimJob::new(&kernel, flags.count(), inputs);
-    job.in_place = flags.in_place;
-    job.repeats = flags.iterations();
-    job.parts = flags.device.ctas.unwrap_or(1);
-    let target = Target::new(arch);
-    let target = Target { threads: flags.device.threads.unwrap_or(target.threads), ..target };
-    let seconds = admit(&job, target.threads)?;
+    let choices = Choices {
+        form: flags.device.form,
+        protocol: flags.device.protocol,
+        kind: (flags.dtype, flags.op),
+        level: flags.engine.level,
+        reassociate: flags.engine.reassociate,
+    };
+    let kernel = own_kernel(algorithm, proved, &choices)?.map_err(Stopped::Wrong)?;
+    let launches = Launches {
+        arch,
+        count: flags.count(),
+        threads: flags.device.threads.unwrap_or(THREADS),
+        parts: flags.device.ctas.unwrap_or(1),
+        calls: flags.iterations(),
+        in_place: flags.in_place,
+    };
+    let seconds = admit(&kernel.schedule, &launches)?;
+    let harness = Harness::from_toml(&launches.harness(&kernel)?).expect("a harness of its schema");
+    let [harness] = &harness[..] else { unreachable!("it has no cases") };
 
     let nranks = kernel.schedule.nranks;
     let header = algorithm.program().header();
@@ -41,48 +54,40 @@ pub(super) fn run(
     let about = |what: &str| progress::about(format!("{}, {nranks} ranks: {what}", kernel.name));
     progress::shown(|| {
         about("NVRTC compiles");
-        let ptx = &fit(&kernel.text, &kernel.name, &target)?.compiled.ptx;
-        let unreadable = |bad| Stopped::Wrong(vec![page.unreadable(&bad)]);
-        let findings = roundelay_ptx::lint(ptx).map_err(unreadable)?;
-        if !findings.is_empty() {
-            return Err(Stopped::Wrong(findings.iter().map(|f| page.finding(f)).collect()));
-        }
-        let interpreted = Interpreted::new(ptx, &kernel.name).map_err(unreadable)?;
+        let unreadable = |bad: &_| Stopped::Wrong(vec![page.unreadable(bad)]);
+        let compiled = |module: &_, ranks| {
+            let compiled = compile::module(module, ranks, Path::new("")).map_err(Failure::from)?;
+            let findings = roundelay_ptx::lint(&compiled.ptx).map_err(|bad| unreadable(&bad))?;
+            if findings.is_empty() {
+                return Ok(compiled);
+            }
+            Err(Stopped::Wrong(findings.iter().map(|found| page.finding(found)).collect()))
+        };
+        let cases = harness.cases(compiled, |_, bad| unreadable(bad))?;
         about(&format!("interprets, perhaps for {}", took(seconds)));
-        let ran = interpreted.run_counted(&job, flags.seed);
-        let (outcome, counters) = ran.map_err(|why| match why {
-            NoOutcome::Run(failure) => Stopped::Wrong(vec![page.failure(&failure)]),
-            NoOutcome::Job(error) => Failure::usage(Code::TooLarge, error.to_string()).into(),
-        })?;
-        if let Some(stuck) = outcome.stuck(&job) {
-            return Err(Stopped::Failure(
-                roundelay_kernels::Error::Timeout(Box::new(stuck)).into(),
-            ));
+        let stop = interrupt::stop();
+        let options = CheckOptions {
+            seeds: Some(1),
+            first: flags.seed,
+            // The run itself takes the time that it takes; no time is for cures.
+            budget: Duration::ZERO,
+            threads: 1,
+            stop: &|| stop.is_some_and(|stop| stop()),
+            progress: &|_| {},
+        };
+        let verdict = harness.check(&cases, &options);
+        let verdict = verdict.map_err(|why| Failure::usage(Code::TooLarge, why))?;
+        if let Some(found) = &verdict.finding {
+            return Err(Stopped::Wrong(vec![page.fault(found)]));
         }
         Ok(Measured {
-            outputs: outcome.outputs,
+            outputs: None,
             seconds: None,
             reduce_depth: kernel.proof.reduce_depth,
             device: Some(format!("PTX for {arch}")),
-            counters: Some(counters.named().collect()),
+            counters: verdict.cases.first().map(|runs| runs.counters.named().collect()),
         })
     })
-}
-
-fn kernel(algorithm: &Configured, proved: &Proved, flags: &RunFlags) -> Result<Kernel, Stopped> {
-    let form = flags.device.form.unwrap_or(FormFlag::Loops);
-    has_protocol(form, flags.device.protocol)?;
-    let spec = Spec {
-        element: flags.dtype,
-        op: flags.op,
-        protocol: flags.device.protocol.unwrap_or_else(|| Protocol::for_algorithm(algorithm)),
-        vector: VECTOR,
-        callers: Callers::One,
-    };
-    let (level, reassociate) = (flags.engine.level, flags.engine.reassociate);
-    let goal = Goal { level, callers: spec.callers, reassociate };
-    let kernel = progress::shown(|| kernel_of(algorithm, proved, (form, spec), goal));
-    kernel.map_err(Stopped::Wrong)
 }
 
 /// The longest run that is begun, in seconds by the estimate.
@@ -93,19 +98,18 @@ const OP: f64 = 0.22e-3;
 /// Seconds of an element that is moved.
 const ELEMENT: f64 = 0.2e-6;
 
-/// Returns the estimated seconds of a job, and refuses a job that takes too long.
-fn admit(job: &ShimJob, threads: u32) -> Result<f64, Failure> {
-    let schedule = job.schedule;
+/// Returns the estimated seconds of a run, and refuses a run that takes too long.
+fn admit(schedule: &Schedule, launches: &Launches) -> Result<f64, Failure> {
+    let Launches { count, threads, parts, calls, .. } = *launches;
     let elements = |op: &Op| -> u64 {
         let written = schedule.dsts(op).iter();
-        written.map(|to| schedule.extent(schedule.region(*to), job.count).1).sum()
+        written.map(|to| schedule.extent(schedule.region(*to), count).1).sum()
     };
     let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move);
     let moved: f64 = moves.map(|op| elements(op) as f64).sum();
     let movers = f64::from(threads) / f64::from(THREADS);
-    let op = OP * f64::from(job.parts) * (1.0 + 2.0 * movers) / 3.0;
-    let launch = schedule.ops.len() as f64 * op + moved * ELEMENT;
-    let seconds = f64::from(job.repeats) * launch;
+    let op = OP * f64::from(parts) * (1.0 + 2.0 * movers) / 3.0;
+    let seconds = f64::from(calls) * (schedule.ops.len() as f64 * op + moved * ELEMENT);
     if seconds <= MOST_SECONDS {
         return Ok(seconds);
     }

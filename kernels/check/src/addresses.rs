@@ -2,7 +2,8 @@
 
 use roundelay_ptx::machine::{Alias, Window};
 
-use crate::harness::{Buffer, Harness, Order};
+use crate::expression::Numbers;
+use crate::harness::{Buffer, Harness, Order, PointerTable};
 
 /// The first address.
 const FIRST: u64 = 1 << 20;
@@ -80,6 +81,12 @@ impl Layout {
         buffer * self.ranks + rank as usize
     }
 
+    /// The number of the buffer of a room, and its rank. The rooms of the harness itself have numbers behind those of all
+    /// buffers.
+    pub(crate) fn buffer(&self, room: usize) -> (usize, u32) {
+        (room / self.ranks, (room % self.ranks) as u32)
+    }
+
     pub(crate) fn address(&self, buffer: usize, rank: u32) -> u64 {
         self.rooms[self.room(buffer, rank)].address
     }
@@ -89,27 +96,38 @@ impl Layout {
         self.rooms.iter().rposition(|room| room.address <= address)
     }
 
-    /// Writes the addresses of tables.
-    pub(crate) fn write_tables(&mut self, harness: &Harness) {
+    /// Writes the addresses of tables. `numbers` has those of a rank.
+    pub(crate) fn write_tables(
+        &mut self,
+        harness: &Harness,
+        numbers: impl Fn(u32) -> Numbers,
+    ) -> Result<(), String> {
         let ranks = self.ranks as u32;
         for (number, buffer) in harness.memory.iter().enumerate() {
-            let Some((named, order)) = &buffer.pointers else { continue };
+            let Some(PointerTable { of, order, by_rank }) = &buffer.pointers else { continue };
             for rank in 0..ranks {
-                let all = named.iter().filter_map(|name| harness.buffer(name));
-                let bytes: Vec<u8> = all
-                    .flat_map(|of| in_order(*order, rank, ranks).map(move |peer| (of, peer)))
-                    .flat_map(|(of, peer)| self.address(of, peer).to_le_bytes())
-                    .collect();
+                let peers: Vec<u32> = in_order(*order, rank, ranks).collect();
+                let by_buffer = of.iter().flat_map(|of| peers.iter().map(move |peer| (of, peer)));
+                let by_peer = peers.iter().flat_map(|peer| of.iter().map(move |of| (of, peer)));
+                let all: Vec<_> = if *by_rank { by_peer.collect() } else { by_buffer.collect() };
+                let mut bytes = Vec::new();
+                for ((name, offset), &peer) in all {
+                    let Some(of) = harness.buffer(name) else { continue };
+                    let offset = offset.value(&numbers(peer))?;
+                    let address = self.address(of, peer).wrapping_add_signed(offset);
+                    bytes.extend(address.to_le_bytes());
+                }
                 let room = self.room(number, rank);
                 self.windows[room].bytes = bytes;
             }
         }
+        Ok(())
     }
 }
 
 /// The bytes of a table of pointers.
 pub(crate) fn table_bytes(buffer: &Buffer, ranks: u32) -> Option<u64> {
-    buffer.pointers.as_ref().map(|(named, _)| named.len() as u64 * u64::from(ranks) * 8)
+    buffer.pointers.as_ref().map(|table| table.of.len() as u64 * u64::from(ranks) * 8)
 }
 
 /// The ranks in an order.

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use roundelay_ptx::machine::{Failure, Launch, LaunchError, Limits};
+use roundelay_ptx::machine::{Counters, Failure, Launch, LaunchError, Limits};
 use roundelay_ptx::program::Module;
 
 use crate::assumption::{Assumption, Assumptions, MachineAssumption, of_machine};
@@ -243,7 +243,7 @@ impl Checker<'_> {
             ranks: case.ranks,
             elements: case.elements.clone(),
             seeds: 0,
-            instructions: 0,
+            counters: Counters::default(),
         };
         let counts = Mutex::new(self.cases.iter().map(runs).collect::<Vec<_>>());
         let fail = |number: usize, job: Job, found: Result<Box<Finding>, String>| {
@@ -267,10 +267,10 @@ impl Checker<'_> {
                     }
                     let job = (case, self.options.first.wrapping_add(seed));
                     let found = match self.run(job, set) {
-                        Ok((instructions, found)) => {
+                        Ok((counters, found)) => {
                             let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
                             counts[case].seeds += 1;
-                            counts[case].instructions += instructions;
+                            counts[case].counters += counters;
                             found.map(Ok)
                         }
                         Err(why) => Some(Err(why)),
@@ -334,14 +334,15 @@ impl Checker<'_> {
         }
     }
 
-    /// Runs one seed: the instructions, and the finding if there is one.
-    fn run(&self, job: Job, set: &Assumptions) -> Result<(u64, Option<Box<Finding>>), String> {
+    /// Runs one seed: the counts, and the finding if there is one.
+    fn run(&self, job: Job, set: &Assumptions) -> Result<(Counters, Option<Box<Finding>>), String> {
         let run = self.sequence(job, set)?;
-        let mut instructions = 0;
+        let mut counters = Counters::default();
         let (races, end) = match self.launch(&run, job.1, set, RACES).run() {
             Ok(state) => {
-                let counters = state.counters.iter().flatten();
-                instructions = counters.map(|counters| counters.instructions).sum();
+                let of_modules = run.launches.iter().zip(&state.counters);
+                let of_modules = of_modules.filter(|(launched, _)| launched.module.is_some());
+                of_modules.flat_map(|(_, warps)| warps).for_each(|of_warp| counters += *of_warp);
                 let mut coverage = self.coverage.lock().unwrap_or_else(PoisonError::into_inner);
                 coverage.add(&run, &state.covered);
                 drop(coverage);
@@ -358,7 +359,7 @@ impl Checker<'_> {
             let behind = all.map(|found| found.title).collect();
             Box::new(Finding { behind, ..first.of_run(&run, job.1) })
         });
-        Ok((instructions, found))
+        Ok((counters, found))
     }
 
     /// The same finding by a run with fewer choices that are not plain; none where it takes too long, or is no fault of the

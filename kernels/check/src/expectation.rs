@@ -7,9 +7,10 @@ use roundelay_ptx::machine::Window;
 
 use crate::addresses::in_order;
 use crate::elements::{POISON, at, is_right, reduce, shown};
+use crate::fill::each;
 use crate::finding::{Finding, Kind, Memory};
 use crate::harness::{Expect, ExpectedValues as Wanted, Fill, Order, StepWork};
-use crate::sequence::{Sequence, Variation, each};
+use crate::sequence::{Sequence, Variation};
 
 /// The expected elements of a rank, and the magnitude to which the error of each refers.
 type Elements = (Vec<u8>, Vec<f64>);

@@ -1,7 +1,8 @@
 //! A finding: what went wrong in a run, with its places in the sources and in the harness.
 
 use roundelay_core::dtype::named_enum;
-use roundelay_ptx::machine::{Conflict, FaultKind, KernelFault, Where};
+use roundelay_ptx::machine::{AccessedMemory, Conflict, FaultKind, KernelFault, Where};
+use roundelay_ptx::program::is_page;
 
 use crate::assumption::Assumptions;
 use crate::modules::Loaded;
@@ -164,7 +165,10 @@ impl Finding {
         found.at = fault.at.as_ref().map(|at| access(at, None, run));
         match &fault.kind {
             FaultKind::Unordered { memory, stores, other, other_stores, .. } => {
-                found.memory = place(memory, run);
+                if let AccessedMemory::Window { address, offset, .. } = memory {
+                    // An alias has addresses behind those of a buffer.
+                    found.memory = place(*address, run).filter(|at| at.offset == *offset);
+                }
                 if let Some(at) = &mut found.at {
                     at.stores = Some(*stores);
                 }
@@ -197,7 +201,7 @@ impl Finding {
                         }
                         _ => found.title,
                     };
-                    found.memory = place(&format!("{name} at byte {offset}"), run);
+                    found.memory = place(*address, run);
                 }
             }
             _ => {}
@@ -215,20 +219,29 @@ impl Finding {
     }
 }
 
-/// The place that the machine names, such as `input of rank 1 at byte 16`.
-fn place(text: &str, run: &Sequence) -> Option<Memory> {
-    let (window, offset) = text.rsplit_once(" at byte ")?;
-    let (name, rank) = window.rsplit_once(" of rank ")?;
-    let buffer = &run.harness.memory[run.harness.buffer(name)?];
-    let offset = offset.parse().ok()?;
+/// The place in a buffer that an address is in, or closest behind; none for the harness's own memory.
+fn place(address: u64, run: &Sequence) -> Option<Memory> {
+    let number = run.layout.near(address)?;
+    let (buffer, rank) = run.layout.buffer(number);
+    let buffer = run.harness.memory.get(buffer)?;
+    let offset = address - run.layout.rooms[number].address;
     let size = if buffer.pointers.is_some() { 8 } else { buffer.dtype.size() as u64 };
-    Some(Memory { name: name.to_owned(), rank: rank.parse().ok()?, offset, element: offset / size })
+    Some(Memory { name: buffer.name.clone(), rank, offset, element: offset / size })
 }
 
 fn access(at: &Where, stores: Option<bool>, run: &Sequence) -> ThreadSite {
     let launched = &run.launches[(at.rank as usize).min(run.launches.len() - 1)];
     let loaded = launched.module.map(|module| &*run.case.loaded[module]);
-    let mut places = loaded.map_or_else(Vec::new, |loaded| places(loaded, at)).into_iter();
+    let mut places = loaded.map_or_else(Vec::new, |loaded| places(loaded, at));
+    // The line of a page for which the threads work comes first; other threads may have handed the work to them.
+    if let Some((page, line)) = at.source.as_ref().filter(|(file, _)| is_page(file)) {
+        let mut files = loaded.iter().flat_map(|loaded| &loaded.module.files);
+        let file = files.find(|file| file.rsplit('/').next() == Some(page)).unwrap_or(page);
+        let page = (file.clone(), *line);
+        places.retain(|place| *place != page);
+        places.insert(0, page);
+    }
+    let mut places = places.into_iter();
     ThreadSite {
         stores,
         source: places.next(),

@@ -6,6 +6,7 @@ use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::source::{Location, Span};
 use roundelay_core::syntax::Source;
 use roundelay_ptx::machine::join_waiting;
+use roundelay_ptx::program::is_page;
 
 use crate::assumption::names;
 use crate::case::Case;
@@ -17,53 +18,51 @@ use crate::verdict::{State, Verdict};
 /// Threads that wait at different lines, of which a message tells.
 const MOST_WAITING: usize = 6;
 
-impl Verdict {
-    /// The finding as a diagnostic, with the source of its place. `file` and `text` are those of the harness.
-    pub fn diagnostic(
-        &self,
-        (file, text): (&str, &str),
-        harness: &Harness,
-        cases: &[Case],
-    ) -> Option<(Diagnostic, Source)> {
-        let found = self.finding.as_deref()?;
-        let code = if self.state == State::Relies { Code::KernelRelies } else { code(found.kind) };
+impl Finding {
+    /// The threads of the finding, each with the words before and behind them.
+    fn sites(&self) -> Vec<(&ThreadSite, &'static str, String)> {
         let word = |stores: Option<bool>| match stores {
             Some(true) => "the store: ",
             Some(false) => "the load: ",
             None => "",
         };
-        // Each place with the words before and behind its threads.
-        let accesses = found.at.iter().chain(&found.other);
-        let mut all: Vec<(&ThreadSite, &str, String)> =
-            accesses.map(|at| (at, word(at.stores), String::new())).collect();
-        let lines = join_waiting(&found.waiting, |(first, known), (at, what)| {
+        let accesses = self.at.iter().chain(&self.other);
+        let mut all: Vec<_> = accesses.map(|at| (at, word(at.stores), String::new())).collect();
+        let lines = join_waiting(&self.waiting, |(first, known), (at, what)| {
             known == what && first.source == at.source && first.ptx_line == at.ptx_line
         });
         for ((at, what), more) in lines.into_iter().take(MOST_WAITING) {
             all.push((at, "", format!(": {what}{more}")));
         }
-        let (source, spans) = sources(&all, cases).unwrap_or_else(|| {
-            let place = match found.kind {
-                Kind::Unsupported | Kind::Limit => text.find("[[call]]").map(|at| at..at + 8),
-                _ => text.find("[expect]").map(|at| at..at + 8),
-            };
-            let line = 0..text.lines().next().map_or(0, str::len);
-            (crate::node::pointed(file, text, &place.unwrap_or(line)), Vec::new())
-        });
-        let mut diagnostic = Diagnostic::new(code, Span::new(0, 1), title(self, found));
-        for (number, (at, before, behind)) in all.into_iter().enumerate() {
+        all
+    }
+
+    /// The finding as a diagnostic of a code: its threads at their lines, and notes of the rest. `span` gives the place of
+    /// a line in the source that is shown; `at` is for a finding without such a line.
+    pub fn diagnostic(
+        &self,
+        code: Code,
+        at: Span,
+        span: impl Fn(&(String, u32)) -> Option<Span>,
+    ) -> Diagnostic {
+        let mut diagnostic = Diagnostic::new(code, at, self.title.clone());
+        for (at, before, behind) in self.sites() {
             let label = format!("{before}{}{behind}", at.threads());
-            let through = at.inlined.iter().fold(String::new(), |all, (file, line)| {
-                all + &format!(", inlined at {file}:{line}")
-            });
+            let mut inlined = at.inlined.iter();
+            // Behind the line of a page is the line of the code itself.
+            let is_for = at.source.as_ref().is_some_and(|(file, _)| is_page(file));
+            let own = if is_for { inlined.next() } else { None };
+            let own = own.map_or(String::new(), |(file, line)| format!(", at {file}:{line}"));
+            let through =
+                inlined.fold(own, |all, (file, line)| all + &format!(", inlined at {file}:{line}"));
             let ptx = format!("line {} of the PTX, in {}{through}", at.ptx_line, at.function);
-            match spans.iter().find(|(known, _)| *known == number).map(|(_, span)| *span) {
-                Some(span) if diagnostic.label.is_empty() => {
-                    (diagnostic.primary, diagnostic.label) = (span, label);
-                    diagnostic.notes.push(format!("{before}{ptx}"));
-                }
+            match at.source.as_ref().and_then(&span) {
                 Some(span) => {
-                    diagnostic.others.push((span, label));
+                    if diagnostic.label.is_empty() {
+                        (diagnostic.primary, diagnostic.label) = (span, label);
+                    } else {
+                        diagnostic.others.push((span, label));
+                    }
                     diagnostic.notes.push(format!("{before}{ptx}"));
                 }
                 None => {
@@ -74,15 +73,42 @@ impl Verdict {
                 }
             }
         }
-        if let Some(memory) = &found.memory {
+        if let Some(memory) = &self.memory {
             let crate::finding::Memory { name, rank, offset, element } = memory;
             let note = format!("memory: {name} of rank {rank}, byte {offset}, element {element}");
             diagnostic.notes.push(note);
         }
-        let behind = found.behind.iter();
+        let behind = self.behind.iter();
         diagnostic
             .notes
             .extend(behind.map(|behind| format!("behind it in the same run: {behind}")));
+        diagnostic
+    }
+}
+
+impl Verdict {
+    /// The finding as a diagnostic, with the source of its place. `file` and `text` are those of the harness.
+    pub fn diagnostic(
+        &self,
+        (file, text): (&str, &str),
+        harness: &Harness,
+        cases: &[Case],
+    ) -> Option<(Diagnostic, Source)> {
+        let found = self.finding.as_deref()?;
+        let code = if self.state == State::Relies { Code::KernelRelies } else { code(found.kind) };
+        let (source, lines) = sources(&found.sites(), cases).unwrap_or_else(|| {
+            let place = match found.kind {
+                Kind::Unsupported | Kind::Limit => text.find("[[call]]").map(|at| at..at + 8),
+                _ => text.find("[expect]").map(|at| at..at + 8),
+            };
+            let line = 0..text.lines().next().map_or(0, str::len);
+            (crate::node::pointed(file, text, &place.unwrap_or(line)), Vec::new())
+        });
+        let mut diagnostic = found.diagnostic(code, Span::new(0, 1), |(file, line)| {
+            let at = lines.iter().position(|known| known == line)?;
+            (file == source.name()).then(|| Span::new(at, at + 1))
+        });
+        diagnostic.title = title(self, found);
         diagnostic.notes.push(self.again(found));
         if let Some((before, left)) = found.story.filter(|(before, _)| *before > 0) {
             let note = format!(
@@ -169,11 +195,11 @@ fn code(kind: Kind) -> Code {
     }
 }
 
-/// The text of the first place's file, with the places that are in it by their numbers; none without such a text.
+/// The text of the first place's file, with the lines of it that have places; none without such a text.
 fn sources(
-    all: &[(&ThreadSite, &str, String)],
+    all: &[(&ThreadSite, &'static str, String)],
     cases: &[Case],
-) -> Option<(Source, Vec<(usize, Span)>)> {
+) -> Option<(Source, Vec<u32>)> {
     let texts = || cases.iter().flat_map(|case| &case.loaded).flat_map(|loaded| &loaded.sources);
     let named = || all.iter().filter_map(|(at, ..)| at.source.as_ref());
     let (name, text) = named().find_map(|(name, _)| texts().find(|(known, _)| known == name))?;
@@ -198,11 +224,6 @@ fn sources(
     };
     let places: Vec<_> = lines.iter().filter_map(|&line| Some((line, range(line)?))).collect();
     let source = Source::with_places(name, text, places.iter().map(|(_, place)| place.clone()));
-    let span = |(number, (at, ..)): (usize, &(&ThreadSite, &str, String))| {
-        let (_, line) = at.source.as_ref().filter(|(file, _)| file == name)?;
-        let at = places.iter().position(|(known, _)| known == line)?;
-        Some((number, Span::new(at, at + 1)))
-    };
-    let spans: Vec<_> = all.iter().enumerate().filter_map(span).collect();
-    (!spans.is_empty()).then_some((source, spans))
+    let lines: Vec<u32> = places.into_iter().map(|(line, _)| line).collect();
+    (!lines.is_empty()).then_some((source, lines))
 }

@@ -93,10 +93,21 @@ pub struct Buffer {
     pub fill: Fill,
     /// Whether all bytes are to be zero at the end.
     pub zero_after: bool,
-    /// The buffers whose addresses on all ranks it holds, in this order.
-    pub pointers: Option<(Vec<String>, Order)>,
+    /// The addresses that it holds.
+    pub pointers: Option<PointerTable>,
     /// Whether it holds the sentinel, the word of its fill.
     pub is_sentinel: bool,
+}
+
+/// The addresses of buffers on all ranks.
+#[derive(Clone, Debug)]
+pub struct PointerTable {
+    /// The buffers, each with the offset in bytes of the place in it, whose `rank` is that of the buffer.
+    pub of: Vec<(String, Expression)>,
+    /// The order of ranks.
+    pub order: Order,
+    /// Whether all buffers of a rank stand together, and not all ranks of a buffer.
+    pub by_rank: bool,
 }
 
 /// The bytes of a buffer at the start.
@@ -112,6 +123,8 @@ pub enum Fill {
     Word(u32),
     /// For each element the number that an expression gives.
     Each(Expression),
+    /// The first elements, one by one; the others are zero.
+    Values(Vec<i64>),
 }
 
 /// The order of ranks.

@@ -11,6 +11,7 @@ mod coverage;
 mod elements;
 mod expectation;
 mod expression;
+mod fill;
 mod finding;
 mod finding_text;
 pub mod harness;

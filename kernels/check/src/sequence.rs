@@ -7,8 +7,9 @@ use roundelay_ptx::program::Module;
 use crate::addresses::Layout;
 use crate::arguments::At;
 use crate::case::Case;
-use crate::elements::{POISON, random};
+use crate::elements::random;
 use crate::expression::{Expression, Numbers};
+use crate::fill::each;
 use crate::harness::{Fill, Harness, KernelCall, Step, StepWork};
 use crate::own;
 
@@ -161,14 +162,12 @@ impl<'a> Sequence<'a> {
                 let drawn = |random: &mut SplitMix64, len| {
                     self::random(buffer.dtype, len, random, &special, sentinel)
                 };
+                let numbers = case.numbers(harness, rank, 0);
                 let first = match &buffer.fill {
-                    Fill::Zero => vec![0; bytes],
-                    Fill::Poison => vec![POISON; bytes],
                     Fill::Random => drawn(&mut self.random, len),
-                    Fill::Word(word) => (0..bytes).map(|at| word.to_le_bytes()[at % 4]).collect(),
-                    Fill::Each(value) => {
-                        each(value, buffer.dtype, len, case.numbers(harness, rank, 0))?
-                    }
+                    fill => fill
+                        .bytes((buffer.dtype, bytes), numbers)
+                        .map_err(|why| format!("`{}` of rank {rank}: {why}", buffer.name))?,
                 };
                 self.layout.windows[room].bytes.clone_from(&first);
                 let mut written = vec![None; harness.run.calls as usize];
@@ -194,8 +193,7 @@ impl<'a> Sequence<'a> {
             }
             self.values.push(of_ranks);
         }
-        self.layout.write_tables(harness);
-        Ok(())
+        self.layout.write_tables(harness, |rank| case.numbers(harness, rank, 0))
     }
 
     /// Adds the launches of a rank.
@@ -480,20 +478,4 @@ fn taken(step: &Step, numbers: &Numbers) -> Result<bool, String> {
         }
     }
     Ok(step.ranks.is_empty())
-}
-
-/// The elements whose numbers an expression gives.
-pub(crate) fn each(
-    value: &Expression,
-    dtype: roundelay_core::dtype::DType,
-    len: usize,
-    mut numbers: Numbers,
-) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::with_capacity(len * dtype.size());
-    for element in 0..len {
-        numbers[5] = element as i64;
-        let number = crate::elements::Number::Whole(value.value(&numbers)?.into());
-        bytes.extend(crate::elements::bytes_of(dtype, number));
-    }
-    Ok(bytes)
 }

@@ -1,6 +1,7 @@
 //! The verdict of a check, and its form in JSON.
 
 use roundelay_core::dtype::named_enum;
+use roundelay_ptx::machine::Counters;
 use serde_json::{Value, json};
 
 use crate::assumption::{Assumption, Assumptions, names};
@@ -45,8 +46,8 @@ pub struct CaseRuns {
     pub elements: Vec<i64>,
     /// The seeds that were run.
     pub seeds: u64,
-    /// Instructions, once for each group of lanes.
-    pub instructions: u64,
+    /// The counts of the kernels of the harness's modules, over all runs.
+    pub counters: Counters,
 }
 
 /// The verdict of a check.
@@ -143,7 +144,7 @@ impl Verdict {
         };
         let case = |runs: &CaseRuns| {
             json!({ "ranks": runs.ranks, "elements": runs.elements, "seeds": runs.seeds,
-                    "instructions": runs.instructions })
+                    "instructions": runs.counters.instructions })
         };
         let granted = Assumption::all().filter(|one| !one.is_optional()).map(|one| one.to_string());
         json!({

@@ -41,6 +41,9 @@ fn a_mistake_stands_at_its_place() {
         ("\"m.copy\"", "\"n.copy\"", "21:10", "there is no module `n`"),
         ("write = \"input\"", "write = \"inputs\"", "16:9", "did you mean `input`?"),
         ("polls-acquire", "poll-acquire", "54:1", "did you mean `polls-acquire`?"),
+        ("[\"pad\", ", "[{ ptr = \"pat\" }, ", "1:1", "`table` points at `pat`"),
+        ("[\"pad\", ", "[{ at = \"pad\" }, ", "11:25", "`at` is no key"),
+        ("{ value = \"element*rank\" }", "{ values = [1, \"2\"] }", "10:55", "a whole number"),
         ("verdict = \"clean\"", "verdict = \"fine\"", "57:11", "`fine` is no verdict"),
         ("[expect]", "[expect", "38:8", "the harness is no TOML"),
     ] {

@@ -160,3 +160,48 @@ fn calls_that_make_no_sense_are_refused() {
         assert!(said.contains(why), "{said} has no {why}");
     }
 }
+
+/// A table of addresses has its entries in the order that it names, each with its offset, and the values of a buffer stand
+/// one by one: a kernel copies what the first entry of a table names.
+#[test]
+fn tables_and_values_are_as_they_are_written() {
+    let run = |table: &str, expected: &str| {
+        let text = format!(
+            "[memory]\na = {{ type = \"u32\", len = 4, peers = true, init = {{ values = [11, 12, -1] }} }}\n\
+             b = {{ type = \"u32\", len = 4, peers = true, init = {{ value = \"20 + element\" }} }}\n\
+             table = {{ {table} }}\noutput = {{ type = \"u64\", len = 4 }}\n\
+             [[call]]\nkernel = \"m.copy\"\ngrid = 1\nblock = 32\n\
+             args = [{{ ptr = \"table\" }}, {{ ptr = \"output\" }}, {{ u32 = 8 }}]\n\
+             [[expect]]\nvalues = \"{expected}\"\n[run]\nranks = 2\ncalls = 1\nseeds = 1\n"
+        );
+        checked(&text)
+    };
+    // Every other one of the buffers begins an element behind an aligned address.
+    let at =
+        |buffer: u32, rank: u32| (1 << 20) + 512 * (2 * buffer + rank) + 4 * ((buffer + rank) % 2);
+    let of = |all: [u32; 4]| {
+        let each = all.iter().zip(0..).map(|(at, entry)| format!("(element == {entry})*{at}"));
+        each.collect::<Vec<_>>().join(" + ")
+    };
+    let [a, b] = [0, 1].map(|buffer| [at(buffer, 0), at(buffer, 1)]);
+    let by_buffer = run("pointers = [\"a\", \"b\"]", &of([a[0], a[1], b[0], b[1]]));
+    assert_eq!(by_buffer.word(), "clean", "{:?}", by_buffer.finding);
+    let by_rank = "pointers = [\"a\", { ptr = \"b\", offset = \"4 + 4*rank\" }], by = \"rank\"";
+    let by_rank = run(by_rank, &of([a[0], b[0] + 4, a[1], b[1] + 8]));
+    assert_eq!(by_rank.word(), "clean", "{:?}", by_rank.finding);
+    let values = |init: &str, values: &str| {
+        let text = copy(
+            "",
+            "elements",
+            "[expect]\nvalues = \"VALUES\"\n[run]\nranks = 1\nelements = 4\nseeds = 1\n",
+        );
+        let text =
+            text.replace("fill = \"random\"", init).replace("[[call]]\nwrite = \"input\"\n", "");
+        let harness = harness(&text.replace("VALUES", values));
+        harness.check(&cases(&harness), &options()).map(|verdict| verdict.word())
+    };
+    let own = values("init = { values = [5, 6, 7] }", "(element < 3)*(5 + element)");
+    assert_eq!(own.as_deref(), Ok("clean"));
+    let many = values("init = { values = [5, 6, 7, 8, 9] }", "element").expect_err("too many");
+    assert!(many.contains("`input` of rank 0: 5 values for 4 elements"), "{many}");
+}

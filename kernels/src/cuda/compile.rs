@@ -64,6 +64,8 @@ pub struct ForeignText<'a> {
     pub file: &'a str,
     /// The GPU's generation.
     pub arch: Arch,
+    /// Texts that it may include, each with its name, beside those in the folders of the flags.
+    pub headers: &'a [(&'a str, &'a str)],
     /// Flags of the compiler.
     pub options: &'a [String],
     /// C++ expressions that name kernels; their templates are instantiated.
@@ -270,7 +272,7 @@ impl Compiler {
     /// # Errors
     /// E0416 for an architecture that this NVRTC does not know, E0417 for a text that NVRTC refuses.
     pub fn compile_foreign(&self, foreign: &ForeignText) -> Result<ForeignPtx, Error> {
-        let ForeignText { text, file, arch, options, names } = foreign;
+        let ForeignText { text, file, arch, headers, options, names } = foreign;
         let arch = arch.to_string();
         // A virtual architecture: no assembler runs.
         let mut all = vec![
@@ -281,15 +283,17 @@ impl Compiler {
         ];
         all.extend(options.iter().cloned());
         all.extend(self.nvrtc.headers.iter().map(|folder| format!("-I{}", folder.display())));
-        let build = || Nvrtc::build(text, file, &[], &all, names);
-        // The headers that the text includes are not known, so only a text without any is kept.
-        let built = if text.contains("#include") {
+        let build = || Nvrtc::build(text, file, headers, &all, names);
+        // Of other headers the texts are not known here, so only a text without these is kept.
+        let given = |name: &&(&str, &str)| text.contains(&format!("#include \"{}\"", name.0));
+        let built = if text.matches("#include").count() > headers.iter().filter(given).count() {
             build()
         } else {
             let version = format!("{} {}", self.nvrtc.version, self.nvrtc.size);
             // NVRTC writes the file's name into the text as one that begins with this process's folder.
             let folder = std::env::current_dir().unwrap_or_default().display().to_string();
             let parts = [version.as_str(), folder.as_str(), *file, *text].into_iter();
+            let parts = parts.chain(headers.iter().flat_map(|(name, text)| [*name, *text]));
             let parts = parts.chain(all.iter().map(String::as_str));
             let key = cache::key(parts.chain(names.iter().map(String::as_str)));
             match self.disk.load(&key) {

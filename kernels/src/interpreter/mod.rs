@@ -7,7 +7,7 @@ mod windows;
 use std::fmt;
 
 use roundelay_ptx::machine::{
-    Counters, Failure, FaultKind, FinalState, Launch as Run, RankLaunch, Where,
+    Counters, Failure, FaultKind, FinalState, Launch as Run, Limits, RankLaunch, Where,
 };
 use roundelay_ptx::program::Module;
 
@@ -25,8 +25,12 @@ pub struct Interpreted {
     kernel: String,
     devices: usize,
     staged: bool,
+    lacks_last: bool,
     binds: Option<Module>,
 }
+
+/// The clock of runs without the last device, in which waits for it last until they give up.
+const PATIENT: Limits = Limits { idle_turns: 1 << 20, turn_ns: 1000, ..Limits::DEFAULT };
 
 /// The text and the name of the kernel that writes the addresses of buffers into tables before a launch.
 pub const BINDS: (&str, &str) = (BIND_TEXT, BIND);
@@ -58,7 +62,7 @@ impl Interpreted {
     /// The line that is not in the interpreter's subset.
     pub fn new(ptx: &str, kernel: &str) -> Result<Self, roundelay_ptx::BadText> {
         let (module, kernel) = (Module::parse_whole(ptx)?, kernel.to_owned());
-        Ok(Self { module, kernel, devices: 1, staged: false, binds: None })
+        Ok(Self { module, kernel, devices: 1, staged: false, lacks_last: false, binds: None })
     }
 
     /// Deals the ranks to that many devices, with a launch on each: for a kernel of callers each, and where there are
@@ -75,6 +79,12 @@ impl Interpreted {
         Self { devices: nranks, staged: true, ..self }
     }
 
+    /// Leaves the last device out: of several devices, it never launches anything.
+    #[must_use]
+    pub fn without_last(self) -> Self {
+        Self { lacks_last: true, ..self }
+    }
+
     /// Has the addresses of buffers written by a kernel, the PTX of [`BINDS`], as each launch of a graph has.
     ///
     /// # Errors
@@ -84,22 +94,13 @@ impl Interpreted {
     }
 
     /// Runs the launches of a job, with the choices of a seed. The job's number of threads is that of the shim; a block
-    /// has the number for which the kernel was compiled.
+    /// has the number for which the kernel was compiled. A fault names threads by the ranks of the schedule, and by the
+    /// numbers of their blocks in the grid.
     ///
     /// # Errors
     /// A job with invalid values, or the first fault of a thread.
     pub fn run(&self, job: &ShimJob, seed: u64) -> Result<Outcome, NoOutcome> {
-        self.run_counted(job, seed).map(|(outcome, _)| outcome)
-    }
-
-    /// Runs the launches of a job as [`Self::run`] does, and returns the counts of the machine, too. A fault names
-    /// threads by the ranks of the schedule, and by the numbers of their blocks in the grid.
-    ///
-    /// # Errors
-    /// A job with invalid values, or the first fault of a thread.
-    pub fn run_counted(&self, job: &ShimJob, seed: u64) -> Result<(Outcome, Counters), NoOutcome> {
-        let (outcome, warps) = self.run_by(job, seed, false)?;
-        Ok((outcome, warps.into_iter().fold(Counters::default(), |sum, of_warp| sum + of_warp)))
+        self.run_by(job, seed, false).map(|(outcome, _)| outcome)
     }
 
     /// Runs the launches of a job without a poll in vain, and returns the counts of each warp of a block, over all
@@ -130,15 +131,22 @@ impl Interpreted {
             let seed = seed.wrapping_add(repeat.into());
             if let Some(binds) = &self.binds {
                 let launches = bindings(binds, &memory, job, placement);
-                let state = run(&mut memory, launches, seed, counts).map_err(NoOutcome::Run)?;
+                let limits = Limits::DEFAULT;
+                let state =
+                    run(&mut memory, launches, (seed, limits), counts).map_err(NoOutcome::Run)?;
                 add_warps(&mut counters, state.counters);
             }
             if memory.control()[0] != 0 {
                 break;
             }
-            let launches = self.launches(&memory, job, &layout, placement);
+            let mut launches = self.launches(&memory, job, &layout, placement);
+            let mut limits = Limits::DEFAULT;
+            if self.lacks_last {
+                launches.retain(|launch| launch.device as usize + 1 < self.devices);
+                limits = PATIENT;
+            }
             let begins: Vec<bool> = launches.iter().map(|launch| launch.after.is_empty()).collect();
-            let ran = run(&mut memory, launches, seed, counts);
+            let ran = run(&mut memory, launches, (seed, limits), counts);
             let rank = |launch: u32, block: u32| {
                 let device = begins[..=launch as usize].iter().filter(|first| **first).count() - 1;
                 let nth = block / job.parts;
@@ -225,11 +233,11 @@ fn bindings<'a>(
 fn run(
     memory: &mut Ranges,
     ranks: Vec<RankLaunch>,
-    seed: u64,
+    (seed, limits): (u64, Limits),
     counts: bool,
 ) -> Result<FinalState, Failure> {
     let windows = std::mem::take(&mut memory.windows);
-    let launch = Run { seed, ..Run::new(ranks, windows) };
+    let launch = Run { seed, limits, ..Run::new(ranks, windows) };
     let mut state = if counts { launch.run_patiently()? } else { launch.run()? };
     memory.windows = std::mem::take(&mut state.windows);
     Ok(state)

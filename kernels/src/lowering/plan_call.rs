@@ -125,13 +125,7 @@ impl PlannedCall {
 
     /// Checks that there is an in-place form.
     pub(crate) fn check_in_place(&self) -> Result<(), Error> {
-        let why = match () {
-            () if !self.schedule.collective.has_in_place() => "AllToAll has no in-place form",
-            () if self.schedule.out_of_place => "the algorithm is marked `out_of_place`",
-            () if !self.proof.in_place => "the algorithm was not proved in place",
-            () => return Ok(()),
-        };
-        Err(Error::NoInPlace { why })
+        Buffers::check_in_place(&self.schedule, &self.proof)
     }
 
     /// Returns the offsets of input and output of `rank` in its one buffer, in bytes.

@@ -1,14 +1,15 @@
 //! A harness from its text: TOML, or JSON of the same tables.
 
+mod buffer;
 mod call;
 
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::near::nearest;
-use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::dtype::ReduceOp;
 
 use crate::assumption::{Assumption, MachineAssumption};
 use crate::harness::{
-    Buffer, Expect, ExpectedValues, Fill, Harness, KernelModule, ModuleText, Order, Runs, Special,
+    Expect, ExpectedValues, Harness, KernelModule, ModuleText, Order, Runs, Special,
 };
 use crate::node::{Field, Mistake, Node, NodeValue, get};
 
@@ -102,7 +103,7 @@ fn of_root(root: &Node) -> Result<Harness, Mistake> {
         harness.modules.push(module(field)?);
     }
     for field in each("memory")? {
-        harness.memory.push(buffer(field)?);
+        harness.memory.push(buffer::read(field)?);
     }
     if let Some(run) = get(fields, "run") {
         harness.run = runs(run)?;
@@ -122,7 +123,7 @@ fn of_root(root: &Node) -> Result<Harness, Mistake> {
         harness.streams.push((key.clone(), node.texts()?));
     }
     for field in &harness.memory {
-        for named in field.pointers.iter().flat_map(|(named, _)| named) {
+        for (named, _) in field.pointers.iter().flat_map(|table| &table.of) {
             if harness.buffer(named).is_none() {
                 return Err(
                     root.wrong(format!("`{}` points at `{named}`, which is no memory", field.name))
@@ -239,96 +240,8 @@ fn module(Field { key, node, .. }: &Field) -> Result<KernelModule, Mistake> {
     Ok(module)
 }
 
-fn fill(node: &Node) -> Result<Fill, Mistake> {
-    if let NodeValue::Text(_) = node.value {
-        return node.word(&[("zero", 0), ("poison", 1), ("random", 2)]).map(|word| match word {
-            0 => Fill::Zero,
-            1 => Fill::Poison,
-            _ => Fill::Random,
-        });
-    }
-    let fields = node.table(&["word", "value"])?;
-    match (get(fields, "word"), get(fields, "value")) {
-        (Some(word), None) => {
-            Ok(Fill::Word(word.whole::<i64>(i32::MIN.into(), u32::MAX.into())? as u32))
-        }
-        (None, Some(value)) => Ok(Fill::Each(value.expression()?)),
-        _ => Err(node.wrong("one of `word` and `value` is expected here")),
-    }
-}
-
 const ORDERS: [(&str, Order); 3] =
     [("rank", Order::Rank), ("own-first", Order::OwnFirst), ("any", Order::Any)];
-
-fn buffer(Field { key, node, .. }: &Field) -> Result<Buffer, Mistake> {
-    let fields = node.table(&[
-        "type",
-        "len",
-        "bytes",
-        "align",
-        "peers",
-        "multicast",
-        "fill",
-        "init",
-        "role",
-        "after",
-        "pointers",
-        "order",
-    ])?;
-    let mut dtype = DType::U8;
-    if let Some(ty) = get(fields, "type") {
-        let all: Vec<_> = DType::ALL.iter().map(|dtype| (dtype.name(), *dtype)).collect();
-        dtype = ty.word(&all)?;
-    }
-    let (len, bytes) = (get(fields, "len"), get(fields, "bytes"));
-    let pointers = get(fields, "pointers");
-    let len = match (len, bytes, pointers) {
-        (Some(len), None, None) if get(fields, "type").is_some() => len.expression()?,
-        (None, Some(bytes), None) => bytes.expression()?,
-        (None, None, Some(_)) => 0.into(),
-        _ => {
-            let wrong = node.wrong(format!("the size of `{key}` is not clear"));
-            return Err(wrong.help("give `type` and `len`, or `bytes`, or `pointers`"));
-        }
-    };
-    let mut buffer = Buffer::new(key, dtype, len);
-    if bytes.is_some() {
-        buffer.align = 16;
-    }
-    let mut filled = false;
-    for Field { key, at, node } in fields {
-        match key.as_str() {
-            "align" => {
-                buffer.align = node.whole(1, 1 << 20)?;
-                if !buffer.align.is_power_of_two() {
-                    return Err(node.wrong("an alignment is a power of two"));
-                }
-            }
-            "peers" => buffer.peers = node.flag()?,
-            "multicast" => buffer.multicast = node.flag()?,
-            "fill" | "init" if std::mem::replace(&mut filled, true) => {
-                return Err(Mistake::new(
-                    at.clone(),
-                    "`fill` and `init` are one thing: leave one out",
-                ));
-            }
-            "fill" | "init" => buffer.fill = fill(node)?,
-            "role" => buffer.is_sentinel = node.word(&[("sentinel", true), ("data", false)])?,
-            "after" => buffer.zero_after = node.word(&[("zero", true), ("any", false)])?,
-            "pointers" => {
-                let order = get(fields, "order").map(|node| node.word(&ORDERS[..2])).transpose()?;
-                buffer.pointers = Some((node.texts()?, order.unwrap_or(Order::Rank)));
-                buffer.align = 8;
-            }
-            _ => {}
-        }
-    }
-    if buffer.is_sentinel && !matches!(buffer.fill, Fill::Word(_) | Fill::Zero) {
-        let wrong = node.wrong(format!("the sentinel of `{key}` is not known"));
-        return Err(wrong.help("add `init = { word = 0x80000000 }`, or the word that it is"));
-    }
-    Ok(buffer)
-}
 
 fn expect(node: &Node, harness: &Harness) -> Result<Expect, Mistake> {
     let fields = node.table(&[

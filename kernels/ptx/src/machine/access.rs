@@ -1,6 +1,6 @@
 //! Accesses to memory of the lanes of a group.
 
-use super::fault::{FaultKind, KernelFault};
+use super::fault::{AccessedMemory, FaultKind, KernelFault};
 use super::image::lanes;
 use super::{Failed, Machine};
 use crate::assumptions::Assumption;
@@ -275,14 +275,18 @@ impl Machine<'_> {
     ) -> FaultKind {
         let module = || self.launches[self.rank((thread / LANES) as usize)].module;
         let memory = match self.memory.window(address) {
-            Some((name, offset)) if address >= VARIABLES => {
-                match self.image.global_at(module(), offset) {
-                    Some((variable, at)) => format!("{variable} at byte {at}, of {name}"),
-                    None => format!("{name} at byte {offset}"),
+            Some((of, within)) => {
+                let variable =
+                    (address >= VARIABLES).then(|| self.image.global_at(module(), within));
+                let of = of.to_owned();
+                match variable.flatten() {
+                    Some((name, offset)) => {
+                        AccessedMemory::Variable { name: name.to_owned(), offset, of }
+                    }
+                    None => AccessedMemory::Window { name: of, address, offset: within },
                 }
             }
-            Some((name, offset)) => format!("{name} at byte {offset}"),
-            None => format!("shared memory at {:#x}", address & 0xffff_ffff),
+            None => AccessedMemory::Shared(address & 0xffff_ffff),
         };
         FaultKind::Unordered {
             conflict: found.conflict,

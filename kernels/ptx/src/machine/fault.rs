@@ -130,6 +130,41 @@ impl fmt::Display for Lanes {
     }
 }
 
+/// The memory of an access.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccessedMemory {
+    /// A byte of a window.
+    Window {
+        /// The window's name.
+        name: String,
+        /// The address of the byte.
+        address: u64,
+        /// The offset of the byte in the window.
+        offset: u64,
+    },
+    /// A byte of a variable in global memory.
+    Variable {
+        /// The variable's name.
+        name: String,
+        /// The offset of the byte in the variable.
+        offset: u64,
+        /// The name of all variables of its module.
+        of: String,
+    },
+    /// A byte of shared memory, by its address there.
+    Shared(u64),
+}
+
+impl fmt::Display for AccessedMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Window { name, offset, .. } => write!(f, "{name} at byte {offset}"),
+            Self::Variable { name, offset, of } => write!(f, "{name} at byte {offset}, of {of}"),
+            Self::Shared(address) => write!(f, "shared memory at {address:#x}"),
+        }
+    }
+}
+
 /// An error of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelFault {
@@ -188,8 +223,8 @@ pub enum FaultKind {
     Unordered {
         /// The reason.
         conflict: Conflict,
-        /// The name of the window and the offset in it, or the address in shared memory.
-        memory: String,
+        /// The memory.
+        memory: AccessedMemory,
         /// Whether the access stores.
         stores: bool,
         /// The thread of the access before it.

@@ -32,16 +32,21 @@ pub struct Limits {
     pub resident_blocks: u32,
 }
 
+impl Limits {
+    /// The limits of a run that says nothing else.
+    pub const DEFAULT: Self = Self {
+        instructions: 1_000_000_000,
+        idle_turns: 1000,
+        start_ns: 1,
+        turn_ns: 1,
+        races: 0,
+        resident_blocks: 1,
+    };
+}
+
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            instructions: 1_000_000_000,
-            idle_turns: 1000,
-            start_ns: 1,
-            turn_ns: 1,
-            races: 0,
-            resident_blocks: 1,
-        }
+        Self::DEFAULT
     }
 }
 

@@ -28,7 +28,7 @@ mod warp;
 
 pub use crate::memory::{Alias, Conflict, Window};
 pub use counters::Counters;
-pub use fault::{FaultKind, KernelFault, LaunchError, Where, join_waiting};
+pub use fault::{AccessedMemory, FaultKind, KernelFault, LaunchError, Where, join_waiting};
 pub use launch::{Failure, FinalState, InitialVariable, Launch, Limits};
 pub use rank::RankLaunch;
 pub use shrink::Shrunk;

@@ -175,7 +175,7 @@ impl Module {
 }
 
 /// Whether a file is an algorithm's page: neither a header nor the text of the kernel.
-pub(crate) fn is_page(file: &str) -> bool {
+pub fn is_page(file: &str) -> bool {
     let end = file.rsplit('.').next();
     !end.is_some_and(|end| ["cuh", "cu", "h", "hpp"].contains(&end))
 }
