@@ -190,8 +190,8 @@ CUresult cuIpcOpenEventHandle(CUevent* event, CUipcEventHandle handle) {
     TRY(get(named, fd));
     auto counters = counters_in(fd);
     close(fd);
-    if (counters == nullptr || counters->destroyed != 0) {
-        return CUDA_ERROR_INVALID_HANDLE;
+    if (counters == nullptr) {
+        return CUDA_ERROR_MAP_FAILED;
     }
     *event = new CUevent_st{std::move(counters), -1, true, {}, false, 0, 0};
     return CUDA_SUCCESS;
