@@ -182,13 +182,15 @@ static void captures() {
     OK(launch(count, b, {at + 8, at, 100, 0, {}}));
     CUstreamCaptureStatus status;
     cuuint64_t id = 0, other = 1;
-    OK(cuStreamGetCaptureInfo(b, &status, &id, nullptr, nullptr, nullptr, nullptr));
+    CUgraph whole;
+    OK(cuStreamGetCaptureInfo(b, &status, &id, &whole, nullptr, nullptr, nullptr));
     OK(cuStreamGetCaptureInfo(a, &status, &other, nullptr, nullptr, nullptr, nullptr));
     SAME(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
     SAME(id, other);
     OK(cuEventRecord(join, b));
     OK(cuStreamWaitEvent(a, join, 0));
     OK(cuStreamEndCapture(a, &graph));
+    SAME(graph == whole, 1);
     SAME(read(at), 0);
     OK(cuGraphInstantiate(&made, graph, 0));
     // It keeps what it was given until it ends, and so do its executables.

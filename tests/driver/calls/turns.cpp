@@ -103,7 +103,9 @@ static void exclusive() {
         self.meet();
         if (self.rank == 0) {
             OK(cuDevicePrimaryCtxRelease(0));
+            OK(cuCtxSynchronize());
             OK(cuDevicePrimaryCtxRelease(0));
+            EXPECT(CUDA_ERROR_CONTEXT_IS_DESTROYED, cuCtxSynchronize());
             EXPECT(CUDA_ERROR_INVALID_CONTEXT, cuDevicePrimaryCtxRelease(0));
         }
         self.meet();
