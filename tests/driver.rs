@@ -38,7 +38,7 @@ mod over_nccl;
 #[cfg(target_os = "linux")]
 mod processes;
 
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 /// Whether the process runs below the driver. One that does not runs the test that `here` is a function of in a process
 /// that does, with that number of devices and a value of the variable for checks of first calls.
@@ -48,13 +48,23 @@ fn is_below<F>(devices: u32, check: &str, _here: F) -> bool {
     }
     let path = std::any::type_name::<F>().rsplit_once("::").expect("a function of a test").0;
     let name = path.split_once("::").expect("a test of this program").1;
+    passes(test_below(name, devices).env("ROUNDELAY_CHECK", check).spawn().expect("it starts"));
+    false
+}
+
+/// A test of this program in a process below the driver, with that number of devices.
+fn test_below(name: &str, devices: u32) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("a running program"));
-    command.args(["--exact", name]);
-    command.env("ROUNDELAY_FAKE_DEVICES", devices.to_string()).env("ROUNDELAY_CHECK", check);
-    let ran = build::below(&mut command).output().expect("it starts");
+    command.args(["--exact", name]).env("ROUNDELAY_FAKE_DEVICES", devices.to_string());
+    build::below(&mut command).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Waits for a test in a process, which passes.
+fn passes(process: Child) {
+    let ran = process.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&ran.stdout);
     let errors = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success(), "{}\n{said}\n{errors}", ran.status);
     assert!(said.contains(" 1 passed"), "it ran nothing:\n{said}");
-    false
 }

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use super::build;
+use super::{build, passes, test_below};
 
 /// Runs a case of the program with three devices, a machine of its own and further variables.
 fn run(case: &str, variables: &[(&str, &str)]) {
@@ -36,6 +36,7 @@ fn processes_share_registered_memory_of_the_host() {
 fn memory_is_mapped_where_it_may_be() {
     run("vmm_one_process", &[]);
     run("vmm_devices_apart", &[]);
+    run("vmm_kernel_without_access", &[]);
 }
 
 #[test]
@@ -72,12 +73,13 @@ fn captures_forbid_what_they_do_not_see() {
 
 #[test]
 fn processes_have_a_device_in_slices_or_alone() {
-    let slices = [("ROUNDELAY_FAKE_SLICE", "1000")];
-    run("slices_of_one_device", &slices);
-    run("slices_of_two_devices", &slices);
-    run("waits_take_no_slice", &slices);
-    run("a_holder_that_dies", &slices);
-    run("starvation", &[slices[0], ("ROUNDELAY_FAKE_ATTRIBUTES", "90=0")]);
+    let slices = ("ROUNDELAY_FAKE_SLICE", "1000");
+    run("slices_of_one_device", &[slices]);
+    run("a_holder_that_dies", &[slices]);
+    let endless = [slices, ("ROUNDELAY_FAKE_ATTRIBUTES", "90=0")];
+    run("slices_of_two_devices", &endless);
+    run("waits_take_no_slice", &endless);
+    run("starvation", &endless);
     run("exclusive", &[("ROUNDELAY_FAKE_ATTRIBUTES", "20=3")]);
 }
 
@@ -85,4 +87,17 @@ fn processes_have_a_device_in_slices_or_alone() {
 fn a_device_refuses_what_it_does_not_have() {
     let lacks = [("ROUNDELAY_FAKE_ATTRIBUTES", "103=0,125=0"), ("ROUNDELAY_FAKE_LINK", "pcie")];
     run("without_handles", &[lacks[0], lacks[1], ("ROUNDELAY_FAKE_VISIBLE", "1,0")]);
+}
+
+/// Plans of two processes run on one device, of which each has a slice in turn.
+#[test]
+fn kernels_of_two_processes_share_a_device() {
+    let machine = tempfile::tempdir().expect("a folder");
+    let test = "driver::below::one_device::other_buffers_and_streams_are_bound_anew";
+    let both = [0; 2].map(|_| {
+        let mut command = test_below(test, 1);
+        command.env("ROUNDELAY_FAKE_SLICE", "1000").env("ROUNDELAY_FAKE_MACHINE", machine.path());
+        command.spawn().expect("it starts")
+    });
+    both.into_iter().for_each(passes);
 }

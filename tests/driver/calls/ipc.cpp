@@ -97,8 +97,12 @@ static void what_cannot_be_opened() {
         }
         self.meet();
         if (self.rank == 1) {
-            usleep(300000);
             self.begin(0);
+            // The other one takes its time to end.
+            for (int i = 0; i < 1000 && cuIpcOpenMemHandle(&at, shared->memory[0], 1) == CUDA_SUCCESS; ++i) {
+                OK(cuIpcCloseMemHandle(at));
+                usleep(10000);
+            }
             EXPECT(CUDA_ERROR_INVALID_HANDLE, cuIpcOpenMemHandle(&at, shared->memory[0], 1));
         }
     });
@@ -157,6 +161,7 @@ static void events() {
         CUdeviceptr gate = 0;
         OK(cuMemAlloc(&gate, 8));
         OK(cuMemsetD8Async(gate, 0, 8, nullptr));
+        OK(cuStreamSynchronize(nullptr));
         OK(cuStreamWaitValue64(nullptr, gate, 1, CU_STREAM_WAIT_VALUE_EQ));
         OK(cuEventRecord(own, nullptr));
         self.meet();

@@ -3,9 +3,10 @@
 
 #include "../hash.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <memory>
+#include <string>
 #include <vector>
 
 #include <elf.h>
@@ -110,9 +111,11 @@ void in_processes(int nranks, const std::function<void(const Rank&)>& run, int d
         }
         processes.push_back(process);
     }
-    for (int rank = 0; rank < nranks; ++rank) {
+    // The first that fails ends the case, and its other processes with it.
+    for (int ended = 0; ended < nranks; ++ended) {
         int status = 0;
-        SAME(waitpid(processes[size_t(rank)], &status, 0), processes[size_t(rank)]);
+        const pid_t process = wait(&status);
+        const auto rank = int(std::find(processes.begin(), processes.end(), process) - processes.begin());
         const bool died = WIFSIGNALED(status) && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS);
         if (rank == dies ? !died : status != 0) {
             fprintf(stderr, "rank %d ended with status %#x\n", rank, status);
@@ -184,6 +187,7 @@ CUresult launch(CUfunction function, CUstream stream, Told told) {
 }
 
 int main(int count, char** words) {
+    alarm(300);
     for (const Case* cases : {MEMORY, VMM, IPC, STREAMS, TURNS}) {
         for (; cases->name != nullptr; ++cases) {
             if (count == 1) {

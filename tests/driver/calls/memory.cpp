@@ -175,6 +175,11 @@ static void registered() {
         for (int rank = 0; rank < self.nranks; ++rank) {
             SAME(words[1 + rank], 9);
         }
+        // Registrations that lie side by side are two.
+        OK(cuMemHostRegister(self.shared<char>() + 4096, 4096, flags));
+        OK(cuMemsetD8Async(device + 4096, 1, 4096, nullptr));
+        EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemsetD8Async(device + 4000, 1, 4096, nullptr));
+        OK(cuStreamSynchronize(nullptr));
         OK(cuMemHostUnregister(at));
         EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemHostGetDevicePointer(&device, at, 0));
     });

@@ -180,10 +180,29 @@ static void devices_apart() {
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuMemsetD8Async(at, 1, 10, nullptr));
 }
 
+// A kernel that touches mapped memory before an access to it is given ends its process.
+static void kernel_without_access() {
+    in_processes(
+        1,
+        [](const Rank& self) {
+            self.begin();
+            const CUmemAllocationProp prop = shareable();
+            CUmemGenericAllocationHandle handle = 0;
+            CUdeviceptr at = 0;
+            OK(cuMemCreate(&handle, 2 * MIB, &prop, 0));
+            OK(cuMemAddressReserve(&at, 2 * MIB, 0, 0, 0));
+            OK(cuMemMap(at, 2 * MIB, 0, handle, 0));
+            OK(launch(counting(), nullptr, {at, at, 1, 1, {}}));
+            OK(cuStreamSynchronize(nullptr));
+        },
+        0);
+}
+
 const Case VMM[] = {
     {"vmm_one_process", one_process},
     {"vmm_two_processes_of_a_device", two_processes_of_a_device},
     {"vmm_four_processes_of_two_devices", four_processes_of_two_devices},
     {"vmm_devices_apart", devices_apart},
+    {"vmm_kernel_without_access", kernel_without_access},
     {nullptr, nullptr},
 };

@@ -17,7 +17,10 @@ CUresult callable() {
 
 CUresult usable() {
     TRY(callable());
-    return current == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+    if (current == nullptr) {
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    return current->retained == 0 ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
 }
 
 static std::mutex mutex;

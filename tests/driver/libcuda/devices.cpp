@@ -186,6 +186,8 @@ CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuui
     }
     return *function != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
+#undef cuDeviceGetUuid
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) { return cuDeviceGetUuid_v2(uuid, device); }
 #undef cuGetProcAddress
 CUresult cuGetProcAddress(const char* symbol, void** function, int version, cuuint64_t flags) {
     return cuGetProcAddress_v2(symbol, function, version, flags, nullptr);
@@ -201,6 +203,7 @@ CUresult cuGetErrorName(CUresult error, const char** text) {
         NAMED(CUDA_ERROR_DEVICE_UNAVAILABLE);
         NAMED(CUDA_ERROR_INVALID_DEVICE);
         NAMED(CUDA_ERROR_INVALID_CONTEXT);
+        NAMED(CUDA_ERROR_CONTEXT_IS_DESTROYED);
         NAMED(CUDA_ERROR_MAP_FAILED);
         NAMED(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
         NAMED(CUDA_ERROR_INVALID_HANDLE);

@@ -76,6 +76,7 @@ struct Capture {
     u64 id;
     CUstream origin;
     bool invalid = false;
+    CUgraph handle = nullptr;
     std::shared_ptr<Graph> graph = std::make_shared<Graph>();
     struct Lane {
         CUstream stream;
@@ -216,7 +217,8 @@ struct CUctx_st {
     std::vector<std::shared_ptr<CUstream_st>> streams;
     std::atomic<fake::u64> used{0};
     std::map<CUcontext, bool> opened; // contexts whose memory it reaches
-    int retained = 0, occupied = -1;
+    std::atomic<int> retained{0};
+    int occupied = -1;
 };
 
 struct CUstream_st {

@@ -137,6 +137,7 @@ CUresult cuStreamBeginCapture(CUstream named, CUstreamCaptureMode mode) {
     stream->capture = std::make_shared<Capture>();
     *stream->capture = {mode, std::this_thread::get_id(), ++next, stream};
     stream->capture->enter(stream);
+    stream->capture->handle = new CUgraph_st{stream->capture->graph, {}};
     captures.open.push_back(stream->capture);
     return CUDA_SUCCESS;
 }
@@ -166,11 +167,12 @@ CUresult cuStreamEndCapture(CUstream named, CUgraph* graph) {
             captures.open.erase(captures.open.begin() + long(i));
         }
     }
-    const auto made = std::move(capture->graph);
+    capture->graph = nullptr;
     if (capture->invalid || !alone) {
+        delete capture->handle;
         return capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
     }
-    *graph = new CUgraph_st{made, {}};
+    *graph = capture->handle;
     return CUDA_SUCCESS;
 }
 CUresult cuStreamIsCapturing(CUstream named, CUstreamCaptureStatus* status) {
@@ -179,8 +181,8 @@ CUresult cuStreamIsCapturing(CUstream named, CUstreamCaptureStatus* status) {
 CUresult cuStreamGetCaptureInfo(CUstream named, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
                                 const CUgraphNode** nodes, const CUgraphEdgeData** edges, size_t* count) {
     TRY(usable());
-    // A graph's inside is nobody's business here.
-    if (status == nullptr || graph != nullptr || nodes != nullptr || edges != nullptr || count != nullptr) {
+    // A graph has no nodes that a caller could name.
+    if (status == nullptr || nodes != nullptr || edges != nullptr || count != nullptr) {
         return status == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
     }
     std::lock_guard<std::mutex> hold(captures.mutex);
@@ -194,6 +196,9 @@ CUresult cuStreamGetCaptureInfo(CUstream named, CUstreamCaptureStatus* status, c
                                  : CU_STREAM_CAPTURE_STATUS_ACTIVE;
     if (id != nullptr && capture != nullptr) {
         *id = capture->id;
+    }
+    if (graph != nullptr && capture != nullptr) {
+        *graph = capture->handle;
     }
     return CUDA_SUCCESS;
 }

@@ -66,7 +66,8 @@ template <class Handle> static CUresult read(const Handle& handle, const char* k
 static CUresult get(const Named& named, int& fd) {
     const int process = int(syscall(SYS_pidfd_open, named.process, 0));
     fd = process < 0 ? -1 : int(syscall(SYS_pidfd_getfd, process, named.fd, 0));
-    const bool closed = fd < 0 && errno == EBADF;
+    // A process that is ending has no files.
+    const bool closed = fd < 0 && (errno == EBADF || errno == ESRCH);
     if (process >= 0) {
         close(process);
     }
@@ -190,8 +191,8 @@ CUresult cuIpcOpenEventHandle(CUevent* event, CUipcEventHandle handle) {
     TRY(get(named, fd));
     auto counters = counters_in(fd);
     close(fd);
-    if (counters == nullptr || counters->destroyed != 0) {
-        return CUDA_ERROR_INVALID_HANDLE;
+    if (counters == nullptr) {
+        return CUDA_ERROR_MAP_FAILED;
     }
     *event = new CUevent_st{std::move(counters), -1, true, {}, false, 0, 0};
     return CUDA_SUCCESS;

@@ -310,6 +310,9 @@ CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstr
     TRY(reachable(from, bytes));
     return push_copy(stream, [=] { memmove(pointer(to), pointer(from), bytes); });
 }
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes, CUstream stream) {
+    return cuMemcpyDtoDAsync(to, from, bytes, stream);
+}
 CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, size_t bytes) {
     TRY(outside_captures());
     TRY(cuMemcpyHtoDAsync(to, from, bytes, CU_STREAM_LEGACY));

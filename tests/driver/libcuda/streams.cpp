@@ -210,6 +210,7 @@ CUresult cuStreamGetCtx(CUstream stream, CUcontext* ctx) {
 }
 CUresult cuStreamSynchronize(CUstream stream) {
     TRY(usable());
+    TRY(outside_captures());
     return finish(stream);
 }
 CUresult cuStreamQuery(CUstream named) {
