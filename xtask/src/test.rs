@@ -18,7 +18,7 @@ const PROFILE: [&str; 2] = ["--profile", "test"];
 const ALL: [&str; 3] = ["--workspace", "--exclude", "xtask"];
 
 /// The sets of tests that are programs of their own.
-const PROGRAMS: [&str; 11] = [
+const PROGRAMS: [&str; 12] = [
     "all",
     "alone",
     "arithmetic",

@@ -2,7 +2,6 @@
 //! algorithms on it. Several ranks may share a GPU. The mode is that of the whole process, by `ROUNDELAY_NCCL=alone`.
 
 use std::collections::HashMap;
-use std::env;
 use std::ffi::{c_int, c_uint};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
@@ -14,8 +13,8 @@ use roundelay_kernels::cuda::nccl_dtype;
 use roundelay_kernels::library_files::{ALONE, NCCL as REAL};
 
 use crate::function_table::functions;
-use crate::group;
 use crate::last_error;
+use crate::mode::is_alone;
 use crate::name::Name;
 use crate::operation::{Operation, Taken};
 use crate::process::process;
@@ -32,8 +31,7 @@ pub(crate) struct Alone;
 
 /// Returns the functions of this mode, if the process is in it.
 pub(crate) fn alone() -> Option<&'static Alone> {
-    static ON: LazyLock<bool> = LazyLock::new(|| env::var_os(REAL).is_some_and(|is| is == ALONE));
-    ON.then_some(&Alone)
+    is_alone().then_some(&Alone)
 }
 
 macro_rules! refusals {
@@ -41,7 +39,7 @@ macro_rules! refusals {
         /// All functions, each of which refuses its call where this mode does not have it.
         #[allow(non_snake_case, clippy::too_many_arguments, reason = "the functions are NCCL's")]
         #[allow(dead_code, reason = "operations and groups go by `OwnCall`")]
-        pub(crate) trait Functions {
+        pub(crate) trait OwnFunctions {
             $(
                 /// # Safety
                 /// The arguments are valid as NCCL requires.
@@ -60,7 +58,7 @@ macro_rules! refusals {
 functions!(refusals);
 
 /// A communicator of this mode.
-struct Seat {
+struct OwnComm {
     world: World,
     calls: DeviceCalls,
     device: usize,
@@ -69,9 +67,9 @@ struct Seat {
 }
 
 /// The communicators by their handles.
-static SEATS: LazyLock<Mutex<HashMap<usize, Arc<Seat>>>> = LazyLock::new(Mutex::default);
+static SEATS: LazyLock<Mutex<HashMap<usize, Arc<OwnComm>>>> = LazyLock::new(Mutex::default);
 
-fn seats() -> MutexGuard<'static, HashMap<usize, Arc<Seat>>> {
+fn seats() -> MutexGuard<'static, HashMap<usize, Arc<OwnComm>>> {
     SEATS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -133,7 +131,7 @@ unsafe fn write<T>(to: *mut T, what: &str, value: T) -> Result<(), Refusal> {
     Ok(())
 }
 
-impl Seat {
+impl OwnComm {
     /// Returns the communicator of a handle.
     fn of(comm: Comm) -> Result<Arc<Self>, Refusal> {
         let found = seats().get(&comm.addr()).cloned();
@@ -185,16 +183,20 @@ impl Seat {
     }
 }
 
+/// Refuses to make a communicator in a group, whose other calls would make those of this process's other ranks.
+pub(crate) fn refuse_in_group() -> Code {
+    answer(|| {
+        let why = "a communicator cannot be made in a group: a process is one rank here";
+        Err(Refusal(Code::INVALID_USAGE, why.to_owned()))
+    })
+}
+
 /// Joins the world of an id.
 ///
 /// # Safety
 /// `comm` is null or has room for a handle.
 unsafe fn join(comm: *mut Comm, nranks: c_int, id: &UniqueId, rank: c_int) -> Code {
     answer(|| {
-        if group::is_open() {
-            let why = "a communicator cannot be made in a group: a process is one rank here";
-            return Err(Refusal(Code::INVALID_USAGE, why.to_owned()));
-        }
         let number = |what: &str, value: c_int| {
             u32::try_from(value).map_err(|_| wrong(format!("{what} is {value}")))
         };
@@ -204,14 +206,14 @@ unsafe fn join(comm: *mut Comm, nranks: c_int, id: &UniqueId, rank: c_int) -> Co
         }
         let options = Options::new().deadline(DEADLINE);
         let world = World::join_with(&WorldId::from_bytes(id.bytes()), nranks, rank, options)?;
-        let made = Seat::on_device(world)?;
+        let made = OwnComm::on_device(world)?;
         process().joins(rank as i32);
         // SAFETY: the caller's promise.
         unsafe { write(comm, "comm", made) }
     })
 }
 
-impl Functions for Alone {
+impl OwnFunctions for Alone {
     unsafe fn GetVersion(&self, version: *mut c_int) -> Code {
         // SAFETY: the caller's promise.
         answer(|| unsafe { write(version, "version", VERSION) })
@@ -272,7 +274,7 @@ impl Functions for Alone {
         _config: Out,
     ) -> Code {
         answer(|| {
-            let seat = Seat::of(comm)?;
+            let seat = OwnComm::of(comm)?;
             if made.is_null() {
                 return Err(wrong("newcomm is null"));
             }
@@ -281,7 +283,7 @@ impl Functions for Alone {
                 color => Some(u32::try_from(color).map_err(|_| wrong(format!("color {color}")))?),
             };
             let part = seat.world.split(color, key.into())?;
-            let part = part.map_or(Ok(std::ptr::null_mut()), Seat::on_device)?;
+            let part = part.map_or(Ok(std::ptr::null_mut()), OwnComm::on_device)?;
             // SAFETY: the caller's promise.
             unsafe { write(made, "newcomm", part) }
         })
@@ -291,18 +293,18 @@ impl Functions for Alone {
         if comm.is_null() {
             return Code::SUCCESS;
         }
-        answer(|| Ok(Seat::of(comm)?.calls.wait()?))
+        answer(|| Ok(OwnComm::of(comm)?.calls.wait()?))
     }
 
     unsafe fn CommDestroy(&self, comm: Comm) -> Code {
-        Seat::leave(comm, |_| {})
+        OwnComm::leave(comm, |_| {})
     }
 
     unsafe fn CommAbort(&self, comm: Comm) -> Code {
-        Seat::leave(comm, |seat| {
+        OwnComm::leave(comm, |seat| {
             let why = "the program called ncclCommAbort";
             seat.failure().get_or_insert_with(|| (Code::REMOTE, why.to_owned()));
-            // What has failed before needs no end.
+            // A world that has failed before needs no end.
             _ = seat.calls.rank().abort(why);
             _ = seat.world.abort(why);
         })
@@ -310,7 +312,7 @@ impl Functions for Alone {
 
     unsafe fn CommGetAsyncError(&self, comm: Comm, state: *mut c_int) -> Code {
         answer(|| {
-            let seat = Seat::of(comm)?;
+            let seat = OwnComm::of(comm)?;
             if let Err(ended) = seat.calls.rank().check() {
                 seat.keep(ended.into());
             }
@@ -326,37 +328,37 @@ impl Functions for Alone {
 
     unsafe fn CommCount(&self, comm: Comm, count: *mut c_int) -> Code {
         // SAFETY: the caller's promise.
-        answer(|| unsafe { write(count, "count", Seat::of(comm)?.world.nranks() as c_int) })
+        answer(|| unsafe { write(count, "count", OwnComm::of(comm)?.world.nranks() as c_int) })
     }
 
     unsafe fn CommCuDevice(&self, comm: Comm, device: *mut c_int) -> Code {
         // SAFETY: the caller's promise.
-        answer(|| unsafe { write(device, "device", Seat::of(comm)?.device as c_int) })
+        answer(|| unsafe { write(device, "device", OwnComm::of(comm)?.device as c_int) })
     }
 
     unsafe fn CommUserRank(&self, comm: Comm, rank: *mut c_int) -> Code {
         // SAFETY: the caller's promise.
-        answer(|| unsafe { write(rank, "rank", Seat::of(comm)?.world.rank().id() as c_int) })
+        answer(|| unsafe { write(rank, "rank", OwnComm::of(comm)?.world.rank().id() as c_int) })
     }
 
     unsafe fn CommRegister(&self, comm: Comm, at: Out, _size: usize, handle: *mut Out) -> Code {
         // Buffers are staged: nothing is to be kept of them.
         answer(|| {
-            Seat::of(comm)?;
+            OwnComm::of(comm)?;
             // SAFETY: the caller's promise.
             unsafe { write(handle, "handle", at) }
         })
     }
 
     unsafe fn CommDeregister(&self, comm: Comm, _handle: Out) -> Code {
-        answer(|| Seat::of(comm).map(drop))
+        answer(|| OwnComm::of(comm).map(drop))
     }
 }
 
 /// An operation on a communicator of this mode.
 pub(crate) struct OwnCall {
     name: Name,
-    seat: Arc<Seat>,
+    seat: Arc<OwnComm>,
     call: Call,
     io: [u64; 2],
     stream: Stream,
@@ -364,7 +366,7 @@ pub(crate) struct OwnCall {
 
 impl OwnCall {
     fn of(operation: &Operation) -> Result<Self, Refusal> {
-        let seat = Seat::of(operation.comm)?;
+        let seat = OwnComm::of(operation.comm)?;
         let collective = match operation.name {
             Name::AllReduce | Name::AllReduceConfig => Collective::AllReduce,
             Name::Reduce | Name::ReduceConfig => Collective::Reduce,

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, c_uint};
 
-use crate::alone::{Functions as _, OwnCall, alone};
+use crate::alone::{OwnCall, OwnFunctions as _, alone, refuse_in_group};
 use crate::function_table::functions;
 use crate::group;
 use crate::last_error;
@@ -78,6 +78,11 @@ macro_rules! exports {
         unsafe { theirs($($arg),*) }
     }};
     (@joins $name:ident $comm:ident $nranks:ident $($arg:ident)*) => {{
+        if alone().is_some() && group::is_open() {
+            let code = refuse_in_group();
+            group::fail(code);
+            return code;
+        }
         if !is_inside() && alone().is_none() {
             process().joins(exports!(@rank $($arg)*));
         }

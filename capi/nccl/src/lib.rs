@@ -13,6 +13,7 @@ mod exports;
 mod function_table;
 mod group;
 mod last_error;
+mod mode;
 mod name;
 mod operation;
 mod own;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use roundelay_interposer::{CallReport, REPORT, SaidOnce, at_exit, is_on, tell};
 
-use crate::alone::alone;
+use crate::mode::is_alone;
 use crate::name::Name;
 use crate::real::{others, real};
 use crate::why::Why;
@@ -101,9 +101,7 @@ impl Process {
         let nothing = "roundelay: no operation of NCCL was called\n";
         let nothing = if calls.is_empty() { nothing } else { "" };
         let behind = match real() {
-            _ if alone().is_some() => {
-                "no NCCL: its communicators are worlds of their own".to_owned()
-            }
+            _ if is_alone() => "no NCCL: its communicators are worlds of their own".to_owned(),
             Ok(real) => real.text(),
             Err(why) => format!("no NCCL: {why}"),
         };

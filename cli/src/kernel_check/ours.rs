@@ -139,7 +139,8 @@ impl Launches {
         let args = format!(
             "args = [{{ struct = [\n    \
              {{ ptr = \"facts\" }}, {{ ptr = \"ranks\" }}, {{ ptr = \"control\", rank = 0 }}, {{ {launches} }},\n    \
-             {{ u64 = {count} }}, {{ u64 = {parts} }}, {{ u64 = {} }}, {{ i64 = {} }}, {{ u64 = {scale} }},\n] }}]\n",
+             {{ u64 = {count} }}, {{ u64 = {parts} }}, {{ u64 = {} }}, {{ i64 = {} }}, {{ u64 = {scale} }},\n    \
+             {{ u64 = 0 }}, {{ u64 = 0 }}, {{ u64 = 0 }}, {{ u64 = 0 }}, # no stage\n] }}]\n",
             by_rank(firsts(&facts, nranks).into_iter()),
             i64::MAX,
         );

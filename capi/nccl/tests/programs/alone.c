@@ -143,6 +143,9 @@ int main(int argc, char **argv) {
     const Id id = meet(argv[4]);
     IS(4, nccl, ncclCommInitRank, (void **, int, Id, int), &comm, nranks, id, nranks);
     IS(4, nccl, ncclCommInitRank, (void **, int, Id, int), NULL, nranks, id, rank);
+    NCCL(ncclGroupStart, (void));
+    IS(5, nccl, ncclCommInitRank, (void **, int, Id, int), &comm, nranks, id, rank);
+    IS(5, nccl, ncclGroupEnd, (void));
     NCCL(ncclCommInitRank, (void **, int, Id, int), &comm, nranks, id, rank);
     NCCL(ncclCommCount, (void *, int *), comm, &number);
     if (number != nranks) return 4;
