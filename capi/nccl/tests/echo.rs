@@ -127,7 +127,7 @@ fn every_argument_and_answer_is_handed_on_as_the_header_declares_it() {
                 "ncclResult_t" | "int" => assert_eq!(first & 0xffff_ffff, answer, "{name}"),
                 "char*" => assert_eq!(first, whole, "{name}"),
                 "ncclTeam_t" => {
-                    assert_eq!((first, second & 0xffff_ffff), (whole, answer), "{name}")
+                    assert_eq!((first, second & 0xffff_ffff), (whole, answer), "{name}");
                 }
                 "void" => {}
                 other => panic!("{name} returns {other}"),

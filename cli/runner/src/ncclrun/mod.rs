@@ -57,7 +57,7 @@ impl GpuJob {
             has_own_nccl(&arg.binary, "the program")?;
         }
         let pythons = pythons(&program);
-        for torch in pythons.iter().flat_map(|at| packages(at)).map(torch) {
+        for torch in pythons.iter().flat_map(|at| packages(at)).map(|at| torch(&at)) {
             has_own_nccl(&torch, "torch's libraries")?;
         }
         let nccl = found(library, nccl, &pythons)?;
@@ -108,7 +108,7 @@ fn has_own_nccl(file: &Path, what: &str) -> Result<(), RunError> {
 }
 
 /// Returns the library of torch that calls NCCL.
-fn torch(packages: PathBuf) -> PathBuf {
+fn torch(packages: &Path) -> PathBuf {
     packages.join("torch/lib/libtorch_cuda.so")
 }
 
