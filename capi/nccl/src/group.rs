@@ -56,8 +56,8 @@ pub(crate) fn end(is_simulated: bool, pass: impl Fn() -> Code) -> Code {
     of_thread(|group| group.end(is_simulated, &pass, &refused_operation)).unwrap_or_else(pass)
 }
 
-/// Gives the group of this thread to `then`: `None` inside the real library, which keeps its own groups, and in a thread
-/// that ends.
+/// Gives the group of this thread to `then`: `None` inside the real library, which keeps its own groups, and in a
+/// thread that ends.
 fn of_thread<R>(then: impl FnOnce(&mut ThreadGroup<Infallible>) -> R) -> Option<R> {
     if is_inside() {
         return None;
@@ -186,8 +186,8 @@ mod tests {
         Operation { count, ..Operation::new(Name::AllReduce, pass) }
     }
 
-    /// Runs calls of one thread: `(` and `)` are a start and an end, `?` an end for the time alone, `!` another call, `x`
-    /// a call that is refused, and a number an operation. Returns what was done, with the codes that are not 0.
+    /// Runs calls of one thread: `(` and `)` are a start and an end, `?` an end for the time alone, `!` another call,
+    /// `x` a call that is refused, and a number an operation. Returns what was done, with the codes that are not 0.
     fn ran(calls: &str) -> String {
         let mut group = ThreadGroup::<Even>::new();
         for call in calls.split(' ') {

@@ -1,9 +1,9 @@
 //! A library with NCCL's name (`libnccl.so.2`) and functions, which stands before the real one in an unchanged GPU job.
-//! It passes each call on, and reports what was called. Operations that it takes itself are a [`operation::Taken`]; this
-//! version takes none.
+//! It passes each call on, and reports what was called. Operations that it takes itself are a [`operation::Taken`];
+//! this version takes none.
 //!
-//! `function_table` (all functions) -> exports (made from it) -> group (operations of a thread, by operation) -> pass (a call of
-//! the real library) -> real (opened once). process counts for the report, and audit is
+//! `function_table` (all functions) -> exports (made from it) -> group (operations of a thread, by operation) -> pass
+//! (a call of the real library) -> real (opened once). process counts for the report, and audit is
 //! the door for callers that open NCCL by its path.
 #![cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 

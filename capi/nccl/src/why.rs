@@ -14,7 +14,7 @@ pub(crate) enum Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoWorld => "this version makes no operation on GPUs of several processes itself",
+            Self::NoWorld => "this version takes no operation",
             Self::Group => "another operation of the group is passed on",
         })
     }

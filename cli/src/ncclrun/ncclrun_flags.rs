@@ -8,8 +8,8 @@ use clap::Args;
 #[derive(Args)]
 #[command(override_usage = "roundelay ncclrun [OPTIONS] -- PROGRAM [ARGS]...")]
 pub(crate) struct NcclrunFlags {
-    /// NCCL's own library, or its folder; that of `ROUNDELAY_NCCL`, of the program's Python, or of the system if none is
-    /// given
+    /// NCCL's own library, or its folder; that of `ROUNDELAY_NCCL`, of the program's Python, or of the system if none
+    /// is given
     #[arg(long, value_name = "PATH")]
     pub(super) nccl: Option<PathBuf>,
     /// Have the loader audit every request for NCCL, too, for programs that open it by its path
