@@ -145,9 +145,9 @@ fn is_same(one: &Path, other: &Path) -> bool {
 mod tests {
     use super::*;
 
-    fn made(file: PathBuf) -> PathBuf {
+    fn made(file: &Path) -> PathBuf {
         fs::create_dir_all(file.parent().expect("a folder")).expect("a folder of the tests");
-        fs::write(&file, "").expect("a file of the tests");
+        fs::write(file, "").expect("a file of the tests");
         file.canonicalize().expect("it is there")
     }
 
@@ -155,7 +155,7 @@ mod tests {
     fn nccl_is_searched_for_in_order_and_the_searcher_is_not_it() {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().canonicalize().expect("it is there");
-        let own = made(root.join("own/libnccl.so.2"));
+        let own = made(&root.join("own/libnccl.so.2"));
         let variables = |name: &str| match name {
             "LD_LIBRARY_PATH" => Some(root.join("listed").into_os_string()),
             "VIRTUAL_ENV" => Some(root.join("venv").into_os_string()),
@@ -174,7 +174,7 @@ mod tests {
             "venv/lib/python3.12/site-packages/nvidia/nccl/lib/libnccl.so.2",
             "python/lib/python3.9/dist-packages/nvidia/nccl/lib/libnccl.so.2",
         ] {
-            let file = made(root.join(file));
+            let file = made(&root.join(file));
             assert_eq!(search.first_library(), Ok(file));
         }
         assert!(search.named_library().is_none());
@@ -183,8 +183,8 @@ mod tests {
     #[test]
     fn a_named_library_is_the_only_one() {
         let folder = tempfile::tempdir().expect("a folder");
-        let own = made(folder.path().join("own.so"));
-        let real = made(folder.path().join("wheel/nvidia/nccl/lib/libnccl.so.2"));
+        let own = made(&folder.path().join("own.so"));
+        let real = made(&folder.path().join("wheel/nvidia/nccl/lib/libnccl.so.2"));
         for (named, found) in [
             (folder.path().join("wheel"), Ok(&real)),
             (real.clone(), Ok(&real)),

@@ -1,4 +1,5 @@
-//! `cargo xtask nccl`: NCCL below `target/`, which the tests of the library that stands before it need. They need no GPU.
+//! `cargo xtask nccl`: NCCL below `target/`, which the tests of the library that stands before it need. They need no
+//! GPU.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! The common parts of the libraries that stand before another library, MPI or NCCL: counts of the calls that were taken
-//! and passed on, words of the environment, and a line that only one process of a job prints.
+//! The common parts of the libraries that stand before another library, MPI or NCCL: counts of the calls that were
+//! taken and passed on, words of the environment, and a line that only one process of a job prints.
 #![cfg(target_os = "linux")]
 
 mod at_exit;

@@ -1,5 +1,5 @@
-//! The library as an audit library of the loader (`LD_AUDIT`): wherever the process asks for NCCL's library, by its name
-//! or by a path, it gets this one. Only this library itself gets the real one.
+//! The library as an audit library of the loader (`LD_AUDIT`): wherever the process asks for NCCL's library, by its
+//! name or by a path, it gets this one. Only this library itself gets the real one.
 
 use std::ffi::{CStr, c_char, c_long, c_uint};
 

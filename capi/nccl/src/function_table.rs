@@ -1,8 +1,8 @@
 //! The functions of NCCL's library up to version 2.32.3: those of `nccl.h`, those that its device headers declare for
 //! the host, and one that the library exports for itself.
 
-/// Hands every function to a macro. A row has the version that added the function, as NCCL counts (2.28.9 is 22809; 21400
-/// stands for all versions up to it), what the library does with a call, and the function without its prefix.
+/// Hands every function to a macro. A row has the version that added the function, as NCCL counts (2.28.9 is 22809;
+/// 21400 stands for all versions up to it), what the library does with a call, and the function without its prefix.
 ///
 /// * `operation`: it moves or combines data on a stream. In a group it waits for the end of the group.
 /// * `call`: it goes on at once, behind what its group has so far.

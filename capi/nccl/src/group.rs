@@ -198,8 +198,8 @@ mod tests {
         Operation { count, ..Operation::new(Name::AllReduce, pass) }
     }
 
-    /// Runs calls of one thread: `(` and `)` are a start and an end, `?` an end for the time alone, `!` another call, `x`
-    /// a call that is refused, and a number an operation. Returns what was done, with the codes that are not 0.
+    /// Runs calls of one thread: `(` and `)` are a start and an end, `?` an end for the time alone, `!` another call,
+    /// `x` a call that is refused, and a number an operation. Returns what was done, with the codes that are not 0.
     fn ran(calls: &str) -> String {
         let mut group = ThreadGroup::<Even>::new();
         for call in calls.split(' ') {

@@ -2,8 +2,8 @@
 //! Over the real one, it passes each call on, and reports what was called. Alone ([`alone`]), its communicators are worlds of
 //! processes with a GPU each, whose operations run proved algorithms.
 //!
-//! function_table (all functions) -> exports (made from it) -> group (operations of a thread, by operation) -> pass (a call of
-//! the real library) -> real (opened once). process counts for the report, and audit is
+//! `function_table` (all functions) -> exports (made from it) -> group (operations of a thread, by operation) -> pass
+//! (a call of the real library) -> real (opened once). process counts for the report, and audit is
 //! the door for callers that open NCCL by its path.
 #![cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 

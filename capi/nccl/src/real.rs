@@ -1,5 +1,5 @@
-//! The real library: found once, at the first call, and opened by its absolute path. It is local and bound to itself, so
-//! that its calls of its own functions stay inside, as far as the loader does that.
+//! The real library: found once, at the first call, and opened by its absolute path. It is local and bound to itself,
+//! so that its calls of its own functions stay inside, as far as the loader does that.
 
 use std::env;
 use std::ffi::{c_int, c_void};

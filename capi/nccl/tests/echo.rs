@@ -1,5 +1,5 @@
-//! Every function hands its arguments and its answer on as NCCL's header declares them. A stand-in notes the registers and
-//! the words of the stack as each of its functions finds them.
+//! Every function hands its arguments and its answer on as NCCL's header declares them. A stand-in notes the registers
+//! and the words of the stack as each of its functions finds them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -44,8 +44,8 @@ fn declared(headers: &str, name: &str) -> Option<(String, Vec<String>)> {
     Some((result, args.filter(|arg| !arg.is_empty() && arg != "void").collect()))
 }
 
-/// The bits that count of each word that a function's arguments take: (the word's place, the bits). Registers come before
-/// the stack.
+/// The bits that count of each word that a function's arguments take: (the word's place, the bits). Registers come
+/// before the stack.
 fn words(args: &[String]) -> Vec<(usize, u64)> {
     let (mut register, mut stack, mut all) = (0, REGISTERS, Vec::new());
     let mut take = |sizes: &[u64], is_memory: bool| {
@@ -127,7 +127,7 @@ fn every_argument_and_answer_is_handed_on_as_the_header_declares_it() {
                 "ncclResult_t" | "int" => assert_eq!(first & 0xffff_ffff, answer, "{name}"),
                 "char*" => assert_eq!(first, whole, "{name}"),
                 "ncclTeam_t" => {
-                    assert_eq!((first, second & 0xffff_ffff), (whole, answer), "{name}")
+                    assert_eq!((first, second & 0xffff_ffff), (whole, answer), "{name}");
                 }
                 "void" => {}
                 other => panic!("{name} returns {other}"),

@@ -15,6 +15,9 @@ struct Caller {
     place: Option<PathBuf>,
 }
 
+/// A way to put the library before NCCL: its variables, and the library that each caller gets.
+type Way<'a> = (&'a str, Vec<(&'a str, &'a Path)>, [&'a str; 4]);
+
 /// A wheel with a stand-in, and the programs.
 struct Place {
     _folder: TempDir,
@@ -74,7 +77,7 @@ fn each_way_catches_the_callers_that_it_says() {
     fs::hard_link(&ours, listed.path().join("libnccl.so.2"))
         .or_else(|_| fs::copy(&ours, listed.path().join("libnccl.so.2")).map(drop))
         .expect("a file of the tests");
-    let ways: [(&str, Vec<(&str, &Path)>, [&str; 4]); 4] = [
+    let ways: [Way<'_>; 4] = [
         ("nothing", vec![], ["real", "real", "none", "real"]),
         ("LD_PRELOAD", vec![("LD_PRELOAD", &ours), named], ["ours", "ours", "ours", "real"]),
         ("LD_AUDIT", vec![("LD_AUDIT", &ours), named], ["ours", "ours", "ours", "ours"]),

@@ -1,4 +1,5 @@
-//! Programs that call NCCL through the library: before the real NCCL of the wheel, which `cargo xtask nccl` installs below
+//! Programs that call NCCL through the library: before the real NCCL of the wheel, which `cargo xtask nccl` installs
+//! below
 //! `target/nccl`, and before stand-ins. No test needs a GPU.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 

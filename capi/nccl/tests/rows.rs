@@ -1,5 +1,5 @@
-//! Every function without a GPU: the same answers through the library as from the real NCCL, and what the table of codes
-//! says.
+//! Every function without a GPU: the same answers through the library as from the real NCCL, and what the table of
+//! codes says.
 
 use std::path::PathBuf;
 

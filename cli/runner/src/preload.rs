@@ -1,4 +1,5 @@
-//! Programs whose processes preload a library: the library, the variable of the loader, and the program that starts them.
+//! Programs whose processes preload a library: the library, the variable of the loader, and the program that starts
+//! them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,5 @@
-/* Asks for NCCL as a program does, and prints which library it got: `caller HOW PLACE`. With LINKED it is linked to NCCL. */
+/* Asks for NCCL as a program does, and prints which library it got: `caller HOW PLACE`. With LINKED it is linked to
+ * NCCL. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Times a call by the library and by the one behind it, in nanoseconds: `cost LIBRARY BEHIND`. Each time is the least of
- * several runs: of a call, and of a group of one. */
+/* Times a call by the library and by the one behind it, in nanoseconds: `cost LIBRARY BEHIND`. Each time is the least
+ * of several runs: of a call, and of a group of one. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

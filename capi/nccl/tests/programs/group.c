@@ -1,5 +1,5 @@
-/* Calls of groups, of several threads and of several versions, through the library: `group LIBRARY BEHIND WHAT`. Prints what
- * the stand-in behind the library saw. */
+/* Calls of groups, of several threads and of several versions, through the library: `group LIBRARY BEHIND WHAT`.
+ * Prints what the stand-in behind the library saw. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>

@@ -1,6 +1,7 @@
 /* A stand-in for NCCL that the library passes calls on to: that of the tests of sends and receives
- * (kernels/tests/nccl/nccl.c), with calls that wait, configurations of all versions, collectives of bytes in the memory of
- * the process, a log of calls, and calls of its own public functions. With OLD it is as old as that one, and lacks the rest.
+ * (kernels/tests/nccl/nccl.c), with calls that wait, configurations of all versions, collectives of bytes in the
+ * memory of the process, a log of calls, and calls of its own public functions. With OLD it is as old as that one, and
+ * lacks the rest.
  */
 #ifndef OLD
 #define ncclCommInitRankConfig base_init

@@ -1,5 +1,5 @@
-//! Jobs of an MPI library whose ranks preload a library: the launcher, the variables of the ranks, and the meeting of the
-//! hosts.
+//! Jobs of an MPI library whose ranks preload a library: the launcher, the variables of the ranks, and the meeting of
+//! the hosts.
 
 mod door;
 mod flavour;

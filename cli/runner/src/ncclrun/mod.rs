@@ -1,5 +1,5 @@
-//! Unchanged GPU jobs whose calls of NCCL come through a library: the search for NCCL, and the reasons why a program's calls
-//! cannot come through.
+//! Unchanged GPU jobs whose calls of NCCL come through a library: the search for NCCL, and the reasons why a program's
+//! calls cannot come through.
 
 mod elf;
 mod programs;
