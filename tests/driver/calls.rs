@@ -1,5 +1,5 @@
-//! The driver for tests itself: each function and each refusal of CUDA's, in one process and in several, by a program in
-//! C++ (`calls/`), which g++ checks against `cuda.h`.
+//! The driver for tests itself: each function and each refusal of CUDA's, in one process and in several, by a program
+//! in C++ (`calls/`), which g++ checks against `cuda.h`.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
-// Programs that call the driver for tests as CUDA's callers would: each case is a function, in one process or in several
-// that the case begins before the driver does.
+// Programs that call the driver for tests as CUDA's callers would: each case is a function, in one process or in
+// several that the case begins before the driver does.
 #pragma once
 #include <atomic>
 #include <cstdint>

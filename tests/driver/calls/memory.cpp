@@ -91,7 +91,8 @@ static void blocks() {
     OK(cuMemHostAlloc(&host, 1000, 0));
     const CUdeviceptr all[] = {plain, pool, mapped, CUdeviceptr(host)};
     for (int i = 0; i < 4; ++i) {
-        SAME(asked<unsigned>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, all[i]), i == 3 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
+        const auto type = i == 3 ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+        SAME(asked<unsigned>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, all[i]), type);
         SAME(asked<unsigned>(CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, all[i] + 5), i == 0);
         SAME(asked<CUdeviceptr>(CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, all[i] + 5), all[i]);
         SAME(asked<size_t>(CU_POINTER_ATTRIBUTE_RANGE_SIZE, all[i] + 5), i == 2 ? 2 * MIB : 1000);
@@ -105,7 +106,8 @@ static void blocks() {
         SAME(bytes, i == 2 ? 2 * MIB : 1000);
     }
     EXPECT(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&other, CU_POINTER_ATTRIBUTE_HOST_POINTER, plain));
-    EXPECT(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&other, CU_POINTER_ATTRIBUTE_BUFFER_ID, CUdeviceptr(&other)));
+    EXPECT(CUDA_ERROR_INVALID_VALUE,
+           cuPointerGetAttribute(&other, CU_POINTER_ATTRIBUTE_BUFFER_ID, CUdeviceptr(&other)));
     // The other call knows nothing without an error.
     unsigned type = 9;
     unsigned long long id = 9;

@@ -99,7 +99,9 @@ static void unsafe_calls() {
         {"unregister", [] { return cuMemHostUnregister(nullptr); }, CUDA_ERROR_INVALID_VALUE},
         {"open", [] { return cuIpcOpenMemHandle(&at, handle, 1); }, CUDA_ERROR_INVALID_HANDLE},
         {"close", [] { return cuIpcCloseMemHandle(1); }, CUDA_ERROR_INVALID_VALUE},
-        {"open event", [] { CUipcEventHandle none = {}; return cuIpcOpenEventHandle(&event, none); }, CUDA_ERROR_INVALID_HANDLE},
+        {"open event",
+         [] { return cuIpcOpenEventHandle(&event, CUipcEventHandle{}); },
+         CUDA_ERROR_INVALID_HANDLE},
         {"create", [] { return cuMemCreate(&allocation, 2 * MIB, &prop, 0); }, CUDA_SUCCESS},
         {"import",
          [] { return cuMemImportFromShareableHandle(&allocation, nullptr, CU_MEM_HANDLE_TYPE_NONE); },
@@ -143,7 +145,8 @@ static void unsafe_calls() {
                     CUstreamCaptureStatus status;
                     OK(cuStreamIsCapturing(on, &status));
                     SAME(status, forbids ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE);
-                    EXPECT(forbids ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS, cuStreamEndCapture(on, &graph));
+                    const CUresult ends = forbids ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+                    EXPECT(ends, cuStreamEndCapture(on, &graph));
                     SAME(graph == nullptr, forbids);
                     if (said == CUDA_SUCCESS && strcmp(name, "create") == 0) {
                         OK(cuMemRelease(allocation));

@@ -9,7 +9,8 @@ static double seconds() {
     return double(now.tv_sec) + double(now.tv_nsec) / 1e9;
 }
 
-// Two kernels of two processes count in turns in a page of the host's, or in memory of one of them; says how long it takes.
+// Two kernels of two processes count in turns in a page of the host's, or in memory of one of them; says how long it
+// takes.
 static void count_by_turns(int devices, uint64_t rounds, double least) {
     in_processes(2, [=](const Rank& self) {
         const int device = self.rank % devices;

@@ -1,11 +1,11 @@
-// What the parts of the driver for tests share: a driver of our own, the functions of libcuda that the engine and its tests
-// call, on a CPU and over several processes. Streams are threads with a queue, so everything is as asynchronous as on a
-// GPU; memory is full of 0xa5 until somebody writes it, and has pages around it that nobody reaches. Types and names are
-// those of cuda.h, so that g++ checks each function against it.
+// What the parts of the driver for tests share: a driver of our own, the functions of libcuda that the engine and its
+// tests call, on a CPU and over several processes. Streams are threads with a queue, so everything is as asynchronous
+// as on a GPU; memory is full of 0xa5 until somebody writes it, and has pages around it that nobody reaches. Types
+// and names are those of cuda.h, so that g++ checks each function against it.
 //
 // Variables of the environment:
 //   ROUNDELAY_FAKE             the folder of kernels: HASH.so is a text, compiled by g++ with the shim (libnvrtc.cpp)
-//   ROUNDELAY_FAKE_DEVICES     the number of devices, of which the last reaches no other; each process has 64 MiB of each
+//   ROUNDELAY_FAKE_DEVICES     the number of devices, of which the last reaches no other; each has 64 MiB a process
 //   ROUNDELAY_FAKE_VISIBLE     the devices that the process sees and their order, such as `1,0`
 //   ROUNDELAY_FAKE_LINK        `nvlink`, or `pcie` for links without native atomics
 //   ROUNDELAY_FAKE_ATTRIBUTES  values of devices' attributes by number, such as `103=0,20=3`
@@ -183,8 +183,8 @@ CUresult take(CUcontext context, u64 bytes);
 
 // ---- events.cpp --------------------------------------------------------------------------------------------
 
-// How often an event was recorded, and up to which of these its streams have come. Words of a page that processes share,
-// or of this process alone.
+// How often an event was recorded, and up to which of these its streams have come. Words of a page that processes
+// share, or of this process alone.
 struct Counters {
     std::atomic<u32> recorded, done, destroyed;
 };

@@ -254,7 +254,8 @@ CUresult cuUserObjectRelease(CUuserObject object, unsigned count) {
 CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned count, unsigned flags) {
     TRY(callable());
     const bool move = flags == CU_GRAPH_USER_OBJECT_MOVE;
-    if (graph == nullptr || object == nullptr || count == 0 || (flags != 0 && !move) || (move && count > object->count)) {
+    const bool there = graph != nullptr && object != nullptr && count > 0;
+    if (!there || (flags != 0 && !move) || (move && count > object->count)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     graph->objects.insert(graph->objects.end(), count, object->object);

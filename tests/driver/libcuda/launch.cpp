@@ -72,7 +72,8 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
     TRY(outside_captures());
     const auto* code = static_cast<const unsigned char*>(image);
     const char* folder = getenv("ROUNDELAY_FAKE");
-    const std::string path = std::string(folder == nullptr ? "." : folder) + "/" + hex(hash(code, size_of(code))) + ".so";
+    const std::string name = hex(hash(code, size_of(code))) + ".so";
+    const std::string path = std::string(folder == nullptr ? "." : folder) + "/" + name;
     // What binds is in here.
     *module = new CUmod_st{dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)};
     return CUDA_SUCCESS;

@@ -134,7 +134,8 @@ static CUresult allocate(Kind kind, u64* at, u64 bytes, unsigned flags) {
     if (kind != Kind::PLAIN) {
         close(fd);
     }
-    enter({base, bytes, kind, host ? -1 : current->device, current, 0, kind == Kind::PLAIN ? fd : -1, flags, nullptr, {}});
+    const int device = host ? -1 : current->device, kept = kind == Kind::PLAIN ? fd : -1;
+    enter({base, bytes, kind, device, current, 0, kept, flags, nullptr, {}});
     *at = base;
     return CUDA_SUCCESS;
 }
@@ -297,7 +298,9 @@ CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes, CUstr
     TRY(usable());
     TRY(reachable(to, bytes));
     const auto* begin = static_cast<const char*>(from);
-    return push_copy(stream, [=, copy = std::vector<char>(begin, begin + bytes)] { memcpy(pointer(to), copy.data(), bytes); });
+    return push_copy(stream, [=, copy = std::vector<char>(begin, begin + bytes)] {
+        memcpy(pointer(to), copy.data(), bytes);
+    });
 }
 CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
     TRY(usable());

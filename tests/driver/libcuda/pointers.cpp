@@ -36,13 +36,14 @@ static CUresult tell(void* to, int number, u64 address, const Range* range) {
         put(to, range != nullptr && range->kind == Kind::PLAIN ? 1u : 0u);
         break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR: put(to, range == nullptr ? CUdeviceptr(0) : CUdeviceptr(range->base)); break;
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+        put(to, range == nullptr ? CUdeviceptr(0) : CUdeviceptr(range->base));
+        break;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
     case CU_POINTER_ATTRIBUTE_MAPPING_SIZE: put(to, range == nullptr ? size_t(0) : size_t(range->bytes)); break;
     case CU_POINTER_ATTRIBUTE_MAPPED: put(to, range == nullptr ? 0u : 1u); break;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-        put(to, range == nullptr || range->physical == nullptr ? 0ull
-                                                               : static_cast<unsigned long long>(range->physical->types));
+        put(to, range == nullptr || range->physical == nullptr ? u64(0) : range->physical->types);
         break;
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: put(to, 0u); break;
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:

@@ -1,6 +1,6 @@
-// Slices of a device's time: without MPS, a device runs the work of one process at a time, for so long and no longer while
-// others want it. A process holds a token of the device while its threads run; a signal stops those that run still when
-// their slice is over. Work that waits for an event or a value of a stream wants no slice.
+// Slices of a device's time: without MPS, a device runs the work of one process at a time, for so long and no longer
+// while others want it. A process holds a token of the device while its threads run; a signal stops those that run
+// still when their slice is over. Work that waits for an event or a value of a stream wants no slice.
 //
 // The token is a file of ROUNDELAY_FAKE_MACHINE. A process has a seat at it, which is locked for as long as it lives.
 #include "driver.h"

@@ -1,5 +1,5 @@
-// Memory whose addresses and bytes are apart: reservations, allocations with handles, mappings, and allocations of other
-// processes, whose shareable handle is the descriptor of the file that has the bytes.
+// Memory whose addresses and bytes are apart: reservations, allocations with handles, mappings, and allocations of
+// other processes, whose shareable handle is the descriptor of the file that has the bytes.
 #include "driver.h"
 
 #include <fcntl.h>
@@ -39,7 +39,8 @@ static CUresult has_functions() {
 
 // Whether allocations of this device may have handles of these types.
 static CUresult shareable(u64 types, int device) {
-    if ((types & ~(SHAREABLE | CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT | CU_MEM_HANDLE_TYPE_FABRIC)) != 0) {
+    const u64 others = CU_MEM_HANDLE_TYPE_WIN32 | CU_MEM_HANDLE_TYPE_WIN32_KMT | CU_MEM_HANDLE_TYPE_FABRIC;
+    if ((types & ~(SHAREABLE | others)) != 0) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     const int number = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
@@ -101,7 +102,8 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const C
                      unsigned long long flags) {
     TRY(has_functions());
     TRY(outside_captures());
-    if (flags != 0 || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED || prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
+    const bool pinned = prop->type == CU_MEM_ALLOCATION_TYPE_PINNED;
+    if (flags != 0 || !pinned || prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     const int device = device_of(prop->location.id);
@@ -350,7 +352,9 @@ CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location
 }
 
 // No device here has what multicast needs.
-CUresult cuMulticastCreate(CUmemGenericAllocationHandle*, const CUmulticastObjectProp*) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult cuMulticastCreate(CUmemGenericAllocationHandle*, const CUmulticastObjectProp*) {
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
 CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle, CUdevice) { return CUDA_ERROR_NOT_SUPPORTED; }
 CUresult cuMulticastBindMem(CUmemGenericAllocationHandle, size_t, CUmemGenericAllocationHandle, size_t, size_t,
                             unsigned long long) {
