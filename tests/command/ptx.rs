@@ -146,7 +146,17 @@ fn the_harness_of_a_pages_kernel_has_a_verdict_and_the_run_is_its_short_form() {
             "--op",
             "avg",
         ],
-        &["TreeBroadcast", "-n", "3", "--count", "9", "--set", "root=1", "--dtype", "i64"],
+        &[
+            "DoubleBinaryTreeBroadcast",
+            "-n",
+            "3",
+            "--count",
+            "9",
+            "--set",
+            "root=1",
+            "--dtype",
+            "i64",
+        ],
     ] {
         let call = checked(of, str::to_owned, &["--seeds", "2"]).ends(0);
         assert!(
