@@ -25,7 +25,7 @@ const SIZES: std::ops::RangeInclusive<u32> = 11..=24;
 /// The rank counts that can be measured: one rank has one way, and the direct exchanges of many take long to prove.
 const RANKS: std::ops::RangeInclusive<u32> = 2..=64;
 /// Calls of a size: the trials, and those until all ranks know the decision.
-const CALLS: u32 = 100;
+const CALLS: u32 = 240;
 
 #[derive(Serialize)]
 struct WaysReport {

@@ -165,7 +165,7 @@ impl WorldRank {
         let bytes =
             |of: &[Block]| of.iter().map(|block| block.count).sum::<u64>() as usize * self.size;
         let (input, output) = (bytes(blocks.input()), bytes(blocks.output()));
-        let way = Way::usual(Shape { bytes: input, output, shares: false });
+        let way = Way::usual(Shape { bytes: input, output, ..Shape::EMPTY });
         let call = BlocksCall::new(blocks, self.size);
         // SAFETY: the caller's promise.
         let done = unsafe {

@@ -58,6 +58,12 @@ impl Stripe {
         buffer.wrapping_add(shift.wrapping_mul(size))
     }
 
+    /// Returns the stripe in pieces of `most` elements.
+    pub(crate) fn pieces(self, most: u64) -> impl Iterator<Item = Self> {
+        let begins = (self.inside..self.inside + self.len).step_by(most.max(1) as usize);
+        begins.filter_map(move |begin| self.clipped(begin, begin + most))
+    }
+
     /// Returns the part of the stripe from `from` to `to` in the tile; `None` if no element lies there.
     pub(crate) fn clipped(self, from: u64, to: u64) -> Option<Self> {
         let (first, end) = (self.inside.max(from), (self.inside + self.len).min(to));

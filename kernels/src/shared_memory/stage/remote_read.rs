@@ -89,34 +89,30 @@ impl WorldRank {
     }
 
     /// Returns a place in this rank's room for a tile of a rank's input; no other rank uses the place.
-    fn place_for(&self, rank: usize) -> *mut u8 {
+    pub(crate) fn place_for(&self, rank: usize) -> *mut u8 {
         let arena = &self.world.shared.arena;
         arena.address(arena.layout.room(self.world.rank) + rank * SLOT, SLOT)
     }
 
-    /// Copies the part that this rank needs of a tile of another rank's input, at `from` in that rank's memory, and
-    /// returns the address of the copy.
-    pub(crate) fn fetch(
+    /// Copies stripes of another rank's buffer, at `from` in that rank's memory, to their places in a tile at `to`.
+    ///
+    /// # Safety
+    /// The places of the stripes at `to` are writable, and no other thread accesses them meanwhile.
+    pub(crate) unsafe fn fetch(
         &self,
         active: &ActiveCall<'_>,
         source: usize,
-        from: u64,
+        (from, to): (u64, *mut u8),
         stripes: impl Iterator<Item = Stripe>,
-    ) -> Result<*mut u8, Error> {
-        let to = self.place_for(source);
+    ) -> Result<(), Error> {
         let size = self.size as u64;
         let stretch = |stripe: Stripe| {
             let from = from.wrapping_add(stripe.outside.wrapping_mul(size));
             (from, to.wrapping_add((stripe.inside * size) as usize), (stripe.len * size) as usize)
         };
         let stretches: Vec<_> = stripes.map(stretch).collect();
-        if stretches.is_empty() {
-            return Ok(to);
-        }
-        // SAFETY: stripes lie within a tile, for which the place has room; the place is this rank's, which makes this
-        // call.
-        unsafe { active.read_from(source, &stretches)? };
-        Ok(to)
+        // SAFETY: the caller's promise.
+        unsafe { active.read_from(source, &stretches) }
     }
 
     /// Copies the part that this rank needs of a tile of its own input, which it has not staged, and returns the
@@ -135,25 +131,21 @@ impl WorldRank {
         to
     }
 
-    /// Waits until the other ranks are done with `tiles` tiles of this rank's lent input, and checks that the ranks whose
-    /// memory this rank has read were alive until then.
+    /// Waits until the ranks `readers` are done with `tiles` tiles of this rank's lent memory, and checks that those of
+    /// the ranks `sources` whose memory this rank has read were alive until then.
     pub(crate) fn give_back(
         active: &ActiveCall<'_>,
-        pull: &Pull,
-        lent: bool,
+        readers: impl Iterator<Item = usize>,
+        sources: impl Iterator<Item = usize>,
         tiles: u64,
     ) -> Result<(), Error> {
         let (world, number) = (active.world, active.number);
         world.shared.finish(world.rank, number, tiles);
-        if lent {
-            for &reader in &*pull.readers {
-                let done = || world.shared.finished(reader, number, tiles);
-                active.wait(Some(reader), done)?;
-            }
+        for reader in readers {
+            active.wait(Some(reader), || world.shared.finished(reader, number, tiles))?;
         }
-        let fetched = pull.sources.iter().map(|source| source.rank);
         let fetched: Vec<usize> =
-            fetched.filter(|rank| active.local.stage.lent[*rank] != 0).collect();
+            sources.filter(|rank| active.local.stage.lent[*rank] != 0).collect();
         active.were_there(&fetched, tiles)
     }
 }

@@ -9,7 +9,7 @@ use roundelay_core::optimize::Optimized;
 use roundelay_core::schedule::{Buffer, Schedule};
 
 use super::geometry::Tiles;
-use super::strategy::{Strategy, fused_strategy, is_common, staged_units};
+use super::strategy::{Strategy, fused_strategy, is_common, is_made_together, staged_units};
 use crate::Error;
 use crate::shared_memory::calls::ActiveCall;
 use crate::shared_memory::world::World;
@@ -66,7 +66,7 @@ impl Routes {
         }
         let shared = if shape.shares { make(usual.shared())? } else { None };
         shape.shares = shared.is_some();
-        if Set::coarse(shape).only().is_none() {
+        if shape.is_measured() {
             routes.settled = AtomicU8::new(OPEN);
             routes.others = (0..Way::LAYOUTS).map(|_| OnceLock::new()).collect();
             if let Some((strategy, tiles)) = shared {
@@ -95,8 +95,10 @@ impl Routes {
         let Some((key, shape)) = self.measured.filter(|_| settled == OPEN) else {
             return (Way::of(settled), false);
         };
-        let decided = active.world.shared.decided(key, active.number);
-        let set = decided.unwrap_or_else(|| Set::coarse(shape));
+        // The first calls find all memory cold, and are not compared.
+        let Some(set) = active.world.shared.decided(key, active.number) else {
+            return (self.usual, true);
+        };
         match (set.turn(active.number), set.only()) {
             // No correct rank decides for a way that does not fit the shape.
             (Some(way), _) if way.makers == Makers::Share && !shape.shares => (self.usual, false),
@@ -116,7 +118,13 @@ fn shape(schedule: &Schedule, count: u64, dtype: DType) -> Shape {
     let ranks = (0..schedule.nranks).map(roundelay_core::ids::RankId);
     let output = ranks.map(|rank| schedule.units(Buffer::Output, rank).floor()).max().unwrap_or(0);
     let staged = bytes(staged_units(schedule));
-    Shape { bytes: staged, output: bytes(output), shares: staged >= SHARED && is_common(schedule) }
+    Shape {
+        bytes: staged,
+        output: bytes(output),
+        shares: staged >= SHARED && is_common(schedule),
+        pulls: !is_made_together(schedule),
+        all_wait: !schedule.collective.is_rooted(),
+    }
 }
 
 /// Returns the number of a shape: schedule, options, and the power of two that its bytes reach.

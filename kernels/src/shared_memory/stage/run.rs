@@ -133,6 +133,12 @@ impl WorldRank {
         (route, way): (&Route, Way),
         outside: UserBuffers,
     ) -> Result<bool, Error> {
+        let Route { strategy, tiles } = route;
+        if matches!(strategy, Strategy::Split(_)) && way.lends_results() && Self::can_lend(active) {
+            // Told from the first publication on, as ranks lend only where all ranks do.
+            active.header.lent = outside.output.addr() as u64;
+            active.header.slot = outside.input.addr() as u64;
+        }
         if active.header.direct.is_some() {
             active.publish(0);
             if Self::all_direct(active)?
@@ -142,7 +148,6 @@ impl WorldRank {
                 return Ok(false);
             }
         }
-        let Route { strategy, tiles } = route;
         // SAFETY: the caller's promise.
         unsafe {
             match strategy {

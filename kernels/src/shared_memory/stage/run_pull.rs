@@ -143,8 +143,11 @@ impl WorldRank {
                         if source.folded {
                             let units = source.units.iter().copied();
                             let stripes = tiles.stripes_of(tile, units, blocks.theirs(source.rank));
-                            let copied = self.fetch(active, source.rank, from, stripes)?;
-                            pull.bases.set(source.buffer, copied);
+                            let to = self.place_for(source.rank);
+                            // SAFETY: the stripes lie within a tile, for which the place has room; the place is this
+                            // rank's, which makes this call.
+                            unsafe { self.fetch(active, source.rank, (from, to), stripes)? };
+                            pull.bases.set(source.buffer, to);
                         }
                     }
                 }
@@ -181,7 +184,8 @@ impl WorldRank {
             active.goes_on()?;
         }
         if in_place.others || fetches {
-            Self::give_back(active, pull, in_place.others, ALL)
+            let readers = pull.readers.iter().copied().filter(|_| in_place.others);
+            Self::give_back(active, readers, pull.sources.iter().map(|source| source.rank), ALL)
         } else {
             Ok(())
         }

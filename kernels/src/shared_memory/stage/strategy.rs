@@ -296,7 +296,7 @@ pub(crate) fn fused_strategy(
     let stands = SegmentStatements::new(&code, schedule);
     let strategy = match makers {
         Makers::Share => Split::new(&code, schedule, rank, &stands).map(Strategy::Split),
-        Makers::Any if is_common(schedule) && schedule.nranks >= COMMON => {
+        Makers::Any if is_made_together(schedule) => {
             Some(Strategy::Common(Common::new(&code, schedule, &stands)))
         }
         Makers::Any => Some(Strategy::Pull(Pull::new(&code, schedule, rank, &stands, tiles.count))),
@@ -307,6 +307,11 @@ pub(crate) fn fused_strategy(
 /// Whether all ranks get the same result, which ranks can make together.
 pub(crate) fn is_common(schedule: &Schedule) -> bool {
     schedule.collective.reduces() && schedule.nranks > 1 && mirrored(schedule)
+}
+
+/// Whether the ranks that come first make the parts of a result that all ranks get.
+pub(crate) fn is_made_together(schedule: &Schedule) -> bool {
+    is_common(schedule) && schedule.nranks >= COMMON
 }
 
 /// Returns the most units of an input, or of a result that all ranks get.

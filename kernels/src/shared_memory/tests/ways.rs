@@ -81,6 +81,21 @@ fn all_ways_give_the_same_bits() {
     }
 }
 
+/// Where one rank does not lend its buffers any more, no rank lends, whatever the way says.
+#[test]
+fn ranks_lend_where_all_do() {
+    let proved = one_shot(3);
+    let usual = bits(&worlds(3, Some(Set(0))), &proved, 100_003, 1);
+    let lending = (0..Set::WAYS).filter(|id| Way::of(*id).lends_results());
+    for id in lending {
+        let mut worlds = worlds(3, Some(Set(1 << id)));
+        // All ranks find that they reach all others.
+        assert_eq!(bits(&worlds, &proved, 100_003, 2), usual, "{}", Way::of(id));
+        Arc::get_mut(&mut worlds[1]).expect("nobody else has it").spins = false;
+        assert_eq!(bits(&worlds, &proved, 100_003, 3), usual, "{}", Way::of(id));
+    }
+}
+
 /// The ways take turns in the calls of a world, and each call takes one way on all ranks.
 #[test]
 fn ways_take_turns() {
@@ -91,13 +106,13 @@ fn ways_take_turns() {
     }
 }
 
-/// After at most 64 calls of a shape and the calls until all ranks know the decision, all calls take one way, which is
+/// After at most 192 calls of a shape and the calls until all ranks know the decision, all calls take one way, which is
 /// told; a second world that begins with the decision measures nothing.
 #[test]
 fn a_choice_ends() {
     let (worlds, proved) = (worlds(2, None), one_shot(2));
     assert_eq!(worlds[0].ways(), []);
-    bits(&worlds, &proved, 100_000, 60);
+    bits(&worlds, &proved, 100_000, 200);
     let chosen = worlds[0].ways();
     let [chosen] = &chosen[..] else { panic!("one shape has one choice: {chosen:?}") };
     assert_eq!(chosen.call, "OneShot, AllReduce of 100000 f32, sum");

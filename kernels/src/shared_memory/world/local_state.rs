@@ -29,9 +29,9 @@ pub(crate) struct StageState {
     pub(crate) slots: u64,
     /// The last use of each slot.
     pub(crate) uses: [Use; RING as usize],
-    /// The number of each rank's slot with the first tile of this call.
+    /// The number of each rank's slot with the first tile of this call, or the address in its place in the header.
     pub(crate) first: Box<[u64]>,
-    /// The address of each rank's input in its own memory in this call, if other ranks are to read it there; else 0.
+    /// The address of each rank's buffer in its own memory in this call, if other ranks are to read it there; else 0.
     pub(crate) lent: Box<[u64]>,
     pub(crate) reach: Reach,
     /// The positions of each rank's buffers in this call, if they lie in the arena.

@@ -39,9 +39,11 @@ pub(crate) struct CallHeader {
     shape: u64,
     /// The positions of the input and the output in the arena, if other ranks can access both there.
     pub(crate) direct: Option<[u64; 2]>,
-    /// The number of the rank's slot that holds the first tile.
+    /// The number of the rank's slot that holds the first tile; where each rank makes a share of inputs that no rank stages,
+    /// the address of the input.
     pub(crate) slot: u64,
-    /// The address of the input in the rank's own memory, if other ranks are to read it there; else 0.
+    /// The address of the input in the rank's own memory, if other ranks are to read it there; of the output, where each
+    /// rank makes a share and other ranks are to read that there; else 0.
     pub(crate) lent: u64,
 }
 

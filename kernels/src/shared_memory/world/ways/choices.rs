@@ -81,16 +81,19 @@ impl SharedState {
         word.store(number << 32 | nanoseconds, Ordering::Relaxed);
     }
 
-    /// Returns the time of a call of the slowest rank, if all ranks have published theirs, and no rank has written a later
-    /// time in the same place.
-    pub(crate) fn slowest(&self, number: u64) -> Option<Duration> {
+    /// Returns the mean time of the ranks in a call, or that of the slowest rank where some ranks may not wait for others,
+    /// if all ranks have published theirs, and no rank has written a later time in the same place. Where all wait for
+    /// all, a rank that is late in one call is early in the next one, so the slowest rank's time would be too long.
+    pub(crate) fn time(&self, number: u64, all_wait: bool) -> Option<Duration> {
         let word = |rank| self.arena.word(self.arena.layout.time(rank, number));
         let times = (0..self.nranks()).map(|rank| {
             let word = word(rank).load(Ordering::Relaxed);
-            (word >> 32 == number & u64::from(u32::MAX)).then_some(word as u32)
+            (word >> 32 == number & u64::from(u32::MAX)).then_some(u64::from(word as u32))
         });
-        let slowest = times.collect::<Option<Vec<u32>>>()?.into_iter().max();
-        slowest.map(|nanoseconds| Duration::from_nanos(u64::from(nanoseconds)))
+        let times: Vec<u64> = times.collect::<Option<_>>()?;
+        let mean = times.iter().sum::<u64>() / times.len() as u64;
+        let time = if all_wait { mean } else { times.into_iter().max()? };
+        Some(Duration::from_nanos(time))
     }
 
     /// Publishes that shapes without an entry keep to the usual ways.

@@ -26,7 +26,7 @@ const TURN: u64 = 4;
 
 /// The bytes of tiles: a small tile stays in the first cache, and a large one has left the cache of the rank that wrote it
 /// when another rank reads it.
-const TILES: [usize; 6] = [8 << 10, 32 << 10, 128 << 10, 512 << 10, 1 << 20, 4 << 20];
+const TILES: [usize; 5] = [8 << 10, 32 << 10, 128 << 10, 1 << 20, 4 << 20];
 
 /// The ranks that make the parts of a result that all ranks get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +45,10 @@ pub(crate) enum Passage {
     /// A rank stores the data in the arena, past the caches: a line that another core has read is quicker to write so,
     /// where the cores share no cache.
     PastCaches,
-    /// Readers have the system copy inputs that allow it.
+    /// Readers have the system copy inputs that allow it, and where each rank makes a share, the results too.
     Lent,
+    /// A rank that makes a share stores its input in the arena, and has the system copy the results of others.
+    ResultsLent,
 }
 
 /// One way.
@@ -60,8 +62,8 @@ pub(crate) struct Way {
     pub(crate) passage: Passage,
 }
 
-/// All ways but for their tiles. Ranks that each make a share lend no input.
-const KINDS: [(Makers, Passage, Stores); 10] = [
+/// All ways but for their tiles. Where each rank makes a share of lent buffers, the system stores what a rank copies.
+const KINDS: [(Makers, Passage, Stores); 12] = [
     (Makers::Any, Passage::Stored, Stores::Cached),
     (Makers::Share, Passage::Stored, Stores::Cached),
     (Makers::Any, Passage::PastCaches, Stores::Cached),
@@ -72,6 +74,8 @@ const KINDS: [(Makers, Passage, Stores); 10] = [
     (Makers::Any, Passage::PastCaches, Stores::Streaming),
     (Makers::Share, Passage::PastCaches, Stores::Streaming),
     (Makers::Any, Passage::Lent, Stores::Streaming),
+    (Makers::Share, Passage::Lent, Stores::Cached),
+    (Makers::Share, Passage::ResultsLent, Stores::Cached),
 ];
 
 /// A number below [`Set::WAYS`] for each way.
@@ -90,10 +94,20 @@ pub(crate) struct Shape {
     pub(crate) output: usize,
     /// Whether ranks can share the work on a result that all ranks get, of a call that is large enough for it.
     pub(crate) shares: bool,
+    /// Whether each rank makes its own result where the makers are any, and can read lent inputs.
+    pub(crate) pulls: bool,
+    /// Whether every rank waits for every other one.
+    pub(crate) all_wait: bool,
 }
 
 impl Shape {
-    pub(crate) const EMPTY: Self = Self { bytes: 0, output: 0, shares: false };
+    pub(crate) const EMPTY: Self =
+        Self { bytes: 0, output: 0, shares: false, pulls: true, all_wait: true };
+
+    /// Whether the ways of calls differ enough to be compared.
+    pub(crate) fn is_measured(self) -> bool {
+        self.bytes >= TRIED && !MODELLED
+    }
 
     /// Returns the smallest size of tiles that hold the whole call; the largest if none does.
     fn whole(self) -> u8 {
@@ -106,7 +120,9 @@ impl Way {
     /// The number of layouts.
     pub(crate) const LAYOUTS: u64 = 2 * TILES.len() as u64;
     /// The size of tiles where no measurement says otherwise.
-    const USUAL: u8 = 4;
+    const USUAL: u8 = 3;
+    /// The size of tiles that stay in the second cache.
+    const SMALL: u8 = 2;
 
     /// Returns the way of calls that are not measured.
     pub(crate) fn usual(shape: Shape) -> Self {
@@ -125,9 +141,9 @@ impl Way {
     }
 
     pub(crate) fn id(self) -> WayId {
-        let kind = (self.makers, self.passage, self.stores);
-        let lent = (Makers::Any, self.passage, self.stores);
-        let kind = KINDS.iter().position(|of| *of == kind || *of == lent && self.lends());
+        let stores = |stores| (self.makers, self.passage, stores);
+        let kind = |of| KINDS.iter().position(|kind| *kind == of);
+        let kind = kind(stores(self.stores)).or_else(|| kind(stores(Stores::Cached)));
         kind.expect("all kinds are in the list") as WayId * TILES.len() as WayId + self.tile
     }
 
@@ -142,18 +158,21 @@ impl Way {
         self.passage == Passage::Lent
     }
 
+    pub(crate) fn lends_results(self) -> bool {
+        self.lends() || self.passage == Passage::ResultsLent
+    }
+
     /// Returns the stores to memory that other ranks read.
     pub(crate) fn passing(self) -> Stores {
         match self.passage {
             Passage::PastCaches => Stores::Streaming,
-            Passage::Stored | Passage::Lent => Stores::Cached,
+            Passage::Stored | Passage::Lent | Passage::ResultsLent => Stores::Cached,
         }
     }
 
     /// Returns the way with which each rank makes a share of the result.
     pub(crate) fn shared(self) -> Self {
-        let passage = if self.lends() { Passage::Stored } else { self.passage };
-        Self { makers: Makers::Share, passage, ..self }
+        Self { makers: Makers::Share, ..self }
     }
 
     /// Returns a number that is equal for ways whose ranks understand each other: they agree on tiles and makers.
@@ -181,22 +200,31 @@ impl Set {
 
     /// Returns the ways of the first calls of a shape: they differ in their tiles, in the passage of data, and in the
     /// ranks that make a result.
-    pub(crate) fn coarse(shape: Shape) -> Self {
-        let usual = Way::usual(shape);
-        if shape.bytes < TRIED || MODELLED {
-            return Self::one(usual);
-        }
-        // A small call may be a pipeline of small tiles; a large one may have larger tiles than usual.
-        let other = if shape.bytes <= LARGE { 0 } else { usual.tile + 1 };
-        let tiles = [Some(usual), usual.with_tile(other, shape)].into_iter().flatten();
-        let passages = [Passage::Stored, Passage::PastCaches];
-        let ways = tiles.flat_map(|way| passages.map(|passage| Way { passage, ..way }));
-        let ways = ways.flat_map(|way| [Some(way), shape.shares.then(|| way.shared())]);
-        Self::of(ways.flatten().chain([usual]))
+    pub(crate) fn coarse(shape: Shape, can_lend: bool) -> Self {
+        let usual = Way { passage: Passage::Stored, ..Way::usual(shape) };
+        // A large call may be a pipeline of tiles that stay in the caches.
+        let small = usual.with_tile(Way::SMALL.min(usual.tile), shape).unwrap_or(usual);
+        let streaming = Way { stores: Stores::Streaming, ..usual };
+        let ways = [
+            (usual, Makers::Any, Passage::Stored, true),
+            (usual, Makers::Any, Passage::PastCaches, true),
+            (small, Makers::Any, Passage::Stored, true),
+            (usual, Makers::Any, Passage::Lent, can_lend && shape.pulls),
+            (small, Makers::Any, Passage::Lent, can_lend && shape.pulls),
+            (usual, Makers::Share, Passage::Stored, shape.shares),
+            (usual, Makers::Share, Passage::PastCaches, shape.shares),
+            (small, Makers::Share, Passage::Stored, shape.shares),
+            (streaming, Makers::Share, Passage::Stored, shape.shares && shape.output >= LARGE),
+            (usual, Makers::Share, Passage::Lent, shape.shares && can_lend),
+            (usual, Makers::Share, Passage::ResultsLent, shape.shares && can_lend),
+        ];
+        let ways = ways.into_iter().filter(|(.., fits)| *fits);
+        let ways = ways.map(|(way, makers, passage, _)| Way { makers, passage, ..way });
+        Self::of(ways)
     }
 
-    /// Returns the ways that differ from `best` in one respect, and `best`.
-    pub(crate) fn near(best: Way, shape: Shape, can_lend: bool) -> Self {
+    /// Returns the ways that differ from `best` in their tiles or in their stores to outputs.
+    pub(crate) fn near(best: Way, shape: Shape) -> Self {
         let tiles = [best.tile.wrapping_sub(1), best.tile + 1];
         let tiles = tiles.map(|tile| best.with_tile(tile, shape));
         let other = match best.stores {
@@ -204,10 +232,11 @@ impl Set {
             Stores::Cached => Stores::Streaming,
         };
         let stores = (shape.output >= LARGE).then_some(Way { stores: other, ..best });
-        let lent = Way { makers: Makers::Any, passage: Passage::Lent, ..best };
-        Self::of(
-            tiles.into_iter().chain([stores, can_lend.then_some(lent)]).flatten().chain([best]),
-        )
+        Self::of(tiles.into_iter().chain([stores]).flatten())
+    }
+
+    fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
     /// Returns the ways in the order of their numbers.
@@ -245,7 +274,9 @@ impl std::fmt::Display for Way {
         f.write_str(match self.passage {
             Passage::Stored => ", inputs staged in the caches",
             Passage::PastCaches => ", inputs staged past the caches",
+            Passage::Lent if self.makers == Makers::Share => ", all copied by the system",
             Passage::Lent => ", inputs copied by the system",
+            Passage::ResultsLent => ", inputs staged in the caches, results copied by the system",
         })?;
         f.write_str(match self.stores {
             Stores::Streaming => ", outputs past the caches",
