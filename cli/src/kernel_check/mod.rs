@@ -1,6 +1,7 @@
 //! `roundelay kernel check`: communication kernels that others wrote, on several GPUs, without a GPU.
 
 mod compile;
+mod judge;
 mod printer;
 
 use std::num::NonZero;
@@ -10,7 +11,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use roundelay_core::diagnostics::Code;
-use roundelay_kernel_check::{Case, CheckOptions, Harness, State, Verdict};
+use roundelay_kernel_check::harness::KernelModule;
+use roundelay_kernel_check::{Case, CheckOptions, Compiled, Harness, State, Verdict};
 use roundelay_ptx::BadText;
 use roundelay_topology::Problem;
 
@@ -31,6 +33,8 @@ pub(crate) struct KernelFlags {
 enum KernelCommand {
     /// Check the communication kernels of harnesses under the memory model of PTX, on several GPUs, without a GPU
     Check(CheckFlags),
+    /// Judge kernels that are to do a collective: each candidate of a folder in the same cases, with a score and a reason
+    Judge(judge::JudgeFlags),
 }
 
 #[derive(Args)]
@@ -80,9 +84,12 @@ enum CheckFormat {
 
 /// Runs the subcommand, and returns its exit code.
 pub(crate) fn main(flags: &KernelFlags) -> u8 {
-    let KernelCommand::Check(flags) = &flags.command;
     // From now on Ctrl-C ends with the verdicts so far.
     interrupt::happened();
+    let flags = match &flags.command {
+        KernelCommand::Check(flags) => flags,
+        KernelCommand::Judge(flags) => return judge::main(flags),
+    };
     let mut printer = Printer::new(flags.format);
     let mut worst = 0;
     for file in &flags.files {
@@ -97,14 +104,9 @@ pub(crate) fn main(flags: &KernelFlags) -> u8 {
 }
 
 fn check(flags: &CheckFlags, file: &str, printer: &mut Printer) -> u8 {
-    let bytes = if file == "-" { streams::input() } else { streams::source(file) };
-    let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|why| why.to_string()));
-    let text = match text {
+    let text = match text_of(file) {
         Ok(text) => text,
-        Err(why) => {
-            let title = format!("`{file}` cannot be read as a harness: {why}");
-            return Failure::usage(Code::UnreadableSource, title).print();
-        }
+        Err(problem) => return Failure::from(problem).print(),
     };
     let is_json = text.trim_start().starts_with('{');
     let read = if is_json { Harness::from_json(&text) } else { Harness::from_toml(&text) };
@@ -146,25 +148,38 @@ fn check(flags: &CheckFlags, file: &str, printer: &mut Printer) -> u8 {
     worst
 }
 
+fn text_of(file: &str) -> Result<String, Problem> {
+    let bytes = if file == "-" { streams::input() } else { streams::source(file) };
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|why| why.to_string()));
+    text.map_err(|why| {
+        Problem::new(Code::UnreadableSource, format!("`{file}` cannot be read: {why}"))
+    })
+}
+
+/// The cases of a harness, whose modules `compile` compiles.
+fn cases(
+    harness: &Harness,
+    compile: impl Fn(&KernelModule, u32) -> Result<Compiled, Problem>,
+) -> Result<Vec<Case>, Problem> {
+    harness.cases(compile, |module, bad: &BadText| {
+        let title = format!("the PTX of `{}`, line {}: {}", module.name, bad.line, bad.what);
+        Problem::new(Code::KernelUnchecked, title)
+    })
+}
+
 fn run(flags: &CheckFlags, file: &str, harness: &Harness) -> Result<(Vec<Case>, Verdict), Problem> {
     progress::shown(|| {
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
         let name = case_name(file, harness);
         progress::about(format!("{name}: compiles"));
-        let cases = harness.cases(
-            |module, ranks| compile::module(module, ranks, folder),
-            |module, bad: &BadText| {
-                let title =
-                    format!("the PTX of `{}`, line {}: {}", module.name, bad.line, bad.what);
-                Problem::new(Code::KernelUnchecked, title)
-            },
-        )?;
+        let cases = cases(harness, |module, ranks| compile::module(module, ranks, folder))?;
         let stop = interrupt::stop();
         let options = CheckOptions {
             seeds: flags.seeds.map(NonZero::get),
             first: flags.first,
             budget: flags.budget,
             threads: available_parallelism().map_or(1, NonZero::get),
+            explain: true,
             stop: &|| stop.is_some_and(|stop| stop()),
             progress: &|text| progress::about(format!("{name}: {text}")),
         };

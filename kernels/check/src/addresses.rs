@@ -1,5 +1,7 @@
 //! The memory of a run: each rank's buffers at addresses of their own, with gaps that nothing may touch.
 
+use std::ops::Range;
+
 use roundelay_ptx::machine::{Alias, Window};
 
 use crate::harness::{Buffer, Harness, Order};
@@ -8,8 +10,6 @@ use crate::harness::{Buffer, Harness, Order};
 const FIRST: u64 = 1 << 20;
 /// The bytes at least between two buffers; an access to them is out of bounds.
 const APART: u64 = 256;
-/// The most bytes of a run.
-const MOST: u64 = 1 << 30;
 
 /// A buffer of a rank, or a range of the harness itself.
 #[derive(Clone, Debug)]
@@ -27,13 +27,21 @@ pub(crate) struct Layout {
     ranks: usize,
     free: u64,
     total: u64,
+    most: u64,
+    /// Buffers that are parts of others: the buffer, the other one, and the places of the part at each rank.
+    parts: Vec<(usize, usize, Vec<(u64, u64)>)>,
 }
 
 impl Layout {
     /// Lays out the buffers of all ranks. `bytes` has the size of each buffer at each rank.
     pub(crate) fn new(harness: &Harness, ranks: u32, bytes: &[Vec<u64>]) -> Result<Self, String> {
-        let mut layout = Self { ranks: ranks as usize, free: FIRST, ..Self::default() };
+        let most = harness.run.limits.bytes;
+        let mut layout = Self { ranks: ranks as usize, free: FIRST, most, ..Self::default() };
         for (number, buffer) in harness.memory.iter().enumerate() {
+            if let Some((whole, places)) = &buffer.part {
+                let whole = harness.buffer(whole).unwrap_or(number);
+                layout.parts.push((number, whole, places.clone()));
+            }
             for rank in 0..ranks {
                 // No kernel may rely on more than the alignment that is declared.
                 let odd = (rank + number as u32) % 2 == 1 && !buffer.multicast;
@@ -65,8 +73,8 @@ impl Layout {
         (align, shift): (u64, u64),
     ) -> Result<usize, String> {
         self.total = self.total.saturating_add(bytes);
-        if self.total > MOST {
-            return Err(format!("the memory of a run has more than {MOST} bytes"));
+        if self.total > self.most {
+            return Err(format!("the memory of a run has more than {} bytes", self.most));
         }
         let address = self.free.next_multiple_of((2 * align).max(APART)) + shift;
         self.free = address + bytes + APART;
@@ -80,8 +88,23 @@ impl Layout {
         buffer * self.ranks + rank as usize
     }
 
+    /// The room of a rank's buffer, and the bytes of it that are the buffer.
+    pub(crate) fn range(&self, buffer: usize, rank: u32) -> (usize, Range<u64>) {
+        match self.parts.iter().find(|(part, ..)| *part == buffer) {
+            Some((_, whole, places)) => {
+                let (first, bytes) = places[rank as usize];
+                (self.room(*whole, rank), first..first + bytes)
+            }
+            None => {
+                let room = self.room(buffer, rank);
+                (room, 0..self.rooms[room].bytes)
+            }
+        }
+    }
+
     pub(crate) fn address(&self, buffer: usize, rank: u32) -> u64 {
-        self.rooms[self.room(buffer, rank)].address
+        let (room, bytes) = self.range(buffer, rank);
+        self.rooms[room].address + bytes.start
     }
 
     /// The number of the room that has an address, or that it is closest behind; rooms have rising addresses.
