@@ -15,7 +15,16 @@ const MOST_INSTRUCTIONS: u64 = 2_000_000;
 /// Every example has the verdict that it states. `UPDATE_EXPECT=1` writes the table of the book.
 #[test]
 fn the_examples_have_the_verdicts_that_they_state() {
-    let call = roundelay(&["kernel", "judge", "examples/kernels/judge", "--seeds", "2"]).ends(0);
+    let call = roundelay(&[
+        "kernel",
+        "judge",
+        "examples/kernels/judge",
+        "--seeds",
+        "2",
+        "--budget",
+        "10min",
+    ])
+    .ends(0);
     println!("{:?}", call.took);
     expect_file![root().join("book/src/listings/kernels/judge.table")].assert_eq(&call.out);
 }
@@ -110,7 +119,7 @@ fn verdicts(call: &Call) -> Vec<(String, String)> {
 #[test]
 fn right_candidates_of_all_collectives_are_clean() {
     let folder = folder(Collective::ALL.map(|one| (one.name(), any(one))));
-    let call = judged(folder.folder(), &["--seeds", "1"]).ends(0);
+    let call = judged(folder.folder(), &["--seeds", "1", "--budget", "10min"]).ends(0);
     for (name, verdict) in verdicts(&call) {
         assert_eq!(verdict, "clean", "{name}");
     }
@@ -176,7 +185,7 @@ fn every_family_has_a_mistake_of_its_own() {
         all.push((family, text));
     }
     let folder = folder(all);
-    let found = verdicts(&judged(folder.folder(), &["--seeds", "2"]).ends(1));
+    let found = verdicts(&judged(folder.folder(), &["--seeds", "2", "--budget", "10min"]).ends(1));
     assert_eq!(found.len(), changes.len());
     for (name, verdict) in found {
         assert!(verdict.starts_with(&format!("{name}: ")), "{name}: {verdict}");

@@ -99,7 +99,13 @@ fn cuda(
     let ranks = ranks.to_string();
     let names: Vec<String> =
         module.instantiate.iter().map(|(_, name)| word_replaced(name, "RANKS", &ranks)).collect();
-    let coded = |why: Error| Problem::new(why.code(), why.to_string());
+    let coded = |why: Error| {
+        let text = why.to_string();
+        // What is refused is no text of ours, for which the advice is.
+        let is_refused = why.code() == Code::KernelRefused;
+        let title = text.rsplit_once("\n  = help: ").filter(|_| is_refused);
+        Problem::new(why.code(), title.map_or(&*text, |(title, _)| title))
+    };
     let arch = module.arch.parse().map_err(coded)?;
     let foreign =
         ForeignText { text: &whole, file: &shown, arch, options: &options, names: &names };

@@ -1,5 +1,6 @@
 //! `roundelay kernel judge`: kernels that are to do a collective, each in the same cases, with a score and a reason.
 
+use std::fmt::Write as _;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -23,7 +24,7 @@ use crate::progress;
 use crate::report::{Failure, JsonDiagnostic, took, within_a_page};
 use crate::streams::{is_verbose, print, print_json, put, say};
 use crate::topo::aligned;
-use crate::values::duration;
+use crate::values::{RefusedValue, duration};
 
 /// The end of a manifest's name.
 const MANIFEST: &str = "candidate.toml";
@@ -66,14 +67,15 @@ enum JudgeFormat {
 }
 
 /// The name of an assumption that one may declare.
-fn assumption(name: &str) -> Result<String, String> {
+fn assumption(name: &str) -> Result<String, RefusedValue> {
     let mut names: Vec<_> =
         Assumption::all().filter(Assumption::is_optional).map(|one| one.to_string()).collect();
     names.push("weak-as-relaxed".to_owned());
-    match names.iter().any(|known| known == name) {
-        true => Ok(name.to_owned()),
-        false => Err(format!("assumptions are {}", names.join(", "))),
+    if names.iter().any(|known| known == name) {
+        return Ok(name.to_owned());
     }
+    let help = format!("assumptions are {}", names.join(", "));
+    Err(RefusedValue::new("is no assumption beyond PTX").help(help))
 }
 
 /// A candidate with what has come of it.
@@ -92,15 +94,14 @@ pub(super) fn main(flags: &JudgeFlags) -> u8 {
         Ok(files) => files,
         Err(problem) => return refused(flags, problem),
     };
-    let mut all = Vec::new();
-    progress::shown(|| {
-        for (name, file) in files {
-            if interrupt::happened() {
-                break;
-            }
-            all.push(judge(flags, name, &file));
-        }
+    let judged = progress::shown(|| {
+        let left = files.into_iter().take_while(|_| !interrupt::happened());
+        left.map(|(name, file)| judge(flags, name, &file)).collect::<Result<Vec<_>, _>>()
     });
+    let mut all = match judged {
+        Ok(all) => all,
+        Err(problem) => return refused(flags, problem),
+    };
     let is_none = |judged: &Judged| {
         judged.about.as_ref().is_some_and(|(_, judgement)| judgement.cases.is_empty())
     };
@@ -160,20 +161,25 @@ fn manifests(path: &Path) -> Result<Vec<(String, String)>, Problem> {
     let base = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     let named = |file: PathBuf| {
         let inner = file.strip_prefix(base).unwrap_or(&file).display().to_string();
-        let name = inner.strip_suffix(MANIFEST).unwrap_or(&inner).trim_end_matches(['.', '/']);
+        let name =
+            inner.strip_suffix(MANIFEST).unwrap_or(&inner).trim_end_matches(['.', '/', '\\']);
         let name = if name.is_empty() { "candidate" } else { name };
         (name.to_owned(), file.display().to_string())
     };
     Ok(files.into_iter().map(named).collect())
 }
 
-fn judge(flags: &JudgeFlags, name: String, file: &str) -> Judged {
+/// Judges a candidate.
+///
+/// # Errors
+/// A compiler that is not there, which is no candidate's fault.
+fn judge(flags: &JudgeFlags, name: String, file: &str) -> Result<Judged, Problem> {
     let (file, text) = (file.to_owned(), String::new());
     let mut judged =
         Judged { name, file, text, stated: Vec::new(), about: None, wrong: Vec::new() };
     match text_of(&judged.file) {
         Ok(text) => judged.text = text,
-        Err(problem) => return judged.refused(flags, problem),
+        Err(problem) => return Ok(judged.refused(flags, problem)),
     }
     let mut candidate = match Candidate::from_toml(&judged.text) {
         Ok(candidate) => candidate,
@@ -183,7 +189,7 @@ fn judge(flags: &JudgeFlags, name: String, file: &str) -> Judged {
             if flags.format == JudgeFormat::Text {
                 say(format!("{}\n", render(&diagnostic, &source, true)));
             }
-            return judged;
+            return Ok(judged);
         }
     };
     judged.stated.clone_from(&candidate.harness.verdict);
@@ -219,12 +225,13 @@ fn judge(flags: &JudgeFlags, name: String, file: &str) -> Judged {
     };
     match candidate.judge(flags.seeds.get().into(), chosen, compile, &options) {
         Ok(judgement) => judged.about = Some((candidate, judgement)),
-        Err(problem) => return judged.refused(flags, problem),
+        Err(problem) if problem.code == Code::NoCuda => return Err(problem),
+        Err(problem) => return Ok(judged.refused(flags, problem)),
     }
     if flags.format == JudgeFormat::Text {
         judged.explain();
     }
-    judged
+    Ok(judged)
 }
 
 /// Compiles a module, if that ends in time.
@@ -312,10 +319,10 @@ impl Judged {
             text += "; the time was up before all seeds were run";
         }
         if !self.stated.is_empty() && !self.is_right() {
-            text += &format!("; the manifest states {}", self.stated.join(" or "));
+            _ = write!(text, "; the manifest states {}", self.stated.join(" or "));
         }
         if is_verbose() {
-            text += &format!("; {}", took(judgement.seconds));
+            _ = write!(text, "; {}", took(judgement.seconds));
         }
         text
     }

@@ -18,6 +18,14 @@ pub(crate) struct Room {
     pub(crate) bytes: u64,
 }
 
+/// A buffer that is a part of another one: the numbers of both, and for each rank its first byte and its bytes.
+#[derive(Clone, Debug)]
+struct Part {
+    buffer: usize,
+    whole: usize,
+    places: Vec<(u64, u64)>,
+}
+
 /// The memory of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layout {
@@ -28,8 +36,8 @@ pub(crate) struct Layout {
     free: u64,
     total: u64,
     most: u64,
-    /// Buffers that are parts of others: the buffer, the other one, and the places of the part at each rank.
-    parts: Vec<(usize, usize, Vec<(u64, u64)>)>,
+    /// Buffers that are parts of others.
+    parts: Vec<Part>,
 }
 
 impl Layout {
@@ -40,7 +48,7 @@ impl Layout {
         for (number, buffer) in harness.memory.iter().enumerate() {
             if let Some((whole, places)) = &buffer.part {
                 let whole = harness.buffer(whole).unwrap_or(number);
-                layout.parts.push((number, whole, places.clone()));
+                layout.parts.push(Part { buffer: number, whole, places: places.clone() });
             }
             for rank in 0..ranks {
                 // No kernel may rely on more than the alignment that is declared.
@@ -90,8 +98,8 @@ impl Layout {
 
     /// The room of a rank's buffer, and the bytes of it that are the buffer.
     pub(crate) fn range(&self, buffer: usize, rank: u32) -> (usize, Range<u64>) {
-        match self.parts.iter().find(|(part, ..)| *part == buffer) {
-            Some((_, whole, places)) => {
+        match self.parts.iter().find(|part| part.buffer == buffer) {
+            Some(Part { whole, places, .. }) => {
                 let (first, bytes) = places[rank as usize];
                 (self.room(*whole, rank), first..first + bytes)
             }

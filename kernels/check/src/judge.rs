@@ -42,6 +42,7 @@ const LIMITS: RunLimits =
     RunLimits { bytes: 1 << 26, threads: 1 << 18, instructions: 1 << 21, end: None };
 
 /// A case of the judge: how it differs from one aligned call.
+#[expect(clippy::struct_excessive_bools, reason = "each is an axis of its own")]
 #[derive(Clone, Copy)]
 struct Shape {
     family: &'static str,

@@ -74,7 +74,7 @@ impl Candidate {
             }
             harness.verdict.push(text);
         }
-        let claims = get(fields, "claims").map(|node| claims(node)).transpose()?;
+        let claims = get(fields, "claims").map(claims).transpose()?;
         Ok(Self { collective, op, dtype, claims: claims.unwrap_or_default(), harness })
     }
 }
