@@ -22,7 +22,7 @@ fn the_examples_have_the_verdicts_that_they_state() {
         "--seeds",
         "2",
         "--budget",
-        "10min",
+        "600s",
     ])
     .ends(0);
     println!("{:?}", call.took);
@@ -119,7 +119,7 @@ fn verdicts(call: &Call) -> Vec<(String, String)> {
 #[test]
 fn right_candidates_of_all_collectives_are_clean() {
     let folder = folder(Collective::ALL.map(|one| (one.name(), any(one))));
-    let call = judged(folder.folder(), &["--seeds", "1", "--budget", "10min"]).ends(0);
+    let call = judged(folder.folder(), &["--seeds", "1", "--budget", "600s"]).ends(0);
     for (name, verdict) in verdicts(&call) {
         assert_eq!(verdict, "clean", "{name}");
     }
@@ -185,7 +185,7 @@ fn every_family_has_a_mistake_of_its_own() {
         all.push((family, text));
     }
     let folder = folder(all);
-    let found = verdicts(&judged(folder.folder(), &["--seeds", "2", "--budget", "10min"]).ends(1));
+    let found = verdicts(&judged(folder.folder(), &["--seeds", "2", "--budget", "600s"]).ends(1));
     assert_eq!(found.len(), changes.len());
     for (name, verdict) in found {
         assert!(verdict.starts_with(&format!("{name}: ")), "{name}: {verdict}");
@@ -257,4 +257,23 @@ fn hostile_candidates_end_with_a_reason() {
     roundelay(&["kernel", "judge", &format!("{path}/none")]).refused(2, "E0001");
     roundelay(&["kernel", "judge", nothing.path()]).ends(2);
     roundelay(&["kernel", "judge", "examples/kernels/judge", "--case", "cuonts"]).ends(2);
+}
+
+#[test]
+fn an_assumption_counts_where_the_caller_grants_it() {
+    let examples = root().join("examples/kernels");
+    let read = |name: &str| std::fs::read_to_string(examples.join(name)).expect("an example");
+    let flags = examples.join("flags.cuh");
+    let text = read("judge/all_reduce.cu").replace("../flags.cuh", &flags.to_string_lossy());
+    let manifest = read("judge/relaxed.candidate.toml").replace("verdict = \"once: race\"\n", "");
+    let assumed = "[assume]\npolls-acquire = \"x\"\nflags-release = \"y\"\n";
+    let folder = folder([("relaxed", manifest + assumed)]);
+    std::fs::write(folder.folder().join("all_reduce.cu"), text).expect("a text");
+    let word = |args: &[&str], code| {
+        let args = [&["--case", "once", "--seeds", "1", "--budget", "600s"], args].concat();
+        verdicts(&judged(folder.folder(), &args).ends(code)).remove(0).1
+    };
+    assert_eq!(word(&[], 1), "once: race");
+    let granted = word(&["--assume", "polls-acquire,flags-release"], 0);
+    assert_eq!(granted, "relies(flags-release, polls-acquire)");
 }

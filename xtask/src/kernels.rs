@@ -270,7 +270,7 @@ fn judged(
     Ok(())
 }
 
-/// What a command prints in JSON. An error of a kernel is no failure of the check.
+/// The JSON that a command prints. An error of a kernel is no failure of the check.
 fn report(command: &mut Command) -> Result<Value, String> {
     let done = command.output().map_err(|why| format!("{command:?}: {why}"))?;
     serde_json::from_slice(&done.stdout)

@@ -101,7 +101,7 @@ fn cuda(
         module.instantiate.iter().map(|(_, name)| word_replaced(name, "RANKS", &ranks)).collect();
     let coded = |why: Error| {
         let text = why.to_string();
-        // What is refused is no text of ours, for which the advice is.
+        // The advice is for texts of ours.
         let is_refused = why.code() == Code::KernelRefused;
         let title = text.rsplit_once("\n  = help: ").filter(|_| is_refused);
         Problem::new(why.code(), title.map_or(&*text, |(title, _)| title))

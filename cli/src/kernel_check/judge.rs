@@ -43,7 +43,7 @@ pub(super) struct JudgeFlags {
     /// The first seed
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     first: u64,
-    /// The longest time for a candidate, such as 10s or 5min
+    /// The longest time for the runs of a candidate, and for each compilation, such as 10s or 300s
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     budget: Duration,
     /// The assumptions beyond PTX on which a candidate may rely if it declares them, such as polls-acquire,vec16
@@ -78,7 +78,7 @@ fn assumption(name: &str) -> Result<String, RefusedValue> {
     Err(RefusedValue::new("is no assumption beyond PTX").help(help))
 }
 
-/// A candidate with what has come of it.
+/// A candidate with its judgement.
 struct Judged {
     name: String,
     file: String,
@@ -299,7 +299,7 @@ impl Judged {
         }
     }
 
-    /// What stands behind the candidate's name below the table.
+    /// The reason of the verdict, which stands behind the candidate's name below the table.
     fn reason(&self) -> String {
         let Some((_, judgement)) = &self.about else { return "nothing was run".to_owned() };
         let lost = judgement.families().into_iter().filter(|(_, passed, all)| passed < all);
@@ -309,8 +309,11 @@ impl Judged {
         let mut text = match judgement.first() {
             Some(first) => {
                 let why = first.outcome.reason().unwrap_or_default();
-                let lost =
-                    if judgement.passed() == 0 { "no case".to_owned() } else { lost.join(", ") };
+                let lost = if judgement.pass_count() == 0 {
+                    "no case".to_owned()
+                } else {
+                    lost.join(", ")
+                };
                 format!("{}: {why}; passes {lost}", first.name())
             }
             None => format!("no finding in {runs}"),
@@ -364,7 +367,7 @@ impl Judged {
         all["op"] = candidate.collective.reduces().then(|| candidate.op.name()).into();
         all["type"] = candidate.dtype.name().into();
         all["first"] = judgement.first().map(|first| first.name().to_owned()).into();
-        all["passed"] = judgement.passed().into();
+        all["passed"] = judgement.pass_count().into();
         all["assumptions"] = names.into();
         all["whole"] = judgement.is_whole().into();
         all["seconds"] = judgement.seconds.into();
@@ -378,7 +381,7 @@ fn told(all: &[Judged]) {
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for judged in all {
         let cases = judged.about.as_ref().map_or("-".to_owned(), |(_, judgement)| {
-            format!("{} of {}", judgement.passed(), judgement.cases.len())
+            format!("{} of {}", judgement.pass_count(), judgement.cases.len())
         });
         let score = format!("{:.0} %", (judged.score() * 100.0).floor());
         rows.push(vec![judged.name.clone(), score, cases, judged.word()]);

@@ -57,7 +57,7 @@ struct CheckFlags {
     /// Elements of the calls, in turn, such as 64 or 64,1024,64 [default: as the harness says]
     #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
     elements: Vec<u32>,
-    /// The longest time for a harness's case, such as 10s or 5min
+    /// The longest time for a harness's case, such as 10s or 300s
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     budget: Duration,
     /// Print the cases of the harnesses, and check nothing

@@ -20,7 +20,7 @@ pub(crate) struct Room {
 
 /// A buffer that is a part of another one: the numbers of both, and for each rank its first byte and its bytes.
 #[derive(Clone, Debug)]
-struct Part {
+struct BufferPart {
     buffer: usize,
     whole: usize,
     places: Vec<(u64, u64)>,
@@ -37,7 +37,7 @@ pub(crate) struct Layout {
     total: u64,
     most: u64,
     /// Buffers that are parts of others.
-    parts: Vec<Part>,
+    parts: Vec<BufferPart>,
 }
 
 impl Layout {
@@ -48,7 +48,7 @@ impl Layout {
         for (number, buffer) in harness.memory.iter().enumerate() {
             if let Some((whole, places)) = &buffer.part {
                 let whole = harness.buffer(whole).unwrap_or(number);
-                layout.parts.push(Part { buffer: number, whole, places: places.clone() });
+                layout.parts.push(BufferPart { buffer: number, whole, places: places.clone() });
             }
             for rank in 0..ranks {
                 // No kernel may rely on more than the alignment that is declared.
@@ -99,7 +99,7 @@ impl Layout {
     /// The room of a rank's buffer, and the bytes of it that are the buffer.
     pub(crate) fn range(&self, buffer: usize, rank: u32) -> (usize, Range<u64>) {
         match self.parts.iter().find(|part| part.buffer == buffer) {
-            Some(Part { whole, places, .. }) => {
+            Some(BufferPart { whole, places, .. }) => {
                 let (first, bytes) = places[rank as usize];
                 (self.room(*whole, rank), first..first + bytes)
             }

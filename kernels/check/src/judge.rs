@@ -44,7 +44,7 @@ const LIMITS: RunLimits =
 /// A case of the judge: how it differs from one aligned call.
 #[expect(clippy::struct_excessive_bools, reason = "each is an axis of its own")]
 #[derive(Clone, Copy)]
-struct Shape {
+struct CaseShape {
     family: &'static str,
     ranks: u32,
     elements: &'static [i64],
@@ -57,7 +57,7 @@ struct Shape {
     last_root: bool,
 }
 
-const ONCE: Shape = Shape {
+const ONCE: CaseShape = CaseShape {
     family: "once",
     ranks: 2,
     elements: &[64],
@@ -69,7 +69,7 @@ const ONCE: Shape = Shape {
     special: false,
     last_root: false,
 };
-const MIXED: Shape = Shape {
+const MIXED: CaseShape = CaseShape {
     family: "mixed",
     calls: 3,
     odd: true,
@@ -79,17 +79,17 @@ const MIXED: Shape = Shape {
     ..ONCE
 };
 
-const fn ranks(ranks: u32) -> Shape {
-    Shape { family: "ranks", ranks, elements: &[48], ..ONCE }
+const fn ranks(ranks: u32) -> CaseShape {
+    CaseShape { family: "ranks", ranks, elements: &[48], ..ONCE }
 }
 
-const fn counts(ranks: u32, elements: &'static [i64]) -> Shape {
-    Shape { family: "counts", ranks, elements, ..ONCE }
+const fn counts(ranks: u32, elements: &'static [i64]) -> CaseShape {
+    CaseShape { family: "counts", ranks, elements, ..ONCE }
 }
 
-const SHAPES: [Shape; 30] = [
+const SHAPES: [CaseShape; 30] = [
     ONCE,
-    Shape { ranks: 4, ..ONCE },
+    CaseShape { ranks: 4, ..ONCE },
     ranks(3),
     ranks(5),
     ranks(6),
@@ -100,24 +100,24 @@ const SHAPES: [Shape; 30] = [
     counts(3, &[7]),
     counts(2, &[67]),
     counts(3, &[300]),
-    Shape { family: "unaligned", odd: true, ..ONCE },
-    Shape { family: "unaligned", ranks: 3, elements: &[67], odd: true, ..ONCE },
-    Shape { family: "in-place", in_place: true, ..ONCE },
-    Shape { family: "in-place", ranks: 4, elements: &[16], in_place: true, ..ONCE },
-    Shape { family: "calls", calls: 3, ..ONCE },
-    Shape { family: "calls", ranks: 3, calls: 3, ..ONCE },
-    Shape { family: "graph", calls: 3, graph: true, ..ONCE },
-    Shape { family: "sizes", elements: &[64, 16, 144], calls: 3, ..ONCE },
-    Shape { family: "sizes", ranks: 3, elements: &[16, 144, 64], calls: 3, ..ONCE },
-    Shape { family: "late", calls: 2, late: true, ..ONCE },
-    Shape { family: "late", ranks: 3, calls: 2, late: true, ..ONCE },
-    Shape { family: "special", special: true, ..ONCE },
-    Shape { family: "special", ranks: 3, elements: &[48], special: true, ..ONCE },
-    Shape { family: "roots", last_root: true, ..ONCE },
-    Shape { family: "roots", ranks: 3, elements: &[48], last_root: true, ..ONCE },
-    Shape { ranks: 3, elements: &[33], in_place: true, ..MIXED },
-    Shape { ranks: 5, elements: &[7, 65, 1], ..MIXED },
-    Shape { ranks: 8, elements: &[20], in_place: true, graph: true, ..MIXED },
+    CaseShape { family: "unaligned", odd: true, ..ONCE },
+    CaseShape { family: "unaligned", ranks: 3, elements: &[67], odd: true, ..ONCE },
+    CaseShape { family: "in-place", in_place: true, ..ONCE },
+    CaseShape { family: "in-place", ranks: 4, elements: &[16], in_place: true, ..ONCE },
+    CaseShape { family: "calls", calls: 3, ..ONCE },
+    CaseShape { family: "calls", ranks: 3, calls: 3, ..ONCE },
+    CaseShape { family: "graph", calls: 3, graph: true, ..ONCE },
+    CaseShape { family: "sizes", elements: &[64, 16, 144], calls: 3, ..ONCE },
+    CaseShape { family: "sizes", ranks: 3, elements: &[16, 144, 64], calls: 3, ..ONCE },
+    CaseShape { family: "late", calls: 2, late: true, ..ONCE },
+    CaseShape { family: "late", ranks: 3, calls: 2, late: true, ..ONCE },
+    CaseShape { family: "special", special: true, ..ONCE },
+    CaseShape { family: "special", ranks: 3, elements: &[48], special: true, ..ONCE },
+    CaseShape { family: "roots", last_root: true, ..ONCE },
+    CaseShape { family: "roots", ranks: 3, elements: &[48], last_root: true, ..ONCE },
+    CaseShape { ranks: 3, elements: &[33], in_place: true, ..MIXED },
+    CaseShape { ranks: 5, elements: &[7, 65, 1], ..MIXED },
+    CaseShape { ranks: 8, elements: &[20], in_place: true, graph: true, ..MIXED },
 ];
 
 /// Kernels that are to do a collective.
@@ -154,7 +154,7 @@ impl Default for Claims {
     }
 }
 
-/// What a case of the judge has come to.
+/// The outcome of a case of the judge.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// It was run.
@@ -185,7 +185,7 @@ pub struct JudgedCase {
 pub struct Judgement {
     /// All cases.
     pub cases: Vec<JudgedCase>,
-    /// The seconds that they took.
+    /// The seconds that their runs took.
     pub seconds: f64,
 }
 
@@ -225,7 +225,7 @@ impl JudgedCase {
 
 impl Judgement {
     /// The cases that the candidate passes.
-    pub fn passed(&self) -> usize {
+    pub fn pass_count(&self) -> usize {
         self.cases.iter().filter(|case| case.outcome.passes()).count()
     }
 
@@ -240,7 +240,7 @@ impl Judgement {
 
     /// The part of all cases that the candidate passes, from 0 to 1.
     pub fn score(&self) -> f64 {
-        self.passed() as f64 / self.cases.len().max(1) as f64
+        self.pass_count() as f64 / self.cases.len().max(1) as f64
     }
 
     /// The first case that the candidate does not pass: one with an error, or else one that it is not for.
@@ -289,7 +289,7 @@ impl Judgement {
 
 impl Candidate {
     /// The cases of the collective, with `seeds` seeds for each way in which their runs differ.
-    fn shapes(&self) -> Vec<Shape> {
+    fn shapes(&self) -> Vec<CaseShape> {
         let in_place = self.collective.has_in_place();
         let special = self.dtype.is_float();
         let mut all = SHAPES.to_vec();
@@ -308,7 +308,7 @@ impl Candidate {
     }
 
     /// Why the candidate is not for a case.
-    fn disclaims(&self, shape: &Shape) -> Option<String> {
+    fn disclaims(&self, shape: &CaseShape) -> Option<String> {
         let Claims { ranks, multiple, align, in_place } = &self.claims;
         if !(ranks.is_empty() || ranks.contains(&shape.ranks)) {
             return Some(format!("it is not for {} ranks", shape.ranks));
@@ -323,8 +323,8 @@ impl Candidate {
     }
 
     /// The harness of a case.
-    fn case(&self, shape: &Shape, seeds: u64) -> Harness {
-        let &Shape { ranks, elements, calls, .. } = shape;
+    fn case(&self, shape: &CaseShape, seeds: u64) -> Harness {
+        let &CaseShape { ranks, elements, calls, .. } = shape;
         let mut harness = self.harness.clone();
         let sizes = elements.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
         harness.case = Some(format!("{}-{ranks}x{sizes}", shape.family));
@@ -429,24 +429,18 @@ impl Candidate {
         compile: impl Fn(&Harness) -> Result<Vec<Case>, E>,
         options: &CheckOptions,
     ) -> Result<Judgement, E> {
-        let begun = Instant::now();
         let all = self.shapes();
-        let end = begun.checked_add(options.budget);
-        let all = all.iter().map(|shape| {
-            let mut harness = self.case(shape, seeds);
-            harness.run.limits.end = end;
-            (shape, harness)
+        let mut all: Vec<_> = all.iter().map(|shape| (shape, self.case(shape, seeds))).collect();
+        all.retain(|(shape, harness)| {
+            chosen(shape.family, harness.case.as_deref().unwrap_or_default())
         });
-        let all: Vec<_> = all
-            .filter(|(shape, harness)| {
-                chosen(shape.family, harness.case.as_deref().unwrap_or_default())
-            })
-            .collect();
+        let total = all.len();
+        let mut spent = Duration::ZERO;
         let mut compiled = BTreeMap::<u32, Case>::new();
         let mut judged = Vec::new();
         let (mut explain, mut ends) = (true, true);
-        for (at, (shape, harness)) in all.iter().enumerate() {
-            let left = (options.budget).saturating_sub(begun.elapsed());
+        for (at, (shape, mut harness)) in all.into_iter().enumerate() {
+            let left = options.budget.saturating_sub(spent);
             let mut cases = Vec::new();
             let outcome = if let Some(why) = self.disclaims(shape) {
                 Outcome::Unclaimed(why)
@@ -456,18 +450,29 @@ impl Candidate {
                 let known = compiled.get(&shape.ranks).cloned();
                 cases = match known {
                     Some(case) => vec![Case { elements: shape.elements.to_vec(), ..case }],
-                    None => compile(harness)?,
+                    None => compile(&harness)?,
                 };
                 compiled.extend(cases.first().map(|case| (shape.ranks, case.clone())));
-                let budget = left / (all.len() - at) as u32;
+                // The time counts from here: a compiler is slow where the caller's machine is.
+                let begun = Instant::now();
+                harness.run.limits.end = begun.checked_add(left);
+                let budget = left / (total - at) as u32;
                 let progress = |text: &str| {
                     let name = harness.case.as_deref().unwrap_or_default();
-                    (options.progress)(&format!("{name}, {} of {}: {text}", at + 1, all.len()));
+                    (options.progress)(&format!("{name}, {} of {total}: {text}", at + 1));
                 };
-                let options =
+                let of_case =
                     CheckOptions { seeds: None, budget, explain, progress: &progress, ..*options };
-                match harness.check(&cases, &options) {
+                let checked = harness.check(&cases, &of_case);
+                spent += begun.elapsed();
+                match checked {
                     Ok(verdict) if verdict.stopped && verdict.finding.is_none() => Outcome::Unrun,
+                    // A run that was cut off tells nothing, except of the first case, which had all of the time.
+                    Ok(verdict)
+                        if at > 0 && verdict.state == State::Limit && spent >= options.budget =>
+                    {
+                        Outcome::Unrun
+                    }
                     Ok(verdict) => Outcome::Checked(Box::new(verdict)),
                     Err(why) => Outcome::Refused(why),
                 }
@@ -475,14 +480,9 @@ impl Candidate {
             // A kernel that does not end at all takes the time of one case, and not of each.
             ends &= at > 0 || outcome.word() != "limit";
             explain &= outcome.passes() || matches!(outcome, Outcome::Unclaimed(_));
-            judged.push(JudgedCase {
-                family: shape.family,
-                harness: harness.clone(),
-                cases,
-                outcome,
-            });
+            judged.push(JudgedCase { family: shape.family, harness, cases, outcome });
         }
-        Ok(Judgement { cases: judged, seconds: begun.elapsed().as_secs_f64() })
+        Ok(Judgement { cases: judged, seconds: spent.as_secs_f64() })
     }
 }
 

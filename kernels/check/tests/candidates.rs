@@ -84,7 +84,7 @@ fn a_mistake_of_a_manifest_stands_at_its_place() {
 #[test]
 fn a_case_that_is_not_claimed_counts_and_is_no_error() {
     let all = judged(COPY, "", 60);
-    assert_eq!((all.word().as_str(), all.passed(), all.cases.len()), ("once: wrong", 0, 26));
+    assert_eq!((all.word().as_str(), all.pass_count(), all.cases.len()), ("once: wrong", 0, 26));
     let words = |family| {
         let of = all.cases.iter().filter(move |case| case.family == family);
         of.map(|case| case.outcome.word()).collect::<Vec<_>>()

@@ -229,7 +229,7 @@ pub enum FaultKind {
     Stuck(Vec<(Where, String)>),
     /// The limit of instructions.
     Limit(u64),
-    /// The end of the time, after so many instructions.
+    /// The end of the time, after that number of instructions.
     Late(u64),
 }
 
