@@ -34,6 +34,8 @@ mod flags;
 mod habits;
 #[path = "command/json.rs"]
 mod json;
+#[path = "command/kernel_judge.rs"]
+mod kernel_judge;
 #[path = "command/kernel_pairs.rs"]
 mod kernel_pairs;
 #[cfg(target_os = "linux")]

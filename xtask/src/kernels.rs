@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -60,7 +61,7 @@ struct Slice {
 }
 
 const OPS: &str = "torch/csrc/distributed/c10d/symm_mem/CUDASymmetricMemoryOps.cu";
-const SLICES: [Slice; 6] = [
+const SLICES: [Slice; 9] = [
     Slice {
         project: "torch",
         file: OPS,
@@ -98,6 +99,27 @@ const SLICES: [Slice; 6] = [
     },
     Slice {
         project: "benchmark",
+        file: "solutions_cuda_bf16_h100_8_google_gemini-3-pro-preview/8_alltoall_cuda.py",
+        into: "all_to_all_gemini.cuh",
+        first: "__global__ void pull_all_to_all_kernel(",
+        behind: "void launch_pull_all_to_all(",
+    },
+    Slice {
+        project: "benchmark",
+        file: "solutions_cuda_bf16_h100_8_anthropic_claude-opus-4-7/8_alltoall_cuda.py",
+        into: "all_to_all_claude.cuh",
+        first: "__global__ void all_to_all_gather_kernel(",
+        behind: "void launch_all_to_all(",
+    },
+    Slice {
+        project: "benchmark",
+        file: "solutions_cuda_bf16_h100_8_google_gemini-3-pro-preview/7_reducescatter_cuda.py",
+        into: "reduce_scatter_gemini.cuh",
+        first: "__global__ void reducescatter_multimem_bf16_kernel(",
+        behind: "__global__ void reducescatter_fallback_bf16_kernel(",
+    },
+    Slice {
+        project: "benchmark",
         file: "solutions_cuda_bf16_h100_8_google_gemini-3-pro-preview/1_allreduce_cuda.py",
         into: "all_reduce_gemini.cuh",
         first: "__device__ __forceinline__ void send_signal_relaxed(",
@@ -124,6 +146,12 @@ pub(crate) fn check(args: &[&str]) -> Result<(), String> {
         rows(&mut table, &command, &nvcc, (&folder, budget))?;
         let head = format!("| {title} | ranks | verdict | relies on | runs | seconds |");
         into_page(PAGE, &head, &table)?;
+        if name == "benchmark" {
+            let mut table = "|---|---:|---|---|---:|\n".to_owned();
+            judged(&mut table, &command, &nvcc, (&folder, budget))?;
+            let head = "| judged | score | verdict | first finding | seconds |";
+            into_page(PAGE, head, &table)?;
+        }
     }
     Ok(())
 }
@@ -204,10 +232,7 @@ fn rows(
         let mut check = program(&command.to_string_lossy(), &["--quiet", "kernel", "check", &name]);
         check.args(["--format", "json", "--budget", budget]);
         check.current_dir(folder).env("PATH", path.as_ref().map_err(ToString::to_string)?);
-        // An error of a kernel is no failure of the check.
-        let done = check.output().map_err(at(command))?;
-        let report: Value = serde_json::from_slice(&done.stdout)
-            .map_err(|why| format!("{name}: {why}\n{}", String::from_utf8_lossy(&done.stderr)))?;
+        let report = report(&mut check)?;
         if let Some(wrong) = report["diagnostics"].get(0) {
             return Err(format!("{name}: {}", wrong["title"]));
         }
@@ -216,6 +241,40 @@ fn rows(
         }
     }
     Ok(())
+}
+
+/// Judges the candidates of a folder, each within a time.
+fn judged(
+    table: &mut String,
+    command: &Path,
+    nvcc: &Path,
+    (folder, budget): (&Path, &str),
+) -> Result<(), String> {
+    let mut judge = program(&command.to_string_lossy(), &["--quiet", "kernel", "judge", "."]);
+    judge.args(["--format", "json", "--budget", budget, "--nvcc"]).arg(nvcc.join("nvcc"));
+    for candidate in
+        report(judge.current_dir(folder))?["candidates"].as_array().into_iter().flatten()
+    {
+        if let Some(wrong) = candidate["diagnostics"].get(0) {
+            return Err(format!("{}: {}", candidate["name"], wrong["title"]));
+        }
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let cases = candidate["cases"].as_array();
+        let first = cases.into_iter().flatten().find(|case| case["name"] == candidate["first"]);
+        let why = first.map_or(String::new(), |case| text(&case["reason"]));
+        let score = 100.0 * candidate["score"].as_f64().unwrap_or_default();
+        let seconds = candidate["seconds"].as_f64().unwrap_or_default();
+        let (name, verdict) = (text(&candidate["name"]), text(&candidate["verdict"]));
+        row(table, &format!("| `{name}` | {score:.0} % | {verdict} | {why} | {seconds:.0} |"));
+    }
+    Ok(())
+}
+
+/// The JSON that a command prints. An error of a kernel is no failure of the check.
+fn report(command: &mut Command) -> Result<Value, String> {
+    let done = command.output().map_err(|why| format!("{command:?}: {why}"))?;
+    serde_json::from_slice(&done.stdout)
+        .map_err(|why| format!("{command:?}: {why}\n{}", String::from_utf8_lossy(&done.stderr)))
 }
 
 /// The row of a verdict.

@@ -109,7 +109,13 @@ fn cuda(
     let ranks = ranks.to_string();
     let names: Vec<String> =
         module.instantiate.iter().map(|(_, name)| word_replaced(name, "RANKS", &ranks)).collect();
-    let coded = |why: Error| crate::report::coded(why.code(), &why.to_string());
+    let coded = |why: Error| {
+        let text = why.to_string();
+        // The advice is for texts of ours.
+        let is_foreign = why.code() == Code::KernelRefused && headers.is_empty();
+        let title = text.rsplit_once("\n  = help: ").filter(|_| is_foreign);
+        crate::report::coded(why.code(), title.map_or(&*text, |(title, _)| title))
+    };
     let arch = module.arch.parse().map_err(coded)?;
     let foreign =
         ForeignText { text: &whole, file: &shown, arch, headers, options: &options, names: &names };

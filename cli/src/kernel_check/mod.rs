@@ -1,6 +1,7 @@
 //! `roundelay kernel check`: communication kernels that others wrote, on several GPUs, without a GPU.
 
 pub(crate) mod compile;
+mod judge;
 #[cfg(feature = "cuda")]
 pub(crate) mod ours;
 mod own_kernel;
@@ -13,7 +14,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use roundelay_core::diagnostics::Code;
-use roundelay_kernel_check::{Case, CheckOptions, Harness, State, Verdict};
+use roundelay_kernel_check::harness::KernelModule;
+use roundelay_kernel_check::{Case, CheckOptions, Compiled, Harness, State, Verdict};
 use roundelay_ptx::BadText;
 use roundelay_topology::Problem;
 
@@ -35,6 +37,8 @@ pub(crate) struct KernelFlags {
 enum KernelCommand {
     /// Check the communication kernels of harnesses under the memory model of PTX, on several GPUs, without a GPU
     Check(CheckFlags),
+    /// Judge kernels that are to do a collective: each candidate of a folder in the same cases, with a score and a reason
+    Judge(judge::JudgeFlags),
 }
 
 #[derive(Args)]
@@ -59,7 +63,7 @@ struct CheckFlags {
     /// Elements of the calls, in turn, such as 64 or 64,1024,64 [default: as the harness says]
     #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
     elements: Vec<u32>,
-    /// The longest time for a harness's case, such as 10s or 5min
+    /// The longest time for a harness's case, such as 10s or 300s
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     budget: Duration,
     /// Print the cases of the harnesses, and check nothing
@@ -86,7 +90,13 @@ enum CheckFormat {
 
 /// Runs the subcommand, and returns its exit code.
 pub(crate) fn main(flags: &KernelFlags) -> u8 {
-    let KernelCommand::Check(flags) = &flags.command;
+    let flags = match &flags.command {
+        KernelCommand::Check(flags) => flags,
+        KernelCommand::Judge(flags) => {
+            interrupt::happened();
+            return judge::main(flags);
+        }
+    };
     let own = flags.own.check();
     match (own, &flags.own.ours) {
         (Err(failure), _) => return failure.print(),
@@ -112,14 +122,9 @@ pub(crate) fn main(flags: &KernelFlags) -> u8 {
 }
 
 fn check(flags: &CheckFlags, file: &str, printer: &mut Printer) -> u8 {
-    let bytes = if file == "-" { streams::input() } else { streams::source(file) };
-    let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|why| why.to_string()));
-    let text = match text {
+    let text = match text_of(file) {
         Ok(text) => text,
-        Err(why) => {
-            let title = format!("`{file}` cannot be read as a harness: {why}");
-            return Failure::usage(Code::UnreadableSource, title).print();
-        }
+        Err(problem) => return Failure::from(problem).print(),
     };
     let is_json = text.trim_start().starts_with('{');
     let read = if is_json { Harness::from_json(&text) } else { Harness::from_toml(&text) };
@@ -161,25 +166,38 @@ fn check(flags: &CheckFlags, file: &str, printer: &mut Printer) -> u8 {
     worst
 }
 
+fn text_of(file: &str) -> Result<String, Problem> {
+    let bytes = if file == "-" { streams::input() } else { streams::source(file) };
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(|why| why.to_string()));
+    text.map_err(|why| {
+        Problem::new(Code::UnreadableSource, format!("`{file}` cannot be read: {why}"))
+    })
+}
+
+/// The cases of a harness, whose modules `compile` compiles.
+fn cases(
+    harness: &Harness,
+    compile: impl Fn(&KernelModule, u32) -> Result<Compiled, Problem>,
+) -> Result<Vec<Case>, Problem> {
+    harness.cases(compile, |module, bad: &BadText| {
+        let title = format!("the PTX of `{}`, line {}: {}", module.name, bad.line, bad.what);
+        Problem::new(Code::KernelUnchecked, title)
+    })
+}
+
 fn run(flags: &CheckFlags, file: &str, harness: &Harness) -> Result<(Vec<Case>, Verdict), Problem> {
     progress::shown(|| {
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
         let name = case_name(file, harness);
         progress::about(format!("{name}: compiles"));
-        let cases = harness.cases(
-            |module, ranks| compile::module(module, ranks, folder),
-            |module, bad: &BadText| {
-                let title =
-                    format!("the PTX of `{}`, line {}: {}", module.name, bad.line, bad.what);
-                Problem::new(Code::KernelUnchecked, title)
-            },
-        )?;
+        let cases = cases(harness, |module, ranks| compile::module(module, ranks, folder))?;
         let stop = interrupt::stop();
         let options = CheckOptions {
             seeds: flags.seeds.map(NonZero::get),
             first: flags.first,
             budget: flags.budget,
             threads: available_parallelism().map_or(1, NonZero::get),
+            explain: true,
             stop: &|| stop.is_some_and(|stop| stop()),
             progress: &|text| progress::about(format!("{name}: {text}")),
         };

@@ -71,6 +71,7 @@ pub(super) fn run(
             first: flags.seed,
             // The run itself takes the time that it takes; no time is for cures.
             budget: Duration::ZERO,
+            explain: false,
             threads: 1,
             stop: &|| stop.is_some_and(|stop| stop()),
             progress: &|_| {},

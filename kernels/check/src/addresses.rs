@@ -1,5 +1,7 @@
 //! The memory of a run: each rank's buffers at addresses of their own, with gaps that nothing may touch.
 
+use std::ops::Range;
+
 use roundelay_ptx::machine::{Alias, Window};
 
 use crate::expression::Numbers;
@@ -9,14 +11,20 @@ use crate::harness::{Buffer, Harness, Order, PointerTable};
 const FIRST: u64 = 1 << 20;
 /// The bytes at least between two buffers; an access to them is out of bounds.
 const APART: u64 = 256;
-/// The most bytes of a run.
-const MOST: u64 = 1 << 30;
 
 /// A buffer of a rank, or a range of the harness itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
     pub(crate) address: u64,
     pub(crate) bytes: u64,
+}
+
+/// A buffer that is a part of another one: the numbers of both, and for each rank its first byte and its bytes.
+#[derive(Clone, Debug)]
+struct BufferPart {
+    buffer: usize,
+    whole: usize,
+    places: Vec<(u64, u64)>,
 }
 
 /// The memory of a run.
@@ -28,13 +36,21 @@ pub(crate) struct Layout {
     ranks: usize,
     free: u64,
     total: u64,
+    most: u64,
+    /// Buffers that are parts of others.
+    parts: Vec<BufferPart>,
 }
 
 impl Layout {
     /// Lays out the buffers of all ranks. `bytes` has the size of each buffer at each rank.
     pub(crate) fn new(harness: &Harness, ranks: u32, bytes: &[Vec<u64>]) -> Result<Self, String> {
-        let mut layout = Self { ranks: ranks as usize, free: FIRST, ..Self::default() };
+        let most = harness.run.limits.bytes;
+        let mut layout = Self { ranks: ranks as usize, free: FIRST, most, ..Self::default() };
         for (number, buffer) in harness.memory.iter().enumerate() {
+            if let Some((whole, places)) = &buffer.part {
+                let whole = harness.buffer(whole).unwrap_or(number);
+                layout.parts.push(BufferPart { buffer: number, whole, places: places.clone() });
+            }
             for rank in 0..ranks {
                 // No kernel may rely on more than the alignment that is declared.
                 let odd = (rank + number as u32) % 2 == 1 && !buffer.multicast;
@@ -66,8 +82,8 @@ impl Layout {
         (align, shift): (u64, u64),
     ) -> Result<usize, String> {
         self.total = self.total.saturating_add(bytes);
-        if self.total > MOST {
-            return Err(format!("the memory of a run has more than {MOST} bytes"));
+        if self.total > self.most {
+            return Err(format!("the memory of a run has more than {} bytes", self.most));
         }
         let address = self.free.next_multiple_of((2 * align).max(APART)) + shift;
         self.free = address + bytes + APART;
@@ -87,8 +103,23 @@ impl Layout {
         (room / self.ranks, (room % self.ranks) as u32)
     }
 
+    /// The room of a rank's buffer, and the bytes of it that are the buffer.
+    pub(crate) fn range(&self, buffer: usize, rank: u32) -> (usize, Range<u64>) {
+        match self.parts.iter().find(|part| part.buffer == buffer) {
+            Some(BufferPart { whole, places, .. }) => {
+                let (first, bytes) = places[rank as usize];
+                (self.room(*whole, rank), first..first + bytes)
+            }
+            None => {
+                let room = self.room(buffer, rank);
+                (room, 0..self.rooms[room].bytes)
+            }
+        }
+    }
+
     pub(crate) fn address(&self, buffer: usize, rank: u32) -> u64 {
-        self.rooms[self.room(buffer, rank)].address
+        let (room, bytes) = self.range(buffer, rank);
+        self.rooms[room].address + bytes.start
     }
 
     /// The number of the room that has an address, or that it is closest behind; rooms have rising addresses.

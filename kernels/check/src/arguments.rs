@@ -25,8 +25,8 @@ impl At<'_> {
         self.numbers[1] as u32
     }
 
-    /// The number of a place's room, and the offset in it.
-    pub(crate) fn place(&self, place: &BufferPlace) -> Result<(usize, i64), String> {
+    /// The number of a place's room, the offset in it, and the bytes from there to the end of the buffer.
+    pub(crate) fn place(&self, place: &BufferPlace) -> Result<(usize, i64, i64), String> {
         let rank = place.rank.as_ref().map(|rank| rank.value(&self.numbers)).transpose()?;
         let rank = rank.unwrap_or(self.rank().into());
         let rank = u32::try_from(rank).ok().filter(|rank| *rank < self.ranks());
@@ -39,7 +39,14 @@ impl At<'_> {
                 place.buffer
             ));
         }
-        Ok((self.layout.room(buffer, rank), place.offset.value(&self.numbers)?))
+        let (room, bytes) = self.layout.range(buffer, rank);
+        let (start, end) = (bytes.start as i64, bytes.end as i64);
+        let offset = place.offset.value(&self.numbers)?;
+        let at = offset
+            .checked_add(start)
+            .zip(end.checked_sub(start).and_then(|all| all.checked_sub(offset)));
+        let (at, left) = at.ok_or_else(|| format!("byte {offset} of `{}`", place.buffer))?;
+        Ok((room, at, left))
     }
 
     /// The bytes of the parameters of a function.
@@ -88,7 +95,7 @@ impl At<'_> {
     fn bytes(&self, argument: &Argument) -> Result<(Vec<u8>, u32), String> {
         Ok(match argument {
             Argument::Pointer(place) => {
-                let (room, offset) = self.place(place)?;
+                let (room, offset, _) = self.place(place)?;
                 let address = self.layout.rooms[room].address.wrapping_add_signed(offset);
                 (address.to_le_bytes().to_vec(), 8)
             }

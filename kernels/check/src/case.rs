@@ -23,7 +23,16 @@ pub struct Case {
 impl Case {
     pub(crate) fn numbers(&self, harness: &Harness, rank: u32, call: u32) -> Numbers {
         let elements = self.elements[call as usize % self.elements.len()];
-        [rank.into(), self.ranks.into(), call.into(), harness.run.calls.into(), elements, 0]
+        let run = &harness.run;
+        [
+            rank.into(),
+            self.ranks.into(),
+            call.into(),
+            run.calls.into(),
+            elements,
+            0,
+            run.root.into(),
+        ]
     }
 
     /// The bytes of a buffer at a rank in a call.

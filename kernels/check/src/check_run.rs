@@ -12,13 +12,11 @@ use crate::assumption::{Assumption, Assumptions, MachineAssumption, of_machine};
 use crate::case::Case;
 use crate::coverage::Coverage;
 use crate::finding::{Finding, Kind};
-use crate::harness::Harness;
+use crate::harness::{Harness, RunLimits};
 use crate::own;
 use crate::sequence::{Sequence, Variation};
 use crate::verdict::{CaseRuns, State, Verdict};
 
-/// Instructions of a run, once for each group of lanes.
-const INSTRUCTIONS: u64 = 100_000_000;
 /// Nanoseconds of a turn where a rank is absent, so that waits with a deadline end.
 const TURN_NS: u64 = 1_000_000;
 /// Races of a run behind which it goes on.
@@ -46,6 +44,8 @@ pub struct CheckOptions<'a> {
     pub budget: Duration,
     /// The threads that run seeds.
     pub threads: usize,
+    /// Whether a finding is made shorter, and a cure that was not declared is looked for.
+    pub explain: bool,
     /// Whether the work is to end at once.
     pub stop: &'a (dyn Fn() -> bool + Sync),
     /// Told of the progress.
@@ -126,7 +126,9 @@ impl Checker<'_> {
         let (job, mut found) = cause;
         let set =
             if verdict.state == State::Relies { Assumptions::new() } else { declared.clone() };
-        let story = self.shorter(job, &set, &found)?;
+        let explain =
+            self.options.explain && !matches!(found.kind, Kind::Limit | Kind::Unsupported);
+        let story = if explain { self.shorter(job, &set, &found)? } else { None };
         if let Some(shorter) = story {
             found = shorter;
         }
@@ -139,7 +141,7 @@ impl Checker<'_> {
                 _ => State::Error,
             };
             let may_cure = [Kind::Race, Kind::Scope, Kind::Constant, Kind::Hang, Kind::Wrong];
-            if verdict.state == State::Error && may_cure.contains(&found.kind) {
+            if explain && verdict.state == State::Error && may_cure.contains(&found.kind) {
                 let buffer = found.memory.as_ref().map(|memory| memory.name.clone());
                 found.cured_by = self.cure(job, &declared, buffer)?;
             }
@@ -315,8 +317,8 @@ impl Checker<'_> {
         set: &Assumptions,
         races: usize,
     ) -> Launch<'b> {
-        let mut limits =
-            Limits { instructions: INSTRUCTIONS, races, idle_turns: IDLE, ..Limits::default() };
+        let RunLimits { instructions, end, .. } = self.harness.run.limits;
+        let mut limits = Limits { instructions, end, races, idle_turns: IDLE, ..Limits::default() };
         if matches!(run.variation, Variation::Absent(_)) {
             limits = Limits { turn_ns: TURN_NS, idle_turns: IDLE_FOR_DEADLINES, ..limits };
         }

@@ -1,7 +1,7 @@
 //! The memory that a run must leave behind: the results of its calls, inputs as they were, and pads that are zero.
 
 use roundelay_core::collective::Expected;
-use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 use roundelay_ptx::machine::Window;
 
@@ -12,8 +12,9 @@ use crate::finding::{Finding, Kind, Memory};
 use crate::harness::{Expect, ExpectedValues as Wanted, Fill, Order, StepWork};
 use crate::sequence::{Sequence, Variation};
 
-/// The expected elements of a rank, and the magnitude to which the error of each refers.
-type Elements = (Vec<u8>, Vec<f64>);
+/// The expected elements of a rank, and the magnitude to which the error of each refers; none for a copy, which has the
+/// same bits.
+type Elements = (Vec<u8>, Vec<Option<f64>>);
 
 /// An error of a result.
 struct Bad {
@@ -173,7 +174,7 @@ impl Sequence<'_> {
                 let of = |&rank: &u32| {
                     let len = case.bytes(harness, buffer, (rank, call))? as usize / size;
                     let bytes = each(value, dtype, len, case.numbers(harness, rank, call))?;
-                    Ok((bytes, vec![0.0; len]))
+                    Ok((bytes, vec![Some(0.0); len]))
                 };
                 return group.iter().map(of).collect();
             }
@@ -211,14 +212,10 @@ impl Sequence<'_> {
         let element = |at: usize, unit: u32, position: usize| {
             let place = (starts(at as u32).0 + unit) as usize * count + position;
             let bytes = given(at);
-            ((place + 1) * size <= bytes.len()).then(|| self::at(dtype, bytes, place)).ok_or_else(
-                || {
-                    format!(
-                        "`{}` of rank {} has no element {place}",
-                        harness.memory[input].name, group[at]
-                    )
-                },
-            )
+            bytes.get(place * size..(place + 1) * size).ok_or_else(|| {
+                let name = &harness.memory[input].name;
+                format!("`{name}` of rank {} has no element {place}", group[at])
+            })
         };
         let each_step = if wide && dtype.is_narrow_float() { DType::F32 } else { dtype };
         let each_step =
@@ -233,24 +230,28 @@ impl Sequence<'_> {
                 bytes.extend(
                     given(at as usize).get(..skipped).ok_or("the output's buffer is too short")?,
                 );
-                scales.resize(bytes.len() / size, 0.0);
+                scales.resize(bytes.len() / size, None);
             }
             for unit in 0..collective.output_units(RankId(at), nranks, root) {
                 for position in 0..count {
-                    let (value, scale) = match collective.expected_value(RankId(at), unit, root) {
+                    match collective.expected_value(RankId(at), unit, root) {
                         Expected::Copied { rank, unit } => {
-                            let one = element(rank.index(), unit, position)?;
-                            reduce((dtype, dtype), ReduceOp::Sum, std::iter::once(one))
+                            bytes.extend(element(rank.index(), unit, position)?);
+                            scales.push(None);
                         }
                         Expected::Reduced { unit } => {
                             let ranks = in_order(order, at, nranks);
-                            let elements = ranks.map(|rank| element(rank as usize, unit, position));
-                            let elements: Vec<_> = elements.collect::<Result<_, _>>()?;
-                            reduce((dtype, each_step), op, elements.into_iter())
+                            let elements = ranks.map(|rank| {
+                                let bytes = element(rank as usize, unit, position)?;
+                                Ok(self::at(dtype, bytes, 0))
+                            });
+                            let elements: Vec<_> = elements.collect::<Result<_, String>>()?;
+                            let (value, scale) =
+                                reduce((dtype, each_step), op, elements.into_iter());
+                            bytes.extend(value);
+                            scales.push(Some(scale));
                         }
-                    };
-                    bytes.extend(value);
-                    scales.push(scale);
+                    }
                 }
             }
             all.push((bytes, scales));

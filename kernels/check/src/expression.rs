@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 /// The names that an expression may have, in the order of [`Numbers`].
-pub const NAMES: [&str; 6] = ["rank", "ranks", "call", "calls", "elements", "element"];
+pub const NAMES: [&str; 7] = ["rank", "ranks", "call", "calls", "elements", "element", "root"];
 
-/// The values of the names: rank, ranks, call, calls, elements, element.
-pub type Numbers = [i64; 6];
+/// The values of the names, in their order.
+pub type Numbers = [i64; 7];
 
 /// The deepest nesting of an expression.
 const DEEPEST: u32 = 64;

@@ -159,7 +159,7 @@ impl Finding {
             FaultKind::BarrierCount { .. } => Kind::Barrier,
             FaultKind::Trap | FaultKind::Assert { .. } => Kind::Trap,
             FaultKind::Stuck(_) => Kind::Hang,
-            FaultKind::Limit(_) => Kind::Limit,
+            FaultKind::Limit(_) | FaultKind::Late(_) => Kind::Limit,
         };
         let mut found = Self::new(kind, fault.kind.to_string());
         found.at = fault.at.as_ref().map(|at| access(at, None, run));

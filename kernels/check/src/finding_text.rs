@@ -99,7 +99,8 @@ impl Verdict {
         let (source, lines) = sources(&found.sites(), cases).unwrap_or_else(|| {
             let place = match found.kind {
                 Kind::Unsupported | Kind::Limit => text.find("[[call]]").map(|at| at..at + 8),
-                _ => text.find("[expect]").map(|at| at..at + 8),
+                // A candidate of the judge says `collective` in place of it.
+                _ => text.find("[expect]").or(text.find("collective")).map(|at| at..at + 8),
             };
             let line = 0..text.lines().next().map_or(0, str::len);
             (crate::node::pointed(file, text, &place.unwrap_or(line)), Vec::new())
@@ -130,8 +131,13 @@ impl Verdict {
         };
         let case = self.case.as_ref().map_or(String::new(), |case| format!("--case {case} "));
         let (seed, ranks, elements) = (found.seed, found.ranks, elements.join(","));
+        // A harness of one size needs no flags for it.
+        let sizes = match self.cases[..] {
+            [_] => String::new(),
+            _ => format!(" --ranks {ranks} --elements {elements}"),
+        };
         format!(
-            "seed {seed} of {ranks} ranks, elements {elements}{variation}: `{case}--first {seed} --seeds 1 --ranks {ranks} --elements {elements}`"
+            "seed {seed} of {ranks} ranks, elements {elements}{variation}: `{case}--first {seed} --seeds 1{sizes}`"
         )
     }
 

@@ -1,6 +1,7 @@
 //! A harness: kernels, the memory of each rank, the launches of a call, and the result that is expected.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use roundelay_core::collective::Collective;
 use roundelay_core::dtype::{DType, ReduceOp};
@@ -97,6 +98,8 @@ pub struct Buffer {
     pub pointers: Option<PointerTable>,
     /// Whether it holds the sentinel, the word of its fill.
     pub is_sentinel: bool,
+    /// The buffer that it is a part of, and for each rank the first byte and the bytes of the part.
+    pub part: Option<(String, Vec<(u64, u64)>)>,
 }
 
 /// The addresses of buffers on all ranks.
@@ -291,6 +294,23 @@ pub struct Runs {
     pub special: Vec<Special>,
     /// Blocks that a device runs at once; all where there is none.
     pub resident_blocks: Option<u32>,
+    /// The number that `root` is in expressions.
+    pub root: u32,
+    /// The most that one run takes.
+    pub limits: RunLimits,
+}
+
+/// The most that one run takes.
+#[derive(Clone, Copy, Debug)]
+pub struct RunLimits {
+    /// Bytes of all memory.
+    pub bytes: u64,
+    /// Threads of all launches.
+    pub threads: u64,
+    /// Instructions, once for each group of lanes.
+    pub instructions: u64,
+    /// The time at which a run ends, if it is still going on.
+    pub end: Option<Instant>,
 }
 
 /// A value that is special.
@@ -314,6 +334,13 @@ impl Default for Runs {
             absent: Vec::new(),
             special: Vec::new(),
             resident_blocks: None,
+            root: 0,
+            limits: RunLimits {
+                bytes: 1 << 30,
+                threads: 1 << 24,
+                instructions: 100_000_000,
+                end: None,
+            },
         }
     }
 }
@@ -340,6 +367,7 @@ impl Buffer {
             zero_after: false,
             pointers: None,
             is_sentinel: false,
+            part: None,
         }
     }
 }

@@ -281,8 +281,7 @@ impl<'a> Sequence<'a> {
                 self.copied(values, (to, 0), (rank, call), (&step.name, after)).map(Some)
             }
             StepWork::Set { to, byte, bytes } => {
-                let (room, offset) = at.place(to).map_err(within)?;
-                let most = self.layout.rooms[room].bytes as i64 - offset;
+                let (room, offset, most) = at.place(to).map_err(within)?;
                 let bytes = bytes.as_ref().map_or(Ok(most), |bytes| bytes.value(&numbers));
                 let bytes = bytes.map_err(within)?;
                 if offset < 0 || bytes < 0 || bytes > most {
@@ -296,11 +295,9 @@ impl<'a> Sequence<'a> {
                     .map(Some)
             }
             StepWork::Copy { to, from, bytes } => {
-                let ((to_room, to_at), (from_room, from_at)) =
-                    (at.place(to).map_err(within)?, at.place(from).map_err(within)?);
-                let rooms = &self.layout.rooms;
-                let most = (rooms[to_room].bytes as i64 - to_at)
-                    .min(rooms[from_room].bytes as i64 - from_at);
+                let (to_room, to_at, to_most) = at.place(to).map_err(within)?;
+                let (from_room, from_at, from_most) = at.place(from).map_err(within)?;
+                let (rooms, most) = (&self.layout.rooms, to_most.min(from_most));
                 let bytes = bytes.as_ref().map_or(Ok(most), |bytes| bytes.value(&numbers));
                 let bytes = bytes.map_err(within)?;
                 if to_at < 0 || from_at < 0 || bytes < 0 || bytes > most {
@@ -355,7 +352,7 @@ impl<'a> Sequence<'a> {
         };
         self.launches.push(launched);
         let total: u64 = self.launches.iter().map(threads).sum();
-        if self.launches.len() > MOST || total > 1 << 24 {
+        if self.launches.len() > MOST || total > self.harness.run.limits.threads {
             return Err("a run has more launches or threads than the machine holds".to_owned());
         }
         Ok(self.launches.len() - 1)

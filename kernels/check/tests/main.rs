@@ -1,5 +1,6 @@
 //! Tests of the check: harnesses of small kernels in PTX, mistakes at their places, and mutants of harness files.
 
+mod candidates;
 mod reading;
 mod verdicts;
 
@@ -32,6 +33,7 @@ fn options() -> CheckOptions<'static> {
         first: 0,
         budget: Duration::from_secs(60),
         threads: 2,
+        explain: true,
         stop: &|| false,
         progress: &|_| {},
     }

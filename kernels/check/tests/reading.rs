@@ -1,7 +1,7 @@
 //! Harness files: mistakes at their places, the same harness in JSON, and mutants.
 
 use roundelay_core::render::render;
-use roundelay_kernel_check::{Expression, Harness};
+use roundelay_kernel_check::{Candidate, Expression, Harness};
 
 use crate::{cases, options};
 
@@ -23,7 +23,13 @@ fn the_harnesses_of_projects_can_be_read() {
     let mut read = 0;
     for file in files.filter(|file| file.path().extension().is_some_and(|end| end == "toml")) {
         let (name, text) = (file.path(), std::fs::read_to_string(file.path()).expect("a text"));
-        let all = Harness::from_toml(&text).unwrap_or_else(|wrong| panic!("{name:?}: {wrong:?}"));
+        let is_candidate = name.to_string_lossy().ends_with("candidate.toml");
+        let all = if is_candidate {
+            Candidate::from_toml(&text).map(|candidate| vec![candidate.harness])
+        } else {
+            Harness::from_toml(&text)
+        };
+        let all = all.unwrap_or_else(|wrong| panic!("{name:?}: {wrong:?}"));
         assert!(all.iter().all(|harness| !harness.source.is_empty()), "{name:?} tells no source");
         read += 1;
     }
@@ -79,7 +85,7 @@ fn json_has_the_same_tables() {
 
 #[test]
 fn expressions_have_the_values_of_integers() {
-    let numbers = [3, 4, 1, 2, 37, 5];
+    let numbers = [3, 4, 1, 2, 37, 5, 0];
     for (text, value) in [
         ("min(36, ceil(elements/4, 512))", Ok(1)),
         ("ceil(elements, 4) * 2 - -1", Ok(21)),
@@ -108,13 +114,34 @@ fn expressions_have_the_values_of_integers() {
     assert!(Expression::parse(&deep).is_err() && Expression::parse(&"1+".repeat(100_000)).is_err());
 }
 
-/// No change of a harness file ends in a panic, neither when it is read nor when it runs. `KERNEL_MUTANTS` sets their
-/// number.
+/// No change of a harness file ends in a panic, neither when it is read nor when it runs.
 #[test]
 fn no_mutant_of_a_harness_panics() {
+    let (mut read, mut ran) = (0, 0);
+    mutants(WHOLE, |text| match Harness::from_toml(text) {
+        Ok(all) => {
+            read += 1;
+            for harness in all.iter().take(1) {
+                let small = harness.run.ranks.iter().all(|ranks| *ranks < 9)
+                    && harness.run.elements.iter().flatten().all(|count| *count < 4096)
+                    && harness.run.calls < 9;
+                if small && harness.modules.iter().all(|module| module.name == "m") {
+                    let options =
+                        roundelay_kernel_check::CheckOptions { seeds: Some(1), ..options() };
+                    ran += usize::from(harness.check(&cases(harness), &options).is_ok());
+                }
+            }
+        }
+        Err(mistake) => _ = mistake.diagnostic("x", text),
+    });
+    assert!(read > 20 && ran > 5, "{read} were read, {ran} ran");
+}
+
+/// Takes mutants of a text, one after another; `KERNEL_MUTANTS` sets their number.
+pub(crate) fn mutants(text: &str, mut take: impl FnMut(&str)) {
     let count = std::env::var("KERNEL_MUTANTS").ok().and_then(|text| text.parse().ok());
     let mut random = fastrand::Rng::with_seed(68);
-    let tokens: Vec<&str> = WHOLE.split_inclusive([' ', '\n', ',', '"', '=']).collect();
+    let tokens: Vec<&str> = text.split_inclusive([' ', '\n', ',', '"', '=']).collect();
     let odd = [
         "-1",
         "0",
@@ -128,7 +155,6 @@ fn no_mutant_of_a_harness_panics() {
         "[[call]]\n",
         "1.5",
     ];
-    let (mut read, mut ran) = (0, 0);
     for _ in 0..count.unwrap_or(2000) {
         let mut mutant = tokens.clone();
         for _ in 0..random.usize(1..4) {
@@ -140,23 +166,6 @@ fn no_mutant_of_a_harness_panics() {
                 _ => mutant.insert(at, tokens[random.usize(0..tokens.len())]),
             }
         }
-        let text: String = mutant.concat();
-        match Harness::from_toml(&text) {
-            Ok(all) => {
-                read += 1;
-                for harness in all.iter().take(1) {
-                    let small = harness.run.ranks.iter().all(|ranks| *ranks < 9)
-                        && harness.run.elements.iter().flatten().all(|count| *count < 4096)
-                        && harness.run.calls < 9;
-                    if small && harness.modules.iter().all(|module| module.name == "m") {
-                        let options =
-                            roundelay_kernel_check::CheckOptions { seeds: Some(1), ..options() };
-                        ran += usize::from(harness.check(&cases(harness), &options).is_ok());
-                    }
-                }
-            }
-            Err(mistake) => _ = mistake.diagnostic("x", &text),
-        }
+        take(&mutant.concat());
     }
-    assert!(read > 20 && ran > 5, "{read} were read, {ran} ran");
 }

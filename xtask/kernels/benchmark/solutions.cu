@@ -6,6 +6,13 @@
 #include "all_gather_claude.cuh"
 #elif defined(ALL_GATHER_GPT)
 #include "all_gather_gpt.cuh"
+#elif defined(ALL_TO_ALL_GEMINI)
+#include "all_to_all_gemini.cuh"
+#elif defined(ALL_TO_ALL_CLAUDE)
+#include "all_to_all_claude.cuh"
+#elif defined(REDUCE_SCATTER_GEMINI)
+#include <cuda_bf16.h>
+#include "reduce_scatter_gemini.cuh"
 #else
 #include "all_reduce_gemini.cuh"
 #endif

@@ -2,7 +2,7 @@
 
 use roundelay_core::dtype::DType;
 
-use super::ORDERS;
+use super::{ORDERS, element_type};
 use crate::expression::Expression;
 use crate::harness::{Buffer, Fill, Order, PointerTable};
 use crate::node::{Field, Mistake, Node, NodeValue, get};
@@ -26,8 +26,7 @@ pub(super) fn read(Field { key, node, .. }: &Field) -> Result<Buffer, Mistake> {
     ])?;
     let mut dtype = DType::U8;
     if let Some(ty) = get(fields, "type") {
-        let all: Vec<_> = DType::ALL.iter().map(|dtype| (dtype.name(), *dtype)).collect();
-        dtype = ty.word(&all)?;
+        dtype = element_type(ty)?;
     }
     let (len, bytes) = (get(fields, "len"), get(fields, "bytes"));
     let pointers = get(fields, "pointers");

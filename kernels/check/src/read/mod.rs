@@ -2,15 +2,15 @@
 
 mod buffer;
 mod call;
+mod candidate;
+mod module;
 
 use roundelay_core::collective::Collective;
 use roundelay_core::diagnostics::near::nearest;
-use roundelay_core::dtype::ReduceOp;
+use roundelay_core::dtype::{DType, ReduceOp};
 
 use crate::assumption::{Assumption, MachineAssumption};
-use crate::harness::{
-    Expect, ExpectedValues, Harness, KernelModule, ModuleText, Order, Runs, Special,
-};
+use crate::harness::{Expect, ExpectedValues, Harness, Order, Runs, Special};
 use crate::node::{Field, Mistake, Node, NodeValue, get};
 
 /// The most ranks of a run.
@@ -90,17 +90,34 @@ fn cases(mut root: Node) -> Result<Vec<Harness>, Mistake> {
 
 fn of_root(root: &Node) -> Result<Harness, Mistake> {
     let fields = root.table(&KEYS)?;
+    let mut harness = Harness::default();
+    kernels(root, fields, &mut harness)?;
+    for node in get(fields, "expect").map_or(&[][..], Node::list) {
+        let expect = expect(node, &harness)?;
+        harness.expect.push(expect);
+    }
+    for node in get(fields, "verdict").map_or(&[][..], Node::list) {
+        let text = node.text()?;
+        if !(text.starts_with("relies(") && text.ends_with(')') || VERDICTS.contains(&&*text)) {
+            let wrong = node.wrong(format!("`{text}` is no verdict"));
+            let words = VERDICTS.join(", ");
+            return Err(wrong.help(format!("verdicts are {words}, and relies(NAME, NAME)")));
+        }
+        harness.verdict.push(text);
+    }
+    Ok(harness)
+}
+
+/// Reads the kernels of a harness: its modules, its memory beside what it has, and the steps of a call.
+fn kernels(root: &Node, fields: &[Field], harness: &mut Harness) -> Result<(), Mistake> {
     let text = |key| get(fields, key).map(Node::text).transpose();
-    let mut harness = Harness {
-        title: text("title")?.unwrap_or_default(),
-        source: text("source")?.unwrap_or_default(),
-        ..Harness::default()
-    };
+    harness.title = text("title")?.unwrap_or_default();
+    harness.source = text("source")?.unwrap_or_default();
     let each = |key: &str| -> Result<&[Field], Mistake> {
         get(fields, key).map_or(Ok(&[]), |node| node.any_table())
     };
     for field in each("module")? {
-        harness.modules.push(module(field)?);
+        harness.modules.push(module::module(field)?);
     }
     for field in each("memory")? {
         harness.memory.push(buffer::read(field)?);
@@ -109,7 +126,7 @@ fn of_root(root: &Node) -> Result<Harness, Mistake> {
         harness.run = runs(run)?;
     }
     for node in get(fields, "call").map_or(&[][..], Node::list) {
-        call::steps(node, &mut harness)?;
+        call::steps(node, harness)?;
     }
     if harness.calls.is_empty() {
         let wrong = Mistake::new(0..0, "the harness has no [[call]]");
@@ -131,23 +148,10 @@ fn of_root(root: &Node) -> Result<Harness, Mistake> {
             }
         }
     }
-    for node in get(fields, "expect").map_or(&[][..], Node::list) {
-        let expect = expect(node, &harness)?;
-        harness.expect.push(expect);
-    }
     if let Some(node) = get(fields, "assume") {
-        assume(node, &mut harness)?;
+        assume(node, harness)?;
     }
-    for node in get(fields, "verdict").map_or(&[][..], Node::list) {
-        let text = node.text()?;
-        if !(text.starts_with("relies(") && text.ends_with(')') || VERDICTS.contains(&&*text)) {
-            let wrong = node.wrong(format!("`{text}` is no verdict"));
-            let words = VERDICTS.join(", ");
-            return Err(wrong.help(format!("verdicts are {words}, and relies(NAME, NAME)")));
-        }
-        harness.verdict.push(text);
-    }
-    Ok(harness)
+    Ok(())
 }
 
 /// Refuses a text that is none of the names.
@@ -171,77 +175,30 @@ fn buffer_name(node: &Node, harness: &Harness) -> Result<String, Mistake> {
     known("memory", node, harness.memory.iter().map(|buffer| buffer.name.as_str()))
 }
 
-fn module(Field { key, node, .. }: &Field) -> Result<KernelModule, Mistake> {
-    let fields = node.table(&[
-        "file",
-        "text",
-        "ptx",
-        "ptx_text",
-        "compiler",
-        "arch",
-        "define",
-        "include",
-        "prelude",
-        "slices",
-        "options",
-        "instantiate",
-    ])?;
-    type Make = fn(String) -> ModuleText;
-    let origins: [(&str, Make); 4] = [
-        ("file", ModuleText::File),
-        ("text", ModuleText::Text),
-        ("ptx", ModuleText::Ptx),
-        ("ptx_text", ModuleText::PtxText),
-    ];
-    let mut found = None;
-    for (name, origin) in origins {
-        if let Some(text) = get(fields, name) {
-            if found.is_some() {
-                return Err(text.wrong("the module has two texts").help("leave one of them out"));
-            }
-            found = Some(origin(text.text()?));
-        }
-    }
-    let origin = found.ok_or_else(|| {
-        node.wrong(format!("the module `{key}` has no text"))
-            .help("add `file`, `text`, `ptx` or `ptx_text`")
-    })?;
-    let mut module = KernelModule::new(key, origin);
-    for Field { key, node, .. } in fields {
-        match key.as_str() {
-            "compiler" => module.compiler = node.text()?,
-            "arch" => module.arch = node.text()?,
-            "define" => module.defines = node.texts()?,
-            "include" => module.includes = node.texts()?,
-            "prelude" => module.preludes = node.texts()?,
-            "options" => module.options = node.texts()?,
-            "slices" => {
-                for slice in node.list() {
-                    let text = slice.text()?;
-                    let lines = text.split_once("..").and_then(|(first, last)| {
-                        Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
-                    });
-                    let lines = lines.filter(|(first, last)| 0 < *first && first <= last);
-                    module.slices.push(
-                        lines.ok_or_else(|| {
-                            slice.wrong("a slice is two lines, such as \"10..240\"")
-                        })?,
-                    );
-                }
-            }
-            "instantiate" => {
-                for Field { key, node, .. } in node.any_table()? {
-                    module.instantiate.push((key.clone(), node.text()?));
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(module)
-}
-
 const ORDERS: [(&str, Order); 3] =
     [("rank", Order::Rank), ("own-first", Order::OwnFirst), ("any", Order::Any)];
+
+/// Reads a collective of elements of a type, such as `AllReduce sum`.
+fn collective_of(node: &Node, dtype: DType) -> Result<(Collective, ReduceOp), Mistake> {
+    let text = node.text()?;
+    let (name, op) = text.split_once(' ').unwrap_or((&text, "sum"));
+    let (Some(found), Some(op)) = (Collective::from_name(name), ReduceOp::from_name(op.trim()))
+    else {
+        let all = Collective::ALL.map(Collective::name).join(", ");
+        let wrong = node.wrong(format!("`{text}` is no collective"));
+        return Err(
+            wrong.help(format!("collectives are {all}; behind one stands an op, such as sum"))
+        );
+    };
+    op.check(dtype).map_err(|why| node.wrong(why.to_string()))?;
+    Ok((found, op))
+}
+
+/// Reads an element type.
+fn element_type(node: &Node) -> Result<DType, Mistake> {
+    let all: Vec<_> = DType::ALL.iter().map(|dtype| (dtype.name(), *dtype)).collect();
+    node.word(&all)
+}
 
 fn expect(node: &Node, harness: &Harness) -> Result<Expect, Mistake> {
     let fields = node.table(&[
@@ -266,21 +223,9 @@ fn expect(node: &Node, harness: &Harness) -> Result<Expect, Mistake> {
     let buffer = named("buffer", "output")?;
     let values = match (get(fields, "collective"), get(fields, "values")) {
         (Some(collective), None) => {
-            let text = collective.text()?;
-            let (name, op) = text.split_once(' ').unwrap_or((&text, "sum"));
-            let all = Collective::ALL.map(Collective::name).join(", ");
-            let (Some(found), Some(op)) =
-                (Collective::from_name(name), ReduceOp::from_name(op.trim()))
-            else {
-                let wrong = collective.wrong(format!("`{text}` is no collective"));
-                return Err(wrong
-                    .help(format!("collectives are {all}; behind one stands an op, such as sum")));
-            };
             let input = named("input", "input")?;
-            let dtype = harness.buffer(&input).map(|at| harness.memory[at].dtype);
-            if let Some(Err(why)) = dtype.map(|dtype| op.check(dtype)) {
-                return Err(collective.wrong(why.to_string()));
-            }
+            let dtype = harness.memory[harness.buffer(&input).unwrap_or(0)].dtype;
+            let (found, op) = collective_of(collective, dtype)?;
             let order = get(fields, "order").map(|node| node.word(&ORDERS)).transpose()?;
             let wide = get(fields, "acc").map(|node| node.word(&[("f32", true), ("same", false)]));
             ExpectedValues::Collective {

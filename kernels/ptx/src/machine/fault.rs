@@ -264,6 +264,8 @@ pub enum FaultKind {
     Stuck(Vec<(Where, String)>),
     /// The limit of instructions.
     Limit(u64),
+    /// The end of the time, after that number of instructions.
+    Late(u64),
 }
 
 /// Joins threads that wait alike with the first of them: each of these with the words for the number of the others, which
@@ -346,6 +348,9 @@ impl fmt::Display for FaultKind {
             }
             FaultKind::Stuck(_) => f.write_str("no thread can go on"),
             FaultKind::Limit(limit) => write!(f, "more than {limit} instructions"),
+            FaultKind::Late(after) => {
+                write!(f, "it had not ended when the time was up, after {after} instructions")
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Launches: the kernels of ranks, and the state after their run.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::Instant;
 
 use super::fault::{KernelFault, LaunchError};
 use super::image::Image;
@@ -18,6 +19,8 @@ use crate::program::Module;
 pub struct Limits {
     /// Instructions, each counted once for each group of lanes that executes it together.
     pub instructions: u64,
+    /// The time at which a run ends, if it is still going on.
+    pub end: Option<Instant>,
     /// Turns of each warp that may pass without a store, a barrier or an end of a thread.
     pub idle_turns: u64,
     /// `%globaltimer` at the start, in nanoseconds.
@@ -36,6 +39,7 @@ impl Limits {
     /// The limits of a run that says nothing else.
     pub const DEFAULT: Self = Self {
         instructions: 1_000_000_000,
+        end: None,
         idle_turns: 1000,
         start_ns: 1,
         turn_ns: 1,

@@ -1,7 +1,10 @@
 //! The order in which warps go on.
 
+use std::time::Instant;
+
 use super::fault::{FaultKind, KernelFault, Where};
 use super::image::lanes;
+use super::launch::Limits;
 use super::stream::InStream;
 use super::warp::State;
 use super::{Failed, Machine};
@@ -14,6 +17,9 @@ const TURN: u32 = 20_000;
 
 /// Turns of a warp in a row, without a choice to the contrary.
 const IN_A_ROW: u32 = 16;
+
+/// Instructions between two looks at the clock.
+const A_LOOK: u64 = 1 << 10;
 
 /// Groups of lanes that a report of waiting threads lists at most.
 const REPORTED: usize = 64;
@@ -86,10 +92,9 @@ impl Machine<'_> {
                 left -= 1;
                 self.executed += 1;
                 self.covered[place as usize] = true;
-                if self.executed > self.limits.instructions {
+                if let Some(limit) = self.limit() {
                     let lanes = self.warps[warp].groups[group].lanes;
-                    let limit = (FaultKind::Limit(self.limits.instructions), lanes);
-                    return Err(Box::new(self.fault(warp, place, limit)));
+                    return Err(Box::new(self.fault(warp, place, (limit, lanes))));
                 }
                 let executed = self.execute(warp, group, instruction);
                 let regroup =
@@ -101,6 +106,17 @@ impl Machine<'_> {
             }
         }
         Ok(strong == Some(true))
+    }
+
+    /// The limit that the run has come to.
+    fn limit(&self) -> Option<FaultKind> {
+        let Limits { instructions, end, .. } = self.limits;
+        if self.executed > instructions {
+            return Some(FaultKind::Limit(instructions));
+        }
+        let looks = self.executed.is_multiple_of(A_LOOK);
+        let late = looks && end.is_some_and(|end| Instant::now() > end);
+        late.then_some(FaultKind::Late(self.executed))
     }
 
     /// Perhaps lets one lane of a group go on alone.
