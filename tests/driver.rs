@@ -19,13 +19,13 @@ macro_rules! below {
 
 #[path = "gpu/cases.rs"]
 #[allow(dead_code, reason = "gpu-check uses the rest")]
-mod cases;
+pub(crate) mod cases;
 #[path = "gpu/cuda.rs"]
 #[allow(dead_code, reason = "gpu-check uses the rest")]
 mod cuda;
 #[path = "gpu/engine.rs"]
 #[allow(dead_code, reason = "gpu-check uses the rest")]
-mod engine;
+pub(crate) mod engine;
 #[path = "gpu/ranks.rs"]
 #[allow(dead_code, reason = "gpu-check uses the rest")]
 mod members;

@@ -1,12 +1,6 @@
 //! Mistakes in the device headers that kernels on several devices alone have in them; `cargo xtask ptx --mutants` runs all
 //! mistakes.
 
-#[path = "gpu/cases.rs"]
-#[allow(dead_code, reason = "gpu-check uses the rest")]
-mod cases;
-#[path = "gpu/engine.rs"]
-#[allow(dead_code, reason = "gpu-check uses the rest")]
-mod engine;
 #[path = "gpu/mutants.rs"]
 #[allow(dead_code, reason = "gpu-check uses the rest")]
 mod mutants;
@@ -15,6 +9,8 @@ mod mutants;
 mod ptx;
 
 use mutants::{Choice, Extent};
+
+use super::driver::{cases, engine};
 
 #[test]
 fn weak_signals_to_another_device_are_found() {

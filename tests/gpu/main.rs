@@ -42,7 +42,7 @@ usage: gpu-check cuda|ranks|shim|ptx|ptx-mutants|instructions|litmus|nccl|compil
   nccl              sends and receives of NCCL on a GPU
   compile           kernels by NVRTC for --arch, and none of them run
   nvrtc             one kernel by NVRTC, with CUDA's headers, and where that NVRTC lies
-  --quick           few rank counts and types, and three launches in a row
+  --quick           few rank counts and types, and three launches in a row; of `ptx-mutants` kernels on several devices
   --small           no large counts, for a device with little memory
   --only NAME,...   these algorithms; mistakes, forms or programs with one of these words in their names
   --device N        the GPU, the first if not given
@@ -153,7 +153,8 @@ fn check(args: &Args, begun: Instant) -> Result<usize, Refused> {
         "ptx" => Box::new(ptx::Instructions::new(args.arch)),
         "ptx-mutants" => {
             let choice = Choice { arch: args.arch, defines: args.defines.clone() };
-            return Ok(mutants::all(&choice, Extent::Whole, only, args.from));
+            let extent = if *quick { Extent::SeveralDevices } else { Extent::Whole };
+            return Ok(mutants::all(&choice, extent, only, args.from));
         }
         "instructions" => return instructions(args, limits.end).map_err(Refused::from),
         "litmus" => return litmus(args).map_err(Refused::from),

@@ -188,7 +188,7 @@ impl Ready {
         (text, name): (&str, &str),
         mutant: Option<&Mutant>,
         choice: &Choice,
-        more: Option<String>,
+        more: Option<&str>,
     ) -> Result<(String, Option<String>), Found> {
         let text = whole(text, mutant, &mut HashSet::new());
         let target = target(choice.arch);
@@ -196,7 +196,14 @@ impl Ready {
         let sizes = [("THREADS", target.threads), ("IN_FLIGHT", target.in_flight())];
         let mut options = vec!["--fmad=false".to_owned()];
         options.extend(sizes.map(|(name, value)| define((name, value.to_string()))));
-        options.extend(choice.defines.iter().chain(&more).map(|one| format!("-DROUNDELAY_{one}")));
+        options.extend(
+            choice
+                .defines
+                .iter()
+                .map(String::as_str)
+                .chain(more)
+                .map(|one| format!("-DROUNDELAY_{one}")),
+        );
         // The assembler would take most of the time.
         let (file, names, headers) = (format!("{name}.cu"), &[], &[]);
         let foreign = ForeignText {
@@ -230,7 +237,7 @@ impl Ready {
                 Way::Traced => Some(format!("TRACED={}", job.facts.groups.len() * parts as usize)),
                 _ => (devices > 1).then(|| "SCOPE_SYS".to_owned()),
             };
-            let (ptx, finding) = Self::ptx(text, mutant, choice, define)?;
+            let (ptx, finding) = Self::ptx(text, mutant, choice, define.as_deref())?;
             let unread = |error: BadText| Found::Run(error.to_string());
             let mut program = Interpreted::new(&ptx, text.1).map_err(unread)?.on_devices(devices);
             if mutant.is_none_or(|mutant| mutant.header == "bind.cuh") {
