@@ -210,7 +210,7 @@ ROUNDELAY_SHARED void do_entries(const Launch& launch) {
 #endif
         case Does::Post: signals.post_all(entry.at, entry.shape); break;
         case Does::Wait: signals.wait_all(entry.waits, entry.shape); break;
-        default: return;
+        case Does::End: return;
         }
     }
 }
