@@ -72,7 +72,7 @@ fn a_share_of_a_world_has_algorithms_of_its_own() {
 fn ranks_of_a_world_choose_a_way() {
     both(|world| {
         let mut rank = world.rank();
-        for turn in 0..120 {
+        for turn in 0..400 {
             let mut sums = vec![turn; 5000];
             rank.all_reduce(&mut sums, ReduceOp::Sum)?;
             assert!(sums.iter().all(|sum| *sum == 2 * turn), "turn {turn}");
