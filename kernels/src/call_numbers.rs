@@ -172,6 +172,14 @@ impl CallNumbers {
         Ok(())
     }
 
+    /// Whether the rank's last call is void, and the number of refused calls does not say so yet: another rank is about to
+    /// count it.
+    pub(crate) fn is_about_to_hear(&self, seen: &impl CallsSeen) -> bool {
+        let number = self.made;
+        let is_told = self.told.contains(&number);
+        number > 0 && seen.is_void(number) && !is_told && seen.refused() == self.heard
+    }
+
     /// Notes that the rank gets the error of a refused call, and returns the number of that call.
     pub(crate) fn note<T>(&mut self, result: &Result<T, Error>) -> Option<u64> {
         let Err(Error::CallsDiffer(differ)) = result else { return None };

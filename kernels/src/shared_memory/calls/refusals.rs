@@ -209,6 +209,10 @@ impl World {
                 thread::sleep(NAP);
             }
         }
+        let since = Instant::now();
+        while local.call.numbers.is_about_to_hear(self) && !MODELLED && since.elapsed() < LOOK {
+            thread::yield_now();
+        }
         let mut heard = local.call.numbers.hear(self);
         if let Err(Error::CallsDiffer(differ)) = &mut heard {
             // There is no next call in whose place it comes.
