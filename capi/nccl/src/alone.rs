@@ -16,7 +16,7 @@ use crate::function_table::functions;
 use crate::last_error;
 use crate::mode::is_alone;
 use crate::name::Name;
-use crate::operation::{Operation, Taken};
+use crate::operation::{Left, Operation, Taken};
 use crate::process::process;
 use crate::types::{Answer as _, Code, Comm, In, Out, Stream, Team, Text, UniqueId, Window};
 use crate::why::Why;
@@ -38,7 +38,6 @@ macro_rules! refusals {
     ($($since:literal $kind:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)*) => {
         /// All functions, each of which refuses its call where this mode does not have it.
         #[allow(non_snake_case, clippy::too_many_arguments, reason = "the functions are NCCL's")]
-        #[allow(dead_code, reason = "operations and groups go by `OwnCall`")]
         pub(crate) trait OwnFunctions {
             $(
                 /// # Safety
@@ -67,10 +66,10 @@ struct OwnComm {
 }
 
 /// The communicators by their handles.
-static SEATS: LazyLock<Mutex<HashMap<usize, Arc<OwnComm>>>> = LazyLock::new(Mutex::default);
+static COMMS: LazyLock<Mutex<HashMap<usize, Arc<OwnComm>>>> = LazyLock::new(Mutex::default);
 
-fn seats() -> MutexGuard<'static, HashMap<usize, Arc<OwnComm>>> {
-    SEATS.lock().unwrap_or_else(PoisonError::into_inner)
+fn comms() -> MutexGuard<'static, HashMap<usize, Arc<OwnComm>>> {
+    COMMS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The failure of a call, told to the program.
@@ -107,15 +106,20 @@ fn wrong(what: impl Into<String>) -> Refusal {
     Refusal(Code::INVALID_ARGUMENT, what.into())
 }
 
-/// Has a call answer by its code, with the text of its failure for `ncclGetLastError`.
+/// Returns the code of a call's failure, whose text is kept for `ncclGetLastError`.
+fn guard<R>(call: impl FnOnce() -> Result<R, Refusal>) -> Result<R, Code> {
+    let done = catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
+        Err(Refusal(Code::INTERNAL, "the library panicked, which is a defect of it".into()))
+    });
+    done.map_err(|Refusal(code, text)| {
+        last_error::tell(&text);
+        code
+    })
+}
+
+/// Has a call answer by its code.
 fn answer(call: impl FnOnce() -> Result<(), Refusal>) -> Code {
-    let Refusal(code, text) = match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(Ok(())) => return Code::SUCCESS,
-        Ok(Err(refusal)) => refusal,
-        Err(_) => Refusal(Code::INTERNAL, "the library panicked, which is a defect of it".into()),
-    };
-    last_error::tell(&text);
-    code
+    guard(call).err().unwrap_or(Code::SUCCESS)
 }
 
 /// Writes a result of a function.
@@ -134,7 +138,7 @@ unsafe fn write<T>(to: *mut T, what: &str, value: T) -> Result<(), Refusal> {
 impl OwnComm {
     /// Returns the communicator of a handle.
     fn of(comm: Comm) -> Result<Arc<Self>, Refusal> {
-        let found = seats().get(&comm.addr()).cloned();
+        let found = comms().get(&comm.addr()).cloned();
         found.ok_or_else(|| wrong("the communicator is null, or was destroyed"))
     }
 
@@ -142,9 +146,9 @@ impl OwnComm {
     fn on_device(world: World) -> Result<Comm, Refusal> {
         let device = CudaRank::current_device()?;
         let calls = world.device_calls(device)?;
-        let seat = Arc::new(Self { world, calls, device, failure: Mutex::default() });
-        let handle = Arc::as_ptr(&seat).addr();
-        seats().insert(handle, seat);
+        let own = Arc::new(Self { world, calls, device, failure: Mutex::default() });
+        let handle = Arc::as_ptr(&own).addr();
+        comms().insert(handle, own);
         Ok(std::ptr::without_provenance_mut(handle))
     }
 
@@ -166,10 +170,10 @@ impl OwnComm {
             return Code::SUCCESS;
         }
         answer(|| {
-            let seat = Self::of(comm)?;
-            seats().remove(&comm.addr());
-            then(&seat);
-            match Arc::try_unwrap(seat) {
+            let own = Self::of(comm)?;
+            comms().remove(&comm.addr());
+            then(&own);
+            match Arc::try_unwrap(own) {
                 Ok(Self { world, calls, failure, .. }) => {
                     let failed = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
                     drop(calls);
@@ -274,7 +278,7 @@ impl OwnFunctions for Alone {
         _config: Out,
     ) -> Code {
         answer(|| {
-            let seat = OwnComm::of(comm)?;
+            let own = OwnComm::of(comm)?;
             if made.is_null() {
                 return Err(wrong("newcomm is null"));
             }
@@ -282,7 +286,7 @@ impl OwnFunctions for Alone {
                 -1 => None,
                 color => Some(u32::try_from(color).map_err(|_| wrong(format!("color {color}")))?),
             };
-            let part = seat.world.split(color, key.into())?;
+            let part = own.world.split(color, key.into())?;
             let part = part.map_or(Ok(std::ptr::null_mut()), OwnComm::on_device)?;
             // SAFETY: the caller's promise.
             unsafe { write(made, "newcomm", part) }
@@ -301,22 +305,22 @@ impl OwnFunctions for Alone {
     }
 
     unsafe fn CommAbort(&self, comm: Comm) -> Code {
-        OwnComm::leave(comm, |seat| {
+        OwnComm::leave(comm, |own| {
             let why = "the program called ncclCommAbort";
-            seat.failure().get_or_insert_with(|| (Code::REMOTE, why.to_owned()));
+            own.failure().get_or_insert_with(|| (Code::REMOTE, why.to_owned()));
             // A world that has failed before needs no end.
-            _ = seat.calls.rank().abort(why);
-            _ = seat.world.abort(why);
+            _ = own.calls.rank().abort(why);
+            _ = own.world.abort(why);
         })
     }
 
     unsafe fn CommGetAsyncError(&self, comm: Comm, state: *mut c_int) -> Code {
         answer(|| {
-            let seat = OwnComm::of(comm)?;
-            if let Err(ended) = seat.calls.rank().check() {
-                seat.keep(ended.into());
+            let own = OwnComm::of(comm)?;
+            if let Err(ended) = own.calls.rank().check() {
+                own.keep(ended.into());
             }
-            let failure = seat.failure().clone();
+            let failure = own.failure().clone();
             let code = failure.map_or(Code::SUCCESS, |(code, text)| {
                 last_error::tell(&text);
                 code
@@ -353,12 +357,20 @@ impl OwnFunctions for Alone {
     unsafe fn CommDeregister(&self, comm: Comm, _handle: Out) -> Code {
         answer(|| OwnComm::of(comm).map(drop))
     }
+
+    unsafe fn GroupStart(&self) -> Code {
+        Code::SUCCESS
+    }
+
+    unsafe fn GroupEnd(&self) -> Code {
+        Code::SUCCESS
+    }
 }
 
 /// An operation on a communicator of this mode.
 pub(crate) struct OwnCall {
     name: Name,
-    seat: Arc<OwnComm>,
+    own: Arc<OwnComm>,
     call: Call,
     io: [u64; 2],
     stream: Stream,
@@ -366,7 +378,7 @@ pub(crate) struct OwnCall {
 
 impl OwnCall {
     fn of(operation: &Operation) -> Result<Self, Refusal> {
-        let seat = OwnComm::of(operation.comm)?;
+        let own = OwnComm::of(operation.comm)?;
         let collective = match operation.name {
             Name::AllReduce | Name::AllReduceConfig => Collective::AllReduce,
             Name::Reduce | Name::ReduceConfig => Collective::Reduce,
@@ -386,7 +398,7 @@ impl OwnCall {
         let ops = [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min, ReduceOp::Avg];
         let op = usize::try_from(operation.op).ok().and_then(|at| ops.get(at).copied());
         let op = op.ok_or_else(|| wrong(format!("there is no operator {}", operation.op)))?;
-        let nranks = seat.world.nranks();
+        let nranks = own.world.nranks();
         let root = u32::try_from(operation.root).ok().filter(|root| *root < nranks);
         let root = root.ok_or_else(|| wrong(format!("there is no rank {}", operation.root)))?;
         // `ncclBcast` has one buffer.
@@ -394,16 +406,11 @@ impl OwnCall {
             if operation.name == Name::Bcast { operation.recv.cast() } else { operation.send };
         let io = [send.addr() as u64, operation.recv.addr() as u64];
         let call = Call { collective, root, count: operation.count as u64, dtype, op };
-        Ok(Self { name: operation.name, seat, call, io, stream: operation.stream })
-    }
-
-    /// Checks the arguments of an operation, whose error is told at the call and at the end of its group.
-    pub(crate) fn check(operation: &Operation) -> Code {
-        answer(|| Self::of(operation).map(drop))
+        Ok(Self { name: operation.name, own, call, io, stream: operation.stream })
     }
 
     fn issue(&self) -> Result<(), Refusal> {
-        if let Some((code, text)) = &*self.seat.failure() {
+        if let Some((code, text)) = &*self.own.failure() {
             return Err(Refusal(*code, text.clone()));
         }
         let begun = Instant::now();
@@ -411,7 +418,7 @@ impl OwnCall {
             process().took(self.name, "nothing", begun.elapsed());
             return Ok(());
         }
-        let issued = self.seat.calls.plan(self.call).map_err(Refusal::from).and_then(|plan| {
+        let issued = self.own.calls.plan(self.call).map_err(Refusal::from).and_then(|plan| {
             // SAFETY: the arguments are the program's, which promises that they are valid.
             unsafe { plan.launch_at(self.stream.cast(), self.io) }?;
             process().took(self.name, &plan.kernel().name, begun.elapsed());
@@ -419,17 +426,17 @@ impl OwnCall {
         });
         issued.map_err(|refusal| {
             process().refused(self.name);
-            self.seat.keep(refusal)
+            self.own.keep(refusal)
         })
     }
 }
 
 impl Taken for OwnCall {
-    fn take(operation: &Operation) -> Result<Self, Why> {
+    fn take(operation: &Operation) -> Result<Self, Left> {
         if alone().is_none() {
-            return Err(Why::NoWorld);
+            return Err(Left::Passed(Why::NoWorld));
         }
-        Self::of(operation).map_err(|_| Why::NoWorld)
+        guard(|| Self::of(operation)).map_err(Left::Refused)
     }
 
     fn run(group: Vec<Self>) -> Code {

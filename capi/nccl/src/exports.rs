@@ -3,13 +3,13 @@
 
 use std::ffi::{c_int, c_uint};
 
-use crate::alone::{OwnCall, OwnFunctions as _, alone, refuse_in_group};
+use crate::alone::{OwnFunctions as _, alone, refuse_in_group};
 use crate::function_table::functions;
 use crate::group;
 use crate::last_error;
 use crate::name::Name;
 use crate::operation::Operation;
-use crate::pass::{has, is_inside, pass};
+use crate::pass::{has, is_inside, lacks, pass};
 use crate::process::process;
 use crate::types::{Answer as _, Code, Comm, In, Out, Stream, Team, Text, UniqueId, Window};
 
@@ -21,11 +21,15 @@ macro_rules! exports {
             use super::*;
 
             $(pub(super) unsafe fn $name($($arg: $ty),*) -> $ret {
-                /// Has the real library make the call.
+                /// Has the real library make the call, or this one where it is alone.
                 ///
                 /// # Safety
                 /// The arguments are valid as NCCL requires.
                 unsafe fn theirs($($arg: $ty),*) -> $ret {
+                    if let Some(alone) = alone() {
+                        // SAFETY: the arguments are the program's.
+                        return unsafe { alone.$name($($arg),*) };
+                    }
                     type Function = unsafe extern "C" fn($($ty),*) -> $ret;
                     // SAFETY: the table has the type of the function, and the arguments are the program's.
                     unsafe { pass(Name::$name, |function: Function| function($($arg),*)) }
@@ -58,20 +62,12 @@ macro_rules! exports {
         }
     };
     (@ask $name:ident $($arg:ident)*) => {{
-        if let Some(alone) = alone() {
-            // SAFETY: the arguments are the program's.
-            return unsafe { alone.$name($($arg),*) };
-        }
         // SAFETY: the arguments are the program's.
         unsafe { theirs($($arg),*) }
     }};
     (@call $name:ident $($arg:ident)*) => {{
-        if let Some(alone) = alone() {
-            // SAFETY: the arguments are the program's.
-            return unsafe { alone.$name($($arg),*) };
-        }
         group::hand_over();
-        if !is_inside() && !has(Name::$name) {
+        if lacks(Name::$name) {
             group::fail(Code::INVALID_USAGE);
         }
         // SAFETY: the arguments are the program's.
@@ -97,16 +93,7 @@ macro_rules! exports {
             unsafe { theirs($(operation.$arg),*) }
         }
         let operation = Operation { $($arg,)* ..Operation::new(Name::$name, pass) };
-        if alone().is_some() {
-            let code = OwnCall::check(&operation);
-            if code.is_wrong() {
-                process().refused(Name::$name);
-                group::fail(code);
-                return code;
-            }
-            return group::operation(&operation);
-        }
-        if !is_inside() && !has(Name::$name) {
+        if lacks(Name::$name) {
             process().refused(Name::$name);
             group::fail(Code::INVALID_USAGE);
             return operation.pass();
@@ -115,24 +102,20 @@ macro_rules! exports {
     }};
     (@starts $name:ident) => {{
         // SAFETY: the function has no arguments.
-        group::start(|| if alone().is_some() { Code::SUCCESS } else { unsafe { theirs() } })
+        group::start(|| unsafe { theirs() })
     }};
     (@ends $name:ident) => {{
         // SAFETY: the function has no arguments.
-        group::end(false, || if alone().is_some() { Code::SUCCESS } else { unsafe { theirs() } })
+        group::end(false, || unsafe { theirs() })
     }};
     (@simulates $name:ident $info:ident) => {{
-        if let Some(alone) = alone() {
-            // SAFETY: the argument is the program's.
-            return unsafe { alone.$name($info) };
-        }
         // SAFETY: the argument is the program's.
         let theirs = || unsafe { theirs($info) };
         // Where there is no such function, the group stays open.
         if has(Name::$name) { group::end(true, theirs) } else { theirs() }
     }};
     (@text $name:ident $code:ident) => {{
-        if alone().is_some() || !has(Name::$name) {
+        if !has(Name::$name) {
             return text_of($code);
         }
         // SAFETY: the function takes any number.
@@ -142,7 +125,7 @@ macro_rules! exports {
         if let Some(text) = last_error::own() {
             return text;
         }
-        if alone().is_some() || !has(Name::$name) {
+        if !has(Name::$name) {
             return Text::REFUSED;
         }
         // SAFETY: the argument is the program's.

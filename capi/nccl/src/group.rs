@@ -9,7 +9,7 @@ use std::ptr::{null, null_mut};
 use crate::alone::{OwnCall, alone};
 use crate::last_error;
 use crate::name::Name;
-use crate::operation::{Operation, Taken};
+use crate::operation::{Left, Operation, Taken};
 use crate::pass::{is_inside, pass};
 use crate::process::process;
 use crate::types::{Code, Comm, In, Out, Stream};
@@ -36,8 +36,11 @@ pub(crate) fn operation(operation: &Operation) -> Code {
     of_thread(|group| group.operation(operation)).unwrap_or_else(|| operation.pass())
 }
 
-/// Lets the real library know of the operations before a call that goes to it.
+/// Lets the real library know of the operations before a call that goes to it, where there is one.
 pub(crate) fn hand_over() {
+    if alone().is_some() {
+        return;
+    }
     _ = of_thread(ThreadGroup::hand_over);
 }
 
@@ -107,7 +110,12 @@ impl<T: Taken> ThreadGroup<T> {
                 return Code::SUCCESS;
             }
             Ok(_) => Why::Group,
-            Err(why) => why,
+            Err(Left::Passed(why)) => why,
+            Err(Left::Refused(code)) => {
+                process().refused(operation.name);
+                self.fail(code);
+                return code;
+            }
         };
         self.hand_over();
         process().passed(operation.name, why);
@@ -177,9 +185,9 @@ mod tests {
     struct Even(usize);
 
     impl Taken for Even {
-        fn take(operation: &Operation) -> Result<Self, Why> {
+        fn take(operation: &Operation) -> Result<Self, Left> {
             let count = operation.count;
-            if count.is_multiple_of(2) { Ok(Self(count)) } else { Err(Why::NoWorld) }
+            if count.is_multiple_of(2) { Ok(Self(count)) } else { Err(Left::Passed(Why::NoWorld)) }
         }
 
         fn run(group: Vec<Self>) -> Code {

@@ -54,12 +54,20 @@ impl Operation {
 
 /// An operation that was taken: it runs here, and not in the real library.
 pub(crate) trait Taken: Sized {
-    /// Takes an operation with valid arguments.
+    /// Takes an operation.
     ///
     /// # Errors
-    /// Why it is the real library's.
-    fn take(operation: &Operation) -> Result<Self, Why>;
+    /// Why it does not run here.
+    fn take(operation: &Operation) -> Result<Self, Left>;
 
     /// Starts the operations of a group, in their order, each on its stream.
     fn run(group: Vec<Self>) -> Code;
+}
+
+/// Why an operation does not run here.
+pub(crate) enum Left {
+    /// It is the real library's.
+    Passed(Why),
+    /// It has wrong arguments, whose error is told.
+    Refused(Code),
 }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use crate::last_error;
+use crate::mode::is_alone;
 use crate::name::Name;
 use crate::real::real;
 use crate::types::Answer;
@@ -36,8 +37,16 @@ pub(crate) unsafe fn pass<F: Copy, R: Answer>(name: Name, call: impl FnOnce(F) -
     answer
 }
 
-/// Whether the real library has a function.
+/// Whether there is a real library that has a function.
 pub(crate) fn has(name: Name) -> bool {
+    if is_alone() {
+        return false;
+    }
     // SAFETY: every function is an address, which is not called.
     real().ok().and_then(|real| unsafe { real.function::<*const ()>(name) }).is_some()
+}
+
+/// Whether a call of the program is refused, because the real library that it wants has no such function.
+pub(crate) fn lacks(name: Name) -> bool {
+    !is_inside() && !is_alone() && !has(name)
 }
