@@ -37,6 +37,7 @@ mod host_program;
 mod over_nccl;
 #[cfg(target_os = "linux")]
 mod processes;
+mod variables;
 
 use std::process::{Child, Command, Stdio};
 

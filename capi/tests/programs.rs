@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use roundelay_kernels::shared_memory::observe::{self, ObservedRank, ObservedWorld};
 
+#[path = "../../tests/driver/variables.rs"]
+mod driver;
+
 /// Returns the folder of this package.
 fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -73,19 +76,6 @@ fn four_processes_call_from_c() {
     assert_eq!(first, concat!("4 ranks agree, says Roundelay ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
-/// The variables of programs below the driver for tests.
-fn driver() -> Vec<(String, String)> {
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    let target = target.map_or_else(|| package().join("../target"), PathBuf::from);
-    let script = package().join("../tests/driver/make.sh");
-    let mut shell = Command::new("sh");
-    let made = shell.arg(script).arg("all").arg(target.join("driver")).output().expect("a shell");
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let said = String::from_utf8(made.stdout).expect("paths in UTF-8");
-    let variable = |line: &str| line.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned()));
-    said.lines().filter_map(variable).collect()
-}
-
 /// Ranks with a GPU each, of the driver for tests.
 #[test]
 fn processes_call_on_memory_of_gpus() {
@@ -94,7 +84,7 @@ fn processes_call_on_memory_of_gpus() {
     let program = compiled(folder.path(), &source, &["-Wno-pedantic"]);
     let program = program.unwrap_or_else(|said| panic!("{said}"));
     let job = format!("a test of C on GPUs {}", std::process::id());
-    let below = driver();
+    let below = driver::variables(&package().join(".."));
     let start = |rank: u32| {
         let mut command = Command::new(&program);
         for (name, value) in &below {
@@ -107,9 +97,8 @@ fn processes_call_on_memory_of_gpus() {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("it starts")
     };
-    let ranks: Vec<Child> = (0..3).map(start).collect();
-    for (rank, child) in ranks.into_iter().enumerate() {
-        let (output, said) = ended(child);
+    for (rank, output) in driver::outputs((0..3).map(start).collect()).iter().enumerate() {
+        let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "rank {rank}: {said}");
         assert_eq!(String::from_utf8_lossy(&output.stdout), format!("rank {rank} is done\n"));
     }

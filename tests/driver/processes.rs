@@ -13,7 +13,7 @@ use roundelay_kernels::grid::Buffers;
 use roundelay_kernels::shared_memory::{UniqueId, World};
 
 use super::below::one_device::{case, proved, sums};
-use super::build;
+use super::{build, variables};
 use crate::driver::cases::{Case, Data};
 use crate::driver::engine::Engine as _;
 use crate::driver::members::Ranks;
@@ -74,11 +74,7 @@ fn ranks<F>(
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("it starts")
     };
-    let started: Vec<Child> = (0..nranks).map(start).collect();
-    // The system tells how a process ended when its parent has looked.
-    let wait = |child: Child| std::thread::spawn(|| child.wait_with_output().expect("it ends"));
-    let waiting: Vec<_> = started.into_iter().map(wait).collect();
-    Err(waiting.into_iter().map(|thread| thread.join().expect("it ends")).collect())
+    Err(variables::outputs((0..nranks).map(start).collect()))
 }
 
 /// Has a test run as ranks in processes of their own, all of which must succeed; the value is the rank.

@@ -1,31 +1,17 @@
 //! Jobs without an NCCL: the library's own communicators, on the driver for tests.
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::thread;
 
+use crate::driver;
 use crate::made::{folder, library, program};
-
-/// The variables of programs below the driver for tests.
-fn driver() -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let target = std::env::var_os("CARGO_TARGET_DIR");
-    let target = target.map_or_else(|| root.join("target"), PathBuf::from);
-    let mut shell = Command::new("sh");
-    shell.arg(root.join("tests/driver/make.sh")).arg("all").arg(target.join("driver"));
-    let output = shell.output().expect("a shell");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let said = String::from_utf8(output.stdout).expect("paths in UTF-8");
-    let variable = |line: &str| line.split_once('=').map(|(a, b)| (a.to_owned(), b.to_owned()));
-    said.lines().filter_map(variable).collect()
-}
 
 /// Runs the program as ranks, and returns what they said, with a report of rank 0.
 fn ranks(nranks: usize, more: &[&str]) -> Vec<Output> {
     let folder = folder();
     let job = program("alone", folder.path());
-    let variables = driver();
+    let variables = driver::variables(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
     let start = |rank: usize| -> Child {
         let mut command = Command::new(&job);
         command.arg(library()).args([rank.to_string(), nranks.to_string()]);
@@ -36,11 +22,7 @@ fn ranks(nranks: usize, more: &[&str]) -> Vec<Output> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("it starts")
     };
-    let started: Vec<Child> = (0..nranks).map(start).collect();
-    // The system tells how a process ended when its parent has looked.
-    let wait = |child: Child| thread::spawn(|| child.wait_with_output().expect("it ends"));
-    let waiting: Vec<_> = started.into_iter().map(wait).collect();
-    waiting.into_iter().map(|thread| thread.join().expect("it ends")).collect()
+    driver::outputs((0..nranks).map(start).collect())
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Programs that call NCCL through the library: before the real NCCL of the wheel, which `cargo xtask nccl` installs
-//! below
-//! `target/nccl`, and before stand-ins. No test needs a GPU.
+//! below `target/nccl`, and before stand-ins. No test needs a GPU.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
 mod alone;
+#[path = "../../../tests/driver/variables.rs"]
+mod driver;
 mod echo;
 mod fuzz;
 mod loaders;
