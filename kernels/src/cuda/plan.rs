@@ -100,20 +100,12 @@ impl CudaPlan {
         count: u64,
         options: CudaOptions,
     ) -> Result<Self, Error> {
-        let nranks = kernel.schedule.nranks;
-        if nranks != world.nranks() {
-            let (what, given) = ("ranks of the world", world.nranks() as usize);
-            return Err(crate::Error::WrongBufferCount { what, given, nranks }.into());
-        }
-        check_multiple(&kernel.schedule, count)?;
+        let call = call_of(&kernel, world.nranks(), count)?;
         let threads = check_threads(options.threads)?;
-        let Spec { element: dtype, op, .. } = kernel.spec;
-        let (schedule, proof) = (kernel.schedule.clone(), kernel.proof.clone());
-        let call = PlannedCall { schedule, proof, count, dtype, op, even: None };
         let facts = kernel.facts(count);
         let (functions, in_flight) = Self::functions(world, &kernel, &facts, threads)?;
         let parts = Self::parts(world, &kernel, &facts, &functions, count, options)?;
-        let layout = GridLayout::new(&facts, parts, dtype.size()).map_err(|_| {
+        let layout = GridLayout::new(&facts, parts, call.dtype.size()).map_err(|_| {
             let what = format!("scratch for {count} elements a unit has more bytes than addresses");
             Error::from(crate::Error::TooLarge { what })
         })?;
@@ -228,6 +220,19 @@ impl CudaPlan {
     pub fn leave_out_last_rank(&mut self, absent: bool) {
         self.absent = absent;
     }
+}
+
+/// Returns the call of a kernel by `given` ranks, for `count` elements a unit.
+pub(super) fn call_of(kernel: &Kernel, given: u32, count: u64) -> Result<PlannedCall, Error> {
+    let (schedule, proof) = (kernel.schedule.clone(), kernel.proof.clone());
+    let nranks = schedule.nranks;
+    if nranks != given {
+        let (what, given) = ("ranks of the world", given as usize);
+        return Err(crate::Error::WrongBufferCount { what, given, nranks }.into());
+    }
+    check_multiple(&schedule, count)?;
+    let Spec { element: dtype, op, .. } = kernel.spec;
+    Ok(PlannedCall { schedule, proof, count, dtype, op, even: None })
 }
 
 /// Returns `given` if a CTA can have that number of threads: threads that move, beside the warp that walks.

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::CUstreamCaptureStatus;
-use cudarc::driver::{CudaContext, CudaEvent, CudaSlice, CudaStream, DevicePtr, DevicePtrMut};
+use cudarc::driver::{CudaEvent, CudaSlice, CudaStream, DevicePtr, DevicePtrMut};
 use roundelay_core::ids::RankId;
 
-use super::device::{Device, failed};
+use super::device::failed;
+use super::device_rank::DeviceRank;
 use super::error::Error;
 use crate::element::Element;
 use crate::lowering::first_call::{WORD, WORDS, exchange};
@@ -22,9 +23,9 @@ const UNTOUCHED: u8 = 0xA5;
 
 /// The kind of a rank's part: the work that a launch issues, and the faults that end it.
 pub trait PartOfRank: Sized {
-    /// Returns the rank, and the device of its buffers.
+    /// Returns the rank, with the device of its buffers.
     #[doc(hidden)]
-    fn place(&self) -> (RankId, Arc<CudaContext>);
+    fn device_rank(&self) -> &DeviceRank;
 
     /// Issues the rank's part on checked buffers, in the order of `stream`.
     ///
@@ -86,12 +87,13 @@ impl<P: PartOfRank> fmt::Debug for RankPlan<P> {
 
 impl<P: PartOfRank> RankPlan<P> {
     pub(super) fn of(part: P, call: PlannedCall) -> Result<Self, Error> {
-        let done = part.place().1.new_event(None).map_err(failed("making an event"))?;
+        let done =
+            part.device_rank().context().new_event(None).map_err(failed("making an event"))?;
         Ok(Self { part, call, done, last: Mutex::new(None) })
     }
 
     fn rank(&self) -> RankId {
-        self.part.place().0
+        self.part.device_rank().rank()
     }
 
     /// The plan's count: elements of one unit of the collective, as NCCL counts.
@@ -206,15 +208,14 @@ impl<P: PartOfRank> RankPlan<P> {
         stream: cudarc::driver::sys::CUstream,
         [input, output]: [u64; 2],
     ) -> Result<(), Error> {
-        let (rank, context) = self.part.place();
-        let (call, size) = (&self.call, self.call.dtype.size());
+        let (rank, call, size) = (self.rank(), &self.call, self.call.dtype.size());
         for (what, at, len) in
             [("input", input, self.input_len()), ("output", output, self.output_len())]
         {
             call.check_buffer(what, rank, (len * size, at), size, len)?;
         }
         // SAFETY: the caller's promise; the value goes before this function returns.
-        let stream = unsafe { context.wrap_borrowed_stream(stream) };
+        let stream = unsafe { self.part.device_rank().context().wrap_borrowed_stream(stream) };
         self.start(&stream, Last::Borrowed, [input, output])
     }
 
@@ -260,11 +261,11 @@ impl<P: PartOfRank> RankPlan<P> {
     }
 
     fn check_device(&self, what: &'static str, stream: &CudaStream) -> Result<(), Error> {
-        let given = stream.context();
-        let (rank, expected) = self.part.place();
-        if *given == expected {
+        let (given, expected) = (stream.context(), self.part.device_rank().context());
+        if given == expected {
             return Ok(());
         }
+        let rank = self.rank();
         Err(Error::WrongDevice { what, rank, given: given.ordinal(), expected: expected.ordinal() })
     }
 
@@ -302,7 +303,6 @@ impl<P: PartOfRank> RankPlan<P> {
     /// E0433 on all ranks for wrong data on any rank; E0419 where the device has no room; the errors of a launch.
     pub(super) fn check_first(
         &self,
-        (device, stream): (&Device, &Arc<CudaStream>),
         words: impl FnOnce(&roundelay_core::verify::Proved) -> Result<Self, Error>,
     ) -> Result<(), Error> {
         let nranks = self.call.schedule.nranks;
@@ -311,12 +311,12 @@ impl<P: PartOfRank> RankPlan<P> {
         let [mut input, mut output] =
             [vec![0; self.input_len() * size], vec![0; self.output_len() * size]];
         known.fill(&mut input, 0);
-        self.on_data((device, stream), &input, &mut output)?;
+        self.on_data(&input, &mut output)?;
         let all = words(&exchange(nranks)?)?;
         debug_assert_eq!((all.call.count, all.call.dtype), (WORDS, WORD));
         let exchange = |mine: &[u64], told: &mut [u64]| {
             let (mine, told) = (crate::element::bytes_of(mine), crate::element::bytes_of_mut(told));
-            all.on_data((device, stream), mine, told)
+            all.on_data(mine, told)
         };
         match self.call.agreed(&known, known.wrong(&output, 0), exchange)? {
             Some(wrong) => Err(crate::Error::WrongData(Box::new(wrong)).into()),
@@ -325,12 +325,9 @@ impl<P: PartOfRank> RankPlan<P> {
     }
 
     /// Launches the plan on data of the host.
-    fn on_data(
-        &self,
-        (device, stream): (&Device, &Arc<CudaStream>),
-        input: &[u8],
-        output: &mut [u8],
-    ) -> Result<(), Error> {
+    fn on_data(&self, input: &[u8], output: &mut [u8]) -> Result<(), Error> {
+        let rank = self.part.device_rank();
+        let (device, stream) = (&rank.device, rank.stream());
         let copying = || failed("copying data of a check");
         let mut from: CudaSlice<u8> = device.zeros("input of a check", input.len())?;
         let mut to: CudaSlice<u8> = device.zeros("output of a check", output.len())?;

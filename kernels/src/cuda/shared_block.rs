@@ -27,8 +27,8 @@ pub(super) enum BlockKind {
     Host,
 }
 
-/// The most bytes that a legacy handle has.
-pub(super) const HANDLE: usize = 64;
+/// The bytes of a legacy handle.
+const HANDLE: usize = 64;
 /// The granule of device memory, where the driver names none: small allocations share such a block.
 const GRANULE: usize = 2 << 20;
 
@@ -49,10 +49,32 @@ impl BlockKind {
     }
 }
 
-/// The handle by which a process maps a block of another: one of the two.
-pub(super) struct Handle<'a> {
-    pub(super) descriptor: Option<BorrowedFd<'a>>,
-    pub(super) legacy: [u8; HANDLE],
+/// The words by which a process maps a block of another, beside the descriptor of one that has one.
+pub(super) struct Ticket {
+    /// Zeros where the block has a descriptor.
+    legacy: [u8; HANDLE],
+    pub(super) bytes: usize,
+}
+
+impl Ticket {
+    /// Returns the ticket of a block with a descriptor, of at least `bytes` bytes.
+    pub(super) fn of_file(bytes: usize) -> Self {
+        Self { legacy: [0; HANDLE], bytes }
+    }
+
+    pub(super) fn to_bytes(&self) -> [u8; HANDLE + 8] {
+        let mut told = [0; HANDLE + 8];
+        told[..HANDLE].copy_from_slice(&self.legacy);
+        told[HANDLE..].copy_from_slice(&(self.bytes as u64).to_le_bytes());
+        told
+    }
+
+    /// Reads the words of another rank.
+    pub(super) fn read(told: &[u8]) -> Option<Self> {
+        let (legacy, bytes) = told.split_first_chunk()?;
+        let bytes = u64::from_le_bytes(bytes.try_into().ok()?);
+        Some(Self { legacy: *legacy, bytes: usize::try_from(bytes).ok()? })
+    }
 }
 
 /// A block that this process has mapped.
@@ -71,7 +93,7 @@ unsafe impl Sync for SharedBlock {}
 /// The hold of a process on the memory.
 enum Hold {
     Virtual { handle: u64, descriptor: Option<OwnedFd> },
-    Allocated,
+    Allocated { legacy: [u8; HANDLE] },
     Opened,
     Host { file: File, mapping: Mapping },
 }
@@ -137,9 +159,14 @@ impl SharedBlock {
                 // SAFETY: the argument outlives the call.
                 let made = unsafe { sys::cuMemAlloc_v2(&raw mut address, bytes) };
                 made.result().map_err(full)?;
-                let context = device.context.clone();
-                let block = Self { context, address, bytes, hold: Hold::Allocated };
+                let hold = Hold::Allocated { legacy: [0; HANDLE] };
+                let mut block = Self { context: device.context.clone(), address, bytes, hold };
                 block.zero(device)?;
+                let mut handle = sys::CUipcMemHandle { reserved: [0; HANDLE] };
+                // SAFETY: the address is that of an allocation of ours.
+                let made = unsafe { sys::cuIpcGetMemHandle(&raw mut handle, address) };
+                made.result().map_err(failed("making a handle of device memory"))?;
+                block.hold = Hold::Allocated { legacy: handle.reserved.map(|byte| byte as _) };
                 Ok(block)
             }
             BlockKind::Host => {
@@ -155,13 +182,14 @@ impl SharedBlock {
         }
     }
 
-    /// Maps a block that another process owns, of at least `bytes` bytes.
+    /// Maps a block that another process owns.
     pub(super) fn import(
         device: &Device,
         kind: BlockKind,
-        bytes: usize,
-        (descriptor, legacy): (Option<OwnedFd>, [u8; HANDLE]),
+        Ticket { legacy, bytes }: &Ticket,
+        descriptor: Option<OwnedFd>,
     ) -> Result<Self, Error> {
+        let bytes = *bytes;
         let doing = format!("mapping another rank's memory into device {}", device.ordinal);
         bind(device)?;
         match kind {
@@ -180,10 +208,7 @@ impl SharedBlock {
                 Self::map(device, handle, bytes).map_err(failed(doing))
             }
             BlockKind::Legacy => {
-                let mut handle = sys::CUipcMemHandle { reserved: [0; HANDLE] };
-                for (to, from) in handle.reserved.iter_mut().zip(legacy) {
-                    *to = from as _;
-                }
+                let handle = sys::CUipcMemHandle { reserved: legacy.map(|byte| byte as _) };
                 let mut address = 0;
                 let flag = CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS as u32;
                 // SAFETY: the driver checks the handle.
@@ -266,25 +291,22 @@ impl SharedBlock {
         }
     }
 
-    /// Returns what other processes need to map the block.
-    pub(super) fn handle(&self) -> Result<Handle<'_>, Error> {
-        let mut legacy = [0; HANDLE];
-        let descriptor = match &self.hold {
+    /// Returns the descriptor by which other processes map the block.
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.hold {
             Hold::Virtual { descriptor, .. } => descriptor.as_ref().map(|fd| fd.as_fd()),
             Hold::Host { file, .. } => Some(file.as_fd()),
-            Hold::Opened => None,
-            Hold::Allocated => {
-                let mut handle = sys::CUipcMemHandle { reserved: [0; HANDLE] };
-                // SAFETY: the address is that of an allocation of ours.
-                let made = unsafe { sys::cuIpcGetMemHandle(&raw mut handle, self.address) };
-                made.result().map_err(failed("making a handle of device memory"))?;
-                for (to, from) in legacy.iter_mut().zip(handle.reserved) {
-                    *to = from as u8;
-                }
-                None
-            }
+            Hold::Allocated { .. } | Hold::Opened => None,
+        }
+    }
+
+    /// Returns the words with which other processes map the block.
+    pub(super) fn ticket(&self) -> Ticket {
+        let legacy = match self.hold {
+            Hold::Allocated { legacy } => legacy,
+            _ => [0; HANDLE],
         };
-        Ok(Handle { descriptor, legacy })
+        Ticket { legacy, bytes: self.bytes }
     }
 }
 
@@ -344,7 +366,7 @@ impl Drop for SharedBlock {
                     }
                     let _ = sys::cuMemRelease(*handle);
                 }
-                Hold::Allocated => {
+                Hold::Allocated { .. } => {
                     let _ = sys::cuMemFree_v2(self.address);
                 }
                 Hold::Opened => {

@@ -4,16 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cudarc::driver::{CudaContext, CudaSlice, CudaStream, DevicePtr};
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtr};
 use roundelay_core::diagnostics::{Diagnostic, Finding};
 use roundelay_core::dtype::{DType, ReduceOp};
-use roundelay_core::ids::RankId;
 use roundelay_core::messages::{Groups, TwoSided};
 use roundelay_core::source::Span;
 use roundelay_core::verify::Proved;
 use roundelay_export::cuda::check_width;
 
 use super::super::device::failed;
+use super::super::device_rank::DeviceRank;
 use super::super::error::Error;
 use super::super::fold::Folds;
 use super::super::rank_plan::{PartOfRank, RankPlan};
@@ -67,7 +67,7 @@ impl NcclPlan {
     ) -> Result<Self, Error> {
         let plan = Self::unchecked(comm, proved, count, dtype, op)?;
         if Options::default().checks()? == Check::First {
-            plan.check_first((&comm.device, comm.stream()), |exchange| {
+            plan.check_first(|exchange| {
                 Self::unchecked(comm, exchange, WORDS, WORD, ReduceOp::Sum)
             })?;
         }
@@ -122,8 +122,8 @@ impl NcclPart {
 }
 
 impl PartOfRank for NcclPart {
-    fn place(&self) -> (RankId, Arc<CudaContext>) {
-        (self.comm.rank(), self.comm.context().clone())
+    fn device_rank(&self) -> &DeviceRank {
+        &self.comm
     }
 
     unsafe fn issue(

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cudarc::driver::{CudaContext, CudaStream, result};
+use cudarc::driver::{CudaStream, result};
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
@@ -17,18 +17,19 @@ use super::super::device::failed;
 use super::super::device_plan::{
     AddressTable, BufferTable, DeviceMemory, DevicePlan, Functions, launch,
 };
+use super::super::device_rank::DeviceRank;
 use super::super::error::Error;
 use super::super::options::{CudaOptions, VECTOR};
-use super::super::plan::{SCOPE_SYS, check_threads, fitted, resident_parts};
+use super::super::plan::{SCOPE_SYS, call_of, check_threads, fitted, resident_parts};
 use super::super::rank_plan::{PartOfRank, RankPlan};
-use super::super::shared_block::{BlockKind, HANDLE, SharedBlock};
+use super::super::shared_block::{BlockKind, SharedBlock, Ticket};
 use super::agreement::agree;
 
 use super::rank::CudaRank;
 use crate::grid::layout::{CONTROL_GROUP, CONTROL_HEAD};
 use crate::grid::{self, Arena, GridLayout, Placement, RankMemory, Stage};
 use crate::lowering::first_call::{WORD, WORDS};
-use crate::lowering::plan_call::{PlannedCall, check_multiple};
+use crate::lowering::plan_call::PlannedCall;
 use crate::options::Check;
 
 /// The macro of kernels whose posts are stores and no atomic additions.
@@ -80,6 +81,7 @@ impl BlockLayout {
 /// A kernel that this rank has compiled and loaded, before the ranks share memory.
 struct Loaded {
     kernel: Kernel,
+    call: PlannedCall,
     facts: Facts,
     functions: Functions,
     parts: u32,
@@ -109,7 +111,7 @@ impl ProcessPlan {
         let kernel = options.kernel(algorithm, proved, (dtype, op), Callers::Each);
         let plan = Self::of_kernel(rank, kernel, count, options)?;
         if options.common.checks()? == Check::First {
-            plan.check_first((&rank.device, rank.stream()), |exchange_of_words| {
+            plan.check_first(|exchange_of_words| {
                 let kernel = words_kernel(exchange_of_words);
                 Self::of_kernel(rank, kernel, WORDS, CudaOptions::default())
             })?;
@@ -130,11 +132,9 @@ impl ProcessPlan {
         let (loaded, told) = agree(world, loaded, |loaded| {
             [&loaded.digest[..], &loaded.parts.to_le_bytes()].concat()
         })?;
-        let Loaded { kernel, facts, functions, digest, .. } = loaded;
+        let Loaded { kernel, call, facts, functions, digest, .. } = loaded;
         let parts = agreed_parts(rank, &kernel, count, &digest, &told)?;
-        let Spec { element: dtype, op, .. } = kernel.spec;
-        let (schedule, proof) = (kernel.schedule.clone(), kernel.proof.clone());
-        let call = PlannedCall { schedule, proof, count, dtype, op, even: None };
+        let dtype = call.dtype;
         let mine = rank.rank();
         let nranks = rank.nranks();
         let sizes = |rank| [call.input_len(rank), call.output_len(rank)].map(|n| n * dtype.size());
@@ -153,33 +153,25 @@ impl ProcessPlan {
         let layouts = layouts.ok_or_else(too_large)?;
         let words = CONTROL_HEAD + CONTROL_GROUP * facts.groups.len();
         let made = Self::allocate(rank, layouts[mine.index()].bytes, words);
-        let ((block, control, _), told) = agree(world, made, |(block, _, legacy)| {
-            [&legacy[..], &(block.bytes() as u64).to_le_bytes()].concat()
-        })?;
-        let mut descriptors = world.exchange_descriptors(block.handle()?.descriptor)?;
-        let control_file = match &control {
-            Some(control) => control.handle()?.descriptor,
-            None => None,
-        };
-        let mut control_files = world.exchange_descriptors(control_file)?;
+        let ((block, control), told) =
+            agree(world, made, |(block, _)| block.ticket().to_bytes().to_vec())?;
+        let control_file = control.as_ref().and_then(SharedBlock::descriptor);
+        let files: Vec<_> = block.descriptor().into_iter().chain(control_file).collect();
+        let mut files = world.exchange_descriptors(&files)?;
+        let control_file = files[0].pop_if(|_| control.is_none());
         let mapped = call.ranks().filter(|rank| *rank != mine).map(|peer| {
             let at = peer.index();
-            let (legacy, bytes) = told[at].split_first_chunk::<HANDLE>().ok_or_else(too_large)?;
-            let bytes = bytes.try_into().map_err(|_| too_large())?;
-            let bytes = u64::from_le_bytes(bytes) as usize;
-            if bytes < layouts[at].bytes {
-                return Err(too_large());
-            }
-            let handle = (descriptors[at].take(), *legacy);
-            Ok((peer, SharedBlock::import(&rank.device, shared.kinds[at], bytes, handle)?))
+            let ticket = Ticket::read(&told[at]).filter(|it| it.bytes >= layouts[at].bytes);
+            let ticket = ticket.ok_or_else(too_large)?;
+            let (kind, file) = (shared.kinds[at], files[at].pop());
+            Ok((peer, SharedBlock::import(&rank.device, kind, &ticket, file)?))
         });
         let mapped: Result<Vec<(RankId, SharedBlock)>, Error> = mapped.collect();
         let control = match control {
             Some(control) => Ok(control),
             None => {
-                let handle = (control_files[0].take(), [0; HANDLE]);
-                let bytes = control_bytes(words);
-                SharedBlock::import(&rank.device, BlockKind::Host, bytes, handle)
+                let ticket = Ticket::of_file(control_bytes(words));
+                SharedBlock::import(&rank.device, BlockKind::Host, &ticket, control_file)
             }
         };
         let prepared = mapped.and_then(|peers| {
@@ -228,13 +220,12 @@ impl ProcessPlan {
         Self::of(part, call)
     }
 
-    /// Allocates the block of this rank; on rank 0, the control block of all, too. Returns the legacy handle of the
-    /// first.
+    /// Allocates the block of this rank; on rank 0, the control block of all, too.
     fn allocate(
         rank: &CudaRank,
         bytes: usize,
         words: usize,
-    ) -> Result<(SharedBlock, Option<SharedBlock>, [u8; HANDLE]), Error> {
+    ) -> Result<(SharedBlock, Option<SharedBlock>), Error> {
         let shared = rank.shared();
         let what = format!("counters, scratch and stage of rank {}", rank.rank());
         let kind = shared.kinds[rank.rank().index()];
@@ -247,8 +238,7 @@ impl ProcessPlan {
                 control_bytes(words),
             )
         });
-        let legacy = block.handle()?.legacy;
-        Ok((block, control.transpose()?, legacy))
+        Ok((block, control.transpose()?))
     }
 
     /// The kernel that is launched, with its text and its schedule.
@@ -306,12 +296,7 @@ impl Loaded {
         options: CudaOptions,
     ) -> Result<Self, Error> {
         let shared = rank.shared();
-        let nranks = kernel.schedule.nranks;
-        if nranks != rank.nranks() {
-            let (what, given) = ("ranks of the world", rank.nranks() as usize);
-            return Err(crate::Error::WrongBufferCount { what, given, nranks }.into());
-        }
-        check_multiple(&kernel.schedule, count)?;
+        let call = call_of(&kernel, rank.nranks(), count)?;
         let threads = check_threads(options.threads)?;
         let facts = kernel.facts(count);
         let defines: &[&str] = &[SCOPE_SYS, STAGED, ONE_WRITER];
@@ -330,7 +315,7 @@ impl Loaded {
             hash.update(word.to_le_bytes());
         }
         let digest = hash.finalize().into();
-        Ok(Self { kernel, facts, functions, parts, digest })
+        Ok(Self { kernel, call, facts, functions, parts, digest })
     }
 }
 
@@ -387,8 +372,8 @@ impl KernelPart {
 }
 
 impl PartOfRank for KernelPart {
-    fn place(&self) -> (RankId, Arc<CudaContext>) {
-        (self.rank.rank(), self.rank.context().clone())
+    fn device_rank(&self) -> &DeviceRank {
+        &self.rank
     }
 
     unsafe fn issue(

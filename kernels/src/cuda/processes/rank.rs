@@ -9,7 +9,7 @@ use roundelay_core::ids::RankId;
 use super::super::device::{Device, failed};
 use super::super::device_rank::DeviceRank;
 use super::super::error::Error;
-use super::super::shared_block::{BlockKind, HANDLE, SharedBlock};
+use super::super::shared_block::{BlockKind, SharedBlock, Ticket};
 use super::agreement::agree;
 use super::transport::{Transport, Uuid, uuid_of, way_to};
 use super::watcher::Watcher;
@@ -131,22 +131,20 @@ impl CudaRank {
             let kind = BlockKind::of_device(&device)?;
             let uuid = uuid_of(&device.context).map_err(failed(what))?;
             let probe = SharedBlock::own(&device, kind, "memory to try the ways to it", 1)?;
-            let legacy = probe.handle()?.legacy;
-            Ok((device, kind, uuid, probe, legacy))
+            Ok((device, kind, uuid, probe))
         });
-        let ((device, _, uuid, probe, _), told) =
-            agree(&world, opened, |(_, kind, uuid, probe, legacy)| {
-                let mut bytes = vec![u8::from(*kind == BlockKind::Virtual)];
-                bytes.extend(uuid);
-                bytes.extend(legacy);
-                bytes.extend((probe.bytes() as u64).to_le_bytes());
-                bytes
-            })?;
+        let ((device, _, uuid, probe), told) = agree(&world, opened, |(_, kind, uuid, probe)| {
+            let mut bytes = vec![u8::from(*kind == BlockKind::Virtual)];
+            bytes.extend(uuid);
+            bytes.extend(probe.ticket().to_bytes());
+            bytes
+        })?;
         let peers = told.iter().map(|bytes| Peer::read(bytes)).collect::<Option<Vec<_>>>();
         let Some(peers) = peers else {
             return Err(world.corrupt("a rank tells no device".to_owned()).into());
         };
-        let mut descriptors = world.exchange_descriptors(probe.handle()?.descriptor)?;
+        let files: Vec<_> = probe.descriptor().into_iter().collect();
+        let mut files = world.exchange_descriptors(&files)?;
         let mine = world.rank() as usize;
         let mut routes = Vec::new();
         for (rank, peer) in peers.iter().enumerate() {
@@ -154,8 +152,7 @@ impl CudaRank {
                 routes.push((Transport::SameDevice, None));
                 continue;
             }
-            let handle = (descriptors[rank].take(), peer.legacy);
-            let mapped = SharedBlock::import(&device, peer.kind, peer.bytes, handle);
+            let mapped = SharedBlock::import(&device, peer.kind, &peer.ticket, files[rank].pop());
             routes.push(match mapped {
                 Ok(_) => way_to(&device, &uuid, &peer.uuid),
                 Err(error) => (Transport::Host, Some(error.to_string())),
@@ -217,17 +214,14 @@ impl CudaRank {
 struct Peer {
     kind: BlockKind,
     uuid: Uuid,
-    legacy: [u8; HANDLE],
-    bytes: usize,
+    ticket: Ticket,
 }
 
 impl Peer {
     fn read(told: &[u8]) -> Option<Self> {
         let (kind, rest) = told.split_first()?;
         let (uuid, rest) = rest.split_first_chunk()?;
-        let (legacy, rest) = rest.split_first_chunk()?;
-        let bytes = u64::from_le_bytes(rest.try_into().ok()?) as usize;
         let kind = if *kind == 1 { BlockKind::Virtual } else { BlockKind::Legacy };
-        Some(Self { kind, uuid: *uuid, legacy: *legacy, bytes })
+        Some(Self { kind, uuid: *uuid, ticket: Ticket::read(rest)? })
     }
 }

@@ -1,4 +1,4 @@
-//! Exchanges of all ranks beside calls: each gives a few bytes or a descriptor, and gets those of all others. All ranks make
+//! Exchanges of all ranks beside calls: each gives a few bytes or descriptors, and gets those of all others. All ranks make
 //! them in one order.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -10,6 +10,8 @@ use crate::shared_memory::meet::system::{moment, random, refused};
 
 /// The most bytes of a rank, so that all of them fit into the rings before anyone reads.
 const MOST: usize = 16 << 10;
+/// The most descriptors of a rank.
+const MOST_DESCRIPTORS: usize = 2;
 
 impl World {
     /// Sends `mine` to all ranks, and returns the bytes of each rank, this one included. The ranks may send different
@@ -46,15 +48,16 @@ impl World {
         self.exchange(&[]).map(drop)
     }
 
-    /// Sends the descriptor `mine`, if there is one, to all other ranks, and returns their descriptors; `None` for this
-    /// rank and for ranks that sent none.
+    /// Sends the descriptors `mine` to all other ranks, and returns those of each, in the order in which that rank has
+    /// them; none for this rank.
     ///
     /// # Errors
     /// E0429 where the system refuses a socket; E0405 and E0428 where a rank does not come.
     pub(crate) fn exchange_descriptors(
         &self,
-        mine: Option<BorrowedFd<'_>>,
-    ) -> Result<Vec<Option<OwnedFd>>, Error> {
+        mine: &[BorrowedFd<'_>],
+    ) -> Result<Vec<Vec<OwnedFd>>, Error> {
+        assert!(mine.len() <= MOST_DESCRIPTORS, "an exchange is of a few descriptors");
         let mut name = [0; 16];
         random(&mut name)?;
         let name = format!("roundelay-{:032x}", u128::from_le_bytes(name));
@@ -69,12 +72,11 @@ impl World {
         for other in self.others() {
             let there = String::from_utf8_lossy(&names[other]);
             let line = line::connect(&there, until).map_err(|fault| self.unsent(other, fault))?;
-            let fds: Vec<_> = mine.into_iter().collect();
             let rank = (self.rank as u32).to_le_bytes();
-            line.send(&rank, &fds, until).map_err(|fault| self.unsent(other, fault))?;
+            line.send(&rank, mine, until).map_err(|fault| self.unsent(other, fault))?;
             lines.push(line);
         }
-        let mut all: Vec<Option<OwnedFd>> = (0..self.nranks()).map(|_| None).collect();
+        let mut all: Vec<Vec<OwnedFd>> = (0..self.nranks()).map(|_| Vec::new()).collect();
         let mut missing: Vec<usize> = self.others().collect();
         while let Some(first) = missing.first().copied() {
             // A rank that ended sends nothing any more.
@@ -91,13 +93,13 @@ impl World {
                 continue;
             };
             // A process that is no rank, or shows the number of another one, is sent away.
-            let Ok(mut packet) = line.receive(1, until) else { continue };
+            let Ok(packet) = line.receive(MOST_DESCRIPTORS, until) else { continue };
             let rank = <[u8; 4]>::try_from(&packet.bytes[..])
                 .map_or(usize::MAX, |bytes| u32::from_le_bytes(bytes) as usize);
             let known = self.peers.get(rank).is_some_and(|peer| peer.pid == line.pid);
             if let Some(at) = missing.iter().position(|missing| known && *missing == rank) {
                 missing.swap_remove(at);
-                all[rank] = packet.fds.pop();
+                all[rank] = packet.fds;
             }
         }
         // No line is closed before its packet was read.

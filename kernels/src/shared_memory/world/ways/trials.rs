@@ -235,24 +235,12 @@ mod tests {
     use crate::call_numbers::WINDOW;
     use crate::shared_memory::World;
 
-    /// Numbers that look like chance, from 0 to 1.
-    struct Chance(u64);
-
-    impl Chance {
-        fn next(&mut self) -> f64 {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            (mixed ^ mixed >> 27) as u32 as f64 / f64::from(u32::MAX)
-        }
-    }
-
     /// Returns the time of the way that is chosen for calls of `shape`, in times of the best way: a way has one of the times
     /// of chance, the first calls and calls after another way are longer, and a part of the calls, `lost`, are much longer.
     /// Also returns the number of calls until the decision.
     fn chosen(shared: &SharedState, key: u64, first: u64, shape: Shape, lost: f64) -> (f64, u64) {
-        let mut chance = Chance(key);
-        let times: Vec<f64> =
-            (0..Set::WAYS).map(|_| 140e-6 * (1.0 + 2.0 * chance.next())).collect();
+        let mut chance = fastrand::Rng::with_seed(key);
+        let times: Vec<f64> = (0..Set::WAYS).map(|_| 140e-6 * (1.0 + 2.0 * chance.f64())).collect();
         let of = |way: Way| times[way.id() as usize];
         let (mut trials, mut last) = (Trials::default(), Way::usual(shape));
         let world = Measured { shared, choosing: Choosing::Measured, can_lend: true };
@@ -260,9 +248,9 @@ mod tests {
             let decided = shared.decided(key, number);
             let way = decided.and_then(|set| set.turn(number)).unwrap_or(Way::usual(shape));
             let cold = if number < first + WINDOW { 3.0 } else { 1.0 };
-            let switched = if way == last { 1.0 } else { 1.0 + chance.next() };
-            let alone = if chance.next() < lost { 1.0 + 9.0 * chance.next() } else { 1.0 };
-            let time = of(way) * cold * switched * alone * (1.0 + 0.1 * chance.next());
+            let switched = if way == last { 1.0 } else { 1.0 + chance.f64() };
+            let alone = if chance.f64() < lost { 1.0 + 9.0 * chance.f64() } else { 1.0 };
+            let time = of(way) * cold * switched * alone * (1.0 + 0.1 * chance.f64());
             shared.took(0, number, Duration::from_secs_f64(time));
             trials.note(&world, (key, shape, String::new), (number, way));
             last = way;
