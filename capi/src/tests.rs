@@ -145,7 +145,7 @@ fn ways_are_measured_unless_a_flag_says_no() {
         let world = joined(id, (2, rank), flags);
         let mut data = vec![1_f32; 5000];
         let at = data.as_mut_ptr();
-        for _ in 0..120 {
+        for _ in 0..220 {
             assert_eq!(call(world, ALL_REDUCE, at, at, 5000), 0, "{}", error());
         }
         let mut ways = null();

@@ -159,8 +159,8 @@ def test_options_say_what_is_checked_and_measured(launch) -> None:
                 return data[0], len(world.ways()) if world.rank == 0 else 1
 
         assert made({"check": "first"}, 1)[0] == 2
-        assert made({"measured": True}, 120)[1] == 1
-        usual = made({"measured": False, "check": "never"}, 120)[1]
+        assert made({"measured": True}, 220)[1] == 1
+        usual = made({"measured": False, "check": "never"}, 220)[1]
         try:
             # Rank 1 of two makes no check, and rank 0 does.
             made({"check": "never" if usual else "first"}, 1)
