@@ -8,7 +8,7 @@ use roundelay::{ReduceOp, World};
 use super::ranks::{Told, case, end, run_under, say};
 
 /// Calls that are enough for a choice.
-const CALLS: u32 = 120;
+const CALLS: u32 = 220;
 
 /// Makes calls of two shapes, and says on rank 0 how many ways the world has chosen.
 fn live() -> ! {
