@@ -81,11 +81,11 @@ pub use roundelay_kernels::cuda::cudarc;
 #[doc(inline)]
 pub use roundelay_kernels::cuda::{
     CudaOptions, CudaPlan, CudaWorld, DeviceRank, Error, Missing, NcclComm, NcclId, NcclPlan, Part,
-    PlanGraph, RankPlan, Refused,
+    PlanGraph, RankPlan, Refused, Registration,
 };
 #[cfg(target_os = "linux")]
 #[doc(inline)]
-pub use roundelay_kernels::cuda::{CudaRank, ProcessPlan, Transport};
+pub use roundelay_kernels::cuda::{CudaRank, ProcessPlan, RankBuffer, Transport};
 #[doc(inline)]
 pub use roundelay_kernels::grid::{Estimate, Gpu, LaunchShape};
 

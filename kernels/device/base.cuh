@@ -30,6 +30,7 @@ struct Stage {
     u64 input_length;
     u64 output;
     u64 output_length;
+    u64 table; // of those behind `ranks`, the one that has this rank's buffers: 0 where they are the stages
 };
 
 // The values that differ between launches of one text.

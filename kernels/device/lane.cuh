@@ -16,6 +16,14 @@
 
 namespace roundelay {
 
+// Whether a rank's buffers may be those of its caller, which all ranks have mapped. There are several tables of ranks
+// then, and each rank tells the others in each launch which of them has its buffers.
+#ifdef ROUNDELAY_REGISTERED
+constexpr bool REGISTERED = true;
+#else
+constexpr bool REGISTERED = false;
+#endif
+
 enum class Protocol { Direct, Simple, Ll };
 
 // Whether slots hold lines, whose flags tell that they have arrived.
@@ -66,20 +74,27 @@ class Lane {
     const u64 whole;   // the elements of a piece,
     const u64 rest;    // and those of a unit beyond its pieces
     const u64 flags;   // of each link of lines, in the launches before
+    const u64 number;  // of this launch, from 1 on, where buffers are registered
 
     // ---- state of the walk ----------------------------------------------------------------------------------
     Walker walker;
     u32 steps = 0; // ops executed
     u32 moves = 0; // of which moves
     Walk at;
+    // The rank whose table was looked for last, and that table.
+    num lender = -1;
+    i64 lent = 0;
 
     ROUNDELAY_DEVICE explicit Lane(const Launch& launch)
         : Lane(launch, {launch.facts}, launch.first_group + quotient(u64(block_index()), launch.parts)) {
 #ifdef ROUNDELAY_STAGED
         // Children of the first stream begin after it, and end before it.
         if (active()) {
-            stage(launch.stage.input, launch.ranks[me].input, launch.stage.input_length);
-            meet();
+            if constexpr (REGISTERED) lend();
+            if (!REGISTERED || launch.stage.table == 0) {
+                stage(launch.stage.input, launch.ranks[me].input, launch.stage.input_length);
+                meet();
+            }
         }
 #endif
     }
@@ -87,14 +102,14 @@ class Lane {
     // Ends the program.
     ROUNDELAY_DEVICE ~Lane() {
 #ifdef ROUNDELAY_STAGED
-        if (stream == 0) {
+        if (stream == 0 && (!REGISTERED || launch.stage.table == 0)) {
             at = Walk{};
             meet();
             stage(launch.ranks[me].output, launch.stage.output, launch.stage.output_length);
         }
 #endif
         walker.put([](Entry& entry) { entry.does = Does::End; });
-        if (LINED && leads()) *launches() += 1;
+        if ((LINED || REGISTERED) && leads()) *launches() += 1;
     }
 
     Lane(const Lane&) = delete;
@@ -108,9 +123,9 @@ class Lane {
     }
 
     // ---- operands -----------------------------------------------------------------------------------------------
-    ROUNDELAY_DEVICE Place mine(i32 buffer, const Piece& piece) const { return of(me, buffer, piece); }
+    ROUNDELAY_DEVICE Place mine(i32 buffer, const Piece& piece) { return of(me, buffer, piece); }
 
-    ROUNDELAY_DEVICE Place of(num rank, i32 buffer, const Piece& piece) const {
+    ROUNDELAY_DEVICE Place of(num rank, i32 buffer, const Piece& piece) {
         const i64 lo = element(piece.lo);
         const i64 length = element(piece.lo + piece.width) - lo;
         if (buffer < SCRATCH) return place(rank, buffer, lo, length);
@@ -119,9 +134,13 @@ class Lane {
     }
 
     // The elements from `at` on of a buffer.
-    ROUNDELAY_DEVICE Place place(i32 rank, i32 buffer, i64 at, i64 length) const {
+    ROUNDELAY_DEVICE Place place(i32 rank, i32 buffer, i64 at, i64 length) {
+        i64 row = rank;
+        if constexpr (REGISTERED) {
+            if (buffer < SCRATCH) row += table(rank) * ranks;
+        }
         // The addresses of the buffers are the first words of a rank's memory, in this order.
-        const i64* const memory = reinterpret_cast<const i64*>(launch.ranks + rank);
+        const i64* const memory = reinterpret_cast<const i64*>(launch.ranks + row);
         return {u64(constant(memory + buffer) + at * i64(sizeof(Element))), u64(length), {rank, buffer, at}};
     }
 
@@ -226,7 +245,7 @@ class Lane {
         u64 step;
     };
 
-    ROUNDELAY_DEVICE Lined slot(num rank, i32 buffer, const Piece& piece, num step) const {
+    ROUNDELAY_DEVICE Lined slot(num rank, i32 buffer, const Piece& piece, num step) {
         const i64 stride = facts[HEADER_WORDS + SCRATCH_WORDS * (buffer - SCRATCH) + 1];
         return {of(rank, buffer, piece), u64(stride) * sizeof(Element) / sizeof(Vector), u64(step)};
     }
@@ -319,6 +338,42 @@ class Lane {
     }
 #endif
 
+    // ---- registered buffers -----------------------------------------------------------------------------------------
+    // The channel by which that rank tells its table.
+    ROUNDELAY_DEVICE i64 tables_of(i32 rank) const {
+        return streams + (CHILD_SIGNALS + 1) * facts[Header::Streams] + rank;
+    }
+
+    // Tells the other ranks which table has the buffers of this one: the word of a launch is that of the next one only
+    // when nobody uses this rank's buffers any more.
+    ROUNDELAY_DEVICE void lend() {
+        for (i32 to = roundelay::walker(); to < ranks; to += WARP) {
+            u64* const word = reinterpret_cast<u64*>(counter(launch.ranks[to].posted, tables_of(me)));
+            if (to != me) store_relaxed<SCOPE>(word, number << 8 | launch.stage.table);
+        }
+    }
+
+    // The table that has the buffers of a rank in this launch. The walker waits for it as long as movers wait for a signal
+    // of that rank, without which no op uses its buffers: their patience ends both waits.
+    ROUNDELAY_SHARED i64 table(i32 rank) {
+        if (rank == me) return i64(launch.stage.table);
+        if (!active()) return 0;
+        if (rank == lender) return lent;
+        const u64* const word = reinterpret_cast<const u64*>(counter(launch.ranks[me].posted, tables_of(rank)));
+        u64 told = load_relaxed<SCOPE>(word);
+        if (told >> 8 < number) walker.show();
+        for (u32 polls = 1; told >> 8 < number; ++polls) {
+            if (polls % POLLS == 0) {
+                make_room();
+                if (load_relaxed<Scope::System>(launch.control) != 0) return 0;
+            }
+            told = load_relaxed<SCOPE>(word);
+        }
+        lender = num(rank);
+        lent = i64(told & 0xff);
+        return lent;
+    }
+
     // The counter of this part.
     ROUNDELAY_DEVICE u64 counter(u64 words, i64 channel) const {
         return words + 8 * (u64(channel) * launch.parts + part);
@@ -404,7 +459,8 @@ class Lane {
           part(u32(remainder(u64(block_index()), launch.parts))), me(num(constant(group))),
           stream(i32(constant(group + 1))), ranks(i32(facts[Header::Ranks])),
           streams(facts[Header::Lanes] * ranks * PAIR_SIGNALS), whole(launch.count / ROUNDELAY_PIECES),
-          rest(launch.count % ROUNDELAY_PIECES), flags(LINED ? *launches() * ROUNDELAY_LINK_PASSES : 0) {}
+          rest(launch.count % ROUNDELAY_PIECES), flags(LINED ? *launches() * ROUNDELAY_LINK_PASSES : 0),
+          number(REGISTERED ? *launches() + 1 : 0) {}
 };
 
 // ---- averages that are divided at the end ----------------------------------------------------------------------
@@ -415,7 +471,7 @@ ROUNDELAY_DEVICE void scale(const Launch& launch) {
     const i64 first = facts[facts[Header::GroupsAt] + GROUP_WORDS * i64(launch.first_group)];
     const i64 rank = first + i64(u64(block_index()) / launch.parts);
     if (rank >= facts[Header::Ranks]) return;
-    const u64 output = launch.ranks[rank].output;
+    const u64 output = launch.ranks[(REGISTERED ? i64(launch.stage.table) * facts[Header::Ranks] : 0) + rank].output;
     const u64 length = output == 0 ? 0 : u64(facts[Header::OutputUnits]) * launch.count;
     const Portion mine = portion(length, launch.parts, u64(block_index()) % launch.parts);
     const u64 place[1] = {output};

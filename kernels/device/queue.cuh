@@ -110,6 +110,11 @@ class Walker {
         if (leads()) publish(&queue().written, written);
     }
 
+    // Has the movers see all entries, also one that could still grow.
+    ROUNDELAY_DEVICE void show() {
+        if (grown > 0) close();
+    }
+
     // Has `fill` write the next entry, when there is room.
     template <class Fill> ROUNDELAY_DEVICE void put(const Fill& fill) {
         open(fill);

@@ -202,7 +202,7 @@ inline std::string compile(const KernelFacts& kernel, const std::string& folder,
 // The words of a launch and the addresses of a rank's memory, as base.cuh has them.
 struct LaunchWords {
     u64 facts, ranks, control, launches, count, parts, first_group, poll_limit_ns, finish_scale;
-    u64 stage[4]; // of ranks in several processes
+    u64 stage[5]; // of ranks in several processes
 };
 struct RankMemory {
     u64 input, output, scratch, posted, waited;

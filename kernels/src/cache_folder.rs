@@ -2,9 +2,11 @@
 //! sources for editors. It is used only where this user and root alone can write, also if a variable names it.
 
 use std::ffi::OsString;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::{fs, io, process};
+use std::time::{Duration, Instant};
+use std::{fs, io, process, thread};
 
 use crate::trust::only_own;
 
@@ -48,17 +50,43 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 pub fn replace(path: &Path, entry: &[u8]) -> io::Result<()> {
     static NAMES: AtomicU64 = AtomicU64::new(0);
     let name = format!("{}.{}.tmp", process::id(), NAMES.fetch_add(1, Ordering::Relaxed));
-    let folder = path.parent().filter(|folder| *folder != "").unwrap_or(Path::new("."));
-    make(folder)?;
-    let folder = only_own(folder).map_err(io::Error::other)?;
-    let path = &folder.join(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);
-    let beside = folder.join(name);
+    let path = &in_own_folder(path)?;
+    let beside = path.with_file_name(name);
     let done = fs::write(&beside, entry).and_then(|()| fs::rename(&beside, path));
     if done.is_err() {
         // The file may be half written.
         drop(fs::remove_file(&beside));
     }
     done
+}
+
+/// Waits until no other process holds the lock with this path, for `limit` at most. The lock ends with the file or its
+/// process.
+///
+/// # Errors
+/// The file cannot be made, another user could change it, or the lock is not free in time.
+pub fn lock(path: &Path, limit: Duration) -> io::Result<File> {
+    let file =
+        File::options().write(true).create(true).truncate(false).open(in_own_folder(path)?)?;
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if begun.elapsed() >= limit => {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// Makes the folder of a file, for this user alone, and returns the file's path there.
+fn in_own_folder(path: &Path) -> io::Result<PathBuf> {
+    let folder = path.parent().filter(|folder| *folder != "").unwrap_or(Path::new("."));
+    make(folder)?;
+    let folder = only_own(folder).map_err(io::Error::other)?;
+    Ok(folder.join(path.file_name().ok_or(io::ErrorKind::InvalidInput)?))
 }
 
 fn make(folder: &Path) -> io::Result<()> {

@@ -156,6 +156,11 @@ fn ranks_in_processes() {
             has_the_hosts_bits(&of, (900, 2), |job, seed| staged.run(job, seed));
             has_the_hosts_bits(&of, (10, 1), |job, seed| staged.run(job, seed));
         }
+        // Some ranks copy, and others have the kernels of all use their buffers where they are.
+        let registered = [WHOLE[0], WHOLE[1], ("ROUNDELAY_REGISTERED", 1)];
+        let lent = interpreted(&of.0, "sm_90", &registered).lend(3);
+        has_the_hosts_bits(&of, (900, 2), |job, seed| lent.run(job, seed));
+        has_the_hosts_bits(&of, (10, 1), |job, seed| lent.run(job, seed));
     }
 }
 

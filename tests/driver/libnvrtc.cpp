@@ -13,6 +13,8 @@
 #include <string>
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,6 +81,15 @@ bool make_for(const Text& program, const unsigned char* code, size_t size) {
     const auto* text = reinterpret_cast<const unsigned char*>(program.text.data());
     const std::string stem = "text-" + hex(hash(text, program.text.size()));
     const std::string made = in_folder(stem + ".so");
+    // The ranks of a job want one kernel at once: one of them makes it. The lock goes with its process.
+    const int lock = is_there(made) ? -1 : open(in_folder("lock-" + stem.substr(5, 1)).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    if (lock >= 0) {
+        flock(lock, LOCK_EX);
+    }
+    struct Unlock {
+        int lock;
+        ~Unlock() { close(lock); }
+    } unlock{lock};
     if (!is_there(made)) {
         const std::string source = beside(in_folder(stem)) + ".cu", making = beside(made);
         std::ofstream(source) << program.text;

@@ -88,6 +88,8 @@ macro_rules! on_each {
     }};
 }
 
+mod registration;
+
 fn all_succeeded(ended: &[Output]) {
     for (rank, Output { status, stdout, stderr }) in ended.iter().enumerate() {
         let [said, errors] = [stdout, stderr].map(|bytes| String::from_utf8_lossy(bytes));
@@ -176,13 +178,19 @@ fn agrees(rank: &CudaRank, name: &str, data: Data, form: Form) {
 
 const AVERAGE: Data = Data { count: 1003, dtype: DType::Bf16, op: ReduceOp::Avg };
 
-fn table(rank: &CudaRank) {
+/// The cases of each kind of memory.
+fn few(rank: &CudaRank) {
     agrees(rank, "RingAllReduce", sums(5000), Form::Loops);
+    agrees(rank, "RingAllGather", sums(3), Form::Table);
+}
+
+/// The cases of each kind of posts.
+fn table(rank: &CudaRank) {
+    few(rank);
     agrees(rank, "RingAllReduce", AVERAGE, Form::Loops);
     agrees(rank, "MeshAllReduce", sums(0), Form::Loops);
     agrees(rank, "RingBroadcast", sums(1003), Form::Loops);
     agrees(rank, "NcclRingAllReduce", sums(103), Form::Loops);
-    agrees(rank, "RingAllGather", sums(3), Form::Table);
     agrees(rank, "MeshAllToAll", sums(7), Form::Loops);
 }
 
@@ -209,7 +217,7 @@ fn results_are_the_hosts_over_pcie() {
 fn results_are_the_hosts_by_legacy_handles() {
     let rank = on_each!(2, Devices::Each, &[("ROUNDELAY_FAKE_ATTRIBUTES", "102=0")]);
     assert!(rank.transports().all(|(_, way, _)| way == Transport::NvLink));
-    table(&rank);
+    few(&rank);
 }
 
 /// Each process sees its own device alone, as launchers may have it.
@@ -220,7 +228,7 @@ fn results_are_the_hosts_where_devices_are_hidden() {
         assert_eq!(way, Transport::Pcie);
         assert!(why.is_some_and(|why| why.contains("not visible to this process")), "{why:?}");
     }
-    table(&rank);
+    few(&rank);
 }
 
 /// The device runs one process at a time, for a millisecond each.
@@ -243,7 +251,7 @@ fn results_are_the_hosts_through_the_host() {
         let told = ["mapping another rank's memory", "cannot reach the device of rank"];
         assert!(told.iter().any(|text| why.contains(text)), "{why}");
     }
-    table(&rank);
+    few(&rank);
 }
 
 #[test]
@@ -251,7 +259,7 @@ fn results_are_the_hosts_on_one_device() {
     let rank = on_each!(2, Devices::One, &[]);
     let ways: Vec<_> = rank.transports().collect();
     assert_eq!(ways, [(RankId(1 - rank.rank().0), Transport::SameDevice, None)]);
-    table(&rank);
+    few(&rank);
 }
 
 fn code(error: &Error) -> &'static str {

@@ -1,7 +1,9 @@
-//! Compiled kernels on disk. An entry is written beside its place and then moved there, so that processes need no lock,
-//! and carries a hash of itself: a damaged entry is compiled anew.
+//! Compiled kernels on disk. An entry is written beside its place and then moved there, so that readers need no lock, and
+//! carries a hash of itself: a damaged entry is compiled anew. Of processes that need one entry at once, as the ranks of a
+//! job do, one compiles and the others wait.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
@@ -10,6 +12,11 @@ use crate::cache_folder;
 
 /// The first line of an entry; another layout has another first line.
 const MAGIC: &[u8] = b"roundelay kernel 2\n";
+
+/// The number of locks that the entries share.
+const LOCKS: u8 = 16;
+/// The longest wait for the compilation of another process.
+const TURN: Duration = Duration::from_secs(60);
 
 /// The key of an entry: a hash of all that the compiled kernel follows from.
 pub(super) type Key = [u8; 32];
@@ -45,6 +52,27 @@ impl Cache {
         let bytes = cache_folder::read(&self.path(key)?).ok()?;
         let (hash, body) = bytes.strip_prefix(MAGIC)?.split_at_checked(32)?;
         (Sha256::digest(body).as_slice() == hash).then(|| decode(body))?
+    }
+
+    /// Returns the entry, which this process builds and stores where no other one does so already; with it, the reason why
+    /// it was not stored.
+    pub(super) fn load_or_build<E>(
+        &self,
+        key: &Key,
+        build: impl FnOnce() -> Result<Built, E>,
+    ) -> Result<(Built, Option<String>), E> {
+        if let Some(built) = self.load(key) {
+            return Ok((built, None));
+        }
+        // Where the lock is not to be had, another compilation costs time alone.
+        let lock = self.folder.as_ref().map(|it| it.join(format!("lock-{}", key[0] % LOCKS)));
+        let _turn = lock.and_then(|path| cache_folder::lock(&path, TURN).ok());
+        if let Some(built) = self.load(key) {
+            return Ok((built, None));
+        }
+        let built = build()?;
+        let stored = self.store(key, &built);
+        Ok((built, stored.err()))
     }
 
     /// Writes an entry; the error says why it cannot be written.
@@ -98,7 +126,8 @@ fn hex(key: &Key) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::{fs, thread};
 
     use super::*;
     use crate::cuda::compile::tests::folder;
@@ -125,6 +154,24 @@ mod tests {
         assert_eq!(cache.load(&other), None);
         // The folder holds no other file.
         assert_eq!(fs::read_dir(folder.path().join("not/there/yet")).unwrap().count(), 1);
+    }
+
+    /// Two that want one entry at once: one builds it.
+    #[test]
+    fn an_entry_is_built_once() {
+        let folder = folder();
+        let (key, builds) = (key(["k"]), AtomicUsize::new(0));
+        let entry = || {
+            let cache = Cache::in_folder(folder.path().join("new"));
+            let build = || {
+                builds.fetch_add(1, Ordering::Relaxed);
+                thread::sleep(Duration::from_millis(50));
+                Ok::<_, ()>(built())
+            };
+            assert_eq!(cache.load_or_build(&key, build), Ok((built(), None)));
+        };
+        thread::scope(|threads| (0..4).for_each(|_| drop(threads.spawn(entry))));
+        assert_eq!(builds.into_inner(), 1);
     }
 
     #[test]

@@ -249,17 +249,10 @@ impl Compiler {
         if let Some(compiled) = &*once {
             return Ok(compiled.clone());
         }
-        let (built, not_kept) = match self.disk.load(&key) {
-            Some(built) => (built, None),
-            None => {
-                let file = format!("{name}.cu");
-                let built = Nvrtc::build(text, &file, HEADERS, &options, &[]);
-                let built = built
-                    .map_err(|failure| self.refusal(failure, name, &target.arch.to_string()))?;
-                let kept = self.disk.store(&key, &built);
-                (built, kept.err())
-            }
-        };
+        let build = || Nvrtc::build(text, &format!("{name}.cu"), HEADERS, &options, &[]);
+        let built = self.disk.load_or_build(&key, build);
+        let (built, not_kept) =
+            built.map_err(|failure| self.refusal(failure, name, &target.arch.to_string()))?;
         let Built { cubin, ptx, log, .. } = built;
         let (warnings, usage) = (log::messages(&log), report::report(&log));
         let compiled = Arc::new(Compiled { cubin, ptx, log, warnings, usage, not_kept });
@@ -296,11 +289,8 @@ impl Compiler {
             let parts = parts.chain(headers.iter().flat_map(|(name, text)| [*name, *text]));
             let parts = parts.chain(all.iter().map(String::as_str));
             let key = cache::key(parts.chain(names.iter().map(String::as_str)));
-            match self.disk.load(&key) {
-                Some(built) => Ok(built),
-                // A cache that cannot be written costs time alone.
-                None => build().inspect(|built| _ = self.disk.store(&key, built)),
-            }
+            // A cache that cannot be written costs time alone.
+            self.disk.load_or_build(&key, build).map(|(built, _)| built)
         };
         let Built { ptx, names, .. } = built.map_err(|why| self.refusal(why, file, &arch))?;
         Ok(ForeignPtx { ptx, names })

@@ -152,6 +152,20 @@ impl DevicePlan {
         Ok(())
     }
 
+    /// Writes the input and the output of a row behind the tables' first rows, one for each rank, which kernels that read
+    /// other rows may run meanwhile.
+    pub(super) fn write_buffers(
+        &self,
+        device: &Device,
+        row: usize,
+        io: [u64; 2],
+    ) -> Result<(), Error> {
+        let at =
+            self.launches[AddressTable::Direct as usize].ranks + (row * RankMemory::BYTES) as u64;
+        let bytes: Vec<u8> = io.into_iter().flat_map(u64::to_ne_bytes).collect();
+        copy_to(device, at, &bytes, "addresses")
+    }
+
     /// Writes the callers' buffers, input and output of each rank, into a table.
     pub(super) fn bind(
         &self,

@@ -52,11 +52,11 @@ pub use host_program::host_program;
 pub use log::{Message, Severity};
 pub use module::LoadedPtx;
 pub use nccl::{NcclComm, NcclId, NcclPart, NcclPlan, nccl_dtype};
-pub use options::CudaOptions;
+pub use options::{CudaOptions, Registration};
 pub use outlook::Outlook;
 pub use plan::CudaPlan;
 #[cfg(target_os = "linux")]
-pub use processes::{CudaRank, KernelPart, ProcessPlan, Transport};
+pub use processes::{CudaRank, KernelPart, ProcessPlan, RankBuffer, Transport};
 pub use rank_plan::{PartOfRank, RankPlan};
 pub use report::{Resources, Usage};
 pub use rooms::Rooms;

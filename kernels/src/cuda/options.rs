@@ -16,6 +16,39 @@ use crate::options::{Check, Options};
 /// Bytes of the widest load.
 pub(super) const VECTOR: u32 = 16;
 
+/// The memory of callers that ranks in processes of their own let each other use where it is, from the second launch of a
+/// plan on; launches on other memory copy it into the plan's own and back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Registration {
+    /// No memory of callers.
+    Never,
+    /// Memory that its owner may free at any time, as each process that maps it holds it: virtual memory with
+    /// descriptors, as a [`RankBuffer`](super::RankBuffer), `ncclMemAlloc` and the expandable segments of `PyTorch` have.
+    #[default]
+    Shared,
+    /// Plain allocations, too, as those of `cudaMalloc` are. Their owner frees none that a plan was launched on before the
+    /// plans of all ranks are gone: the driver leaves open what other processes would see then.
+    All,
+}
+
+/// The variable that names the memory to register.
+const REGISTRATION: &str = "ROUNDELAY_REGISTER";
+
+impl Registration {
+    /// Returns the choice that the environment variable `ROUNDELAY_REGISTER` names.
+    fn of_process() -> Result<Self, crate::Error> {
+        match std::env::var_os(REGISTRATION).unwrap_or_default().to_string_lossy().as_ref() {
+            "never" => Ok(Self::Never),
+            "" | "shared" => Ok(Self::Shared),
+            "all" => Ok(Self::All),
+            name => Err(crate::Error::BadOption {
+                what: format!("the environment variable {REGISTRATION} is `{name}`"),
+                fix: "give `never`, `shared` or `all`, or leave it unset",
+            }),
+        }
+    }
+}
+
 /// The options of a plan for GPUs: form and protocol of the kernel, threads, deadline.
 ///
 /// The default is the author's loops, the protocol that the program asks for, CTAs of [`THREADS`] threads, as many CTAs
@@ -27,6 +60,8 @@ pub struct CudaOptions {
     pub(super) form: Form,
     pub(super) threads: u32,
     pub(super) parts: Option<NonZeroU32>,
+    /// `None` leaves it to the environment variable.
+    registration: Option<Registration>,
     /// Deadline, level, `reassociate` and check, as the engine of the host has them.
     pub(super) common: Options,
 }
@@ -38,6 +73,7 @@ impl Default for CudaOptions {
             form: Form::Loops,
             threads: THREADS,
             parts: None,
+            registration: None,
             common: Options::default(),
         }
     }
@@ -78,6 +114,18 @@ impl CudaOptions {
     pub fn parts(mut self, parts: u32) -> Self {
         self.parts = NonZeroU32::new(parts);
         self
+    }
+
+    /// Chooses the memory of callers that ranks in processes of their own use where it is, whatever the environment
+    /// variable `ROUNDELAY_REGISTER` names (`never`, `shared`, `all`). All ranks choose alike (E0414).
+    #[must_use]
+    pub fn registration(mut self, registration: Registration) -> Self {
+        self.registration = Some(registration);
+        self
+    }
+
+    pub(super) fn registers(&self) -> Result<Registration, crate::Error> {
+        self.registration.map_or_else(Registration::of_process, Ok)
     }
 
     /// Sets the longest time of a wait, after which the launch is given up with [`crate::Error::Timeout`] (E0405).

@@ -27,7 +27,7 @@ pub trait PartOfRank: Sized {
     #[doc(hidden)]
     fn device_rank(&self) -> &DeviceRank;
 
-    /// Issues the rank's part on checked buffers, in the order of `stream`.
+    /// Issues the rank's part on checked buffers, in the order of `stream`, with which comes whether it captures them.
     ///
     /// # Safety
     /// The buffers have the lengths of the call, and stay lent until `stream` is done.
@@ -35,7 +35,7 @@ pub trait PartOfRank: Sized {
     unsafe fn issue(
         &self,
         call: &PlannedCall,
-        stream: &Arc<CudaStream>,
+        stream: (&Arc<CudaStream>, bool),
         io: [u64; 2],
     ) -> Result<(), Error>;
 
@@ -286,7 +286,7 @@ impl<P: PartOfRank> RankPlan<P> {
             stream.wait(&self.done).map_err(what())?;
         }
         // SAFETY: the buffers were checked, and their events or the caller keep them until the stream is done.
-        let issued = unsafe { self.part.issue(&self.call, stream, io) };
+        let issued = unsafe { self.part.issue(&self.call, (stream, captured), io) };
         if captured {
             return issued;
         }

@@ -57,13 +57,21 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
+    /// The bytes of the words.
+    pub(super) const BYTES: usize = HANDLE + 8;
+
+    /// Returns the ticket of a plain allocation.
+    pub(super) fn of_handle(legacy: [u8; HANDLE], bytes: usize) -> Self {
+        Self { legacy, bytes }
+    }
+
     /// Returns the ticket of a block with a descriptor, of at least `bytes` bytes.
     pub(super) fn of_file(bytes: usize) -> Self {
         Self { legacy: [0; HANDLE], bytes }
     }
 
-    pub(super) fn to_bytes(&self) -> [u8; HANDLE + 8] {
-        let mut told = [0; HANDLE + 8];
+    pub(super) fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let mut told = [0; Self::BYTES];
         told[..HANDLE].copy_from_slice(&self.legacy);
         told[HANDLE..].copy_from_slice(&(self.bytes as u64).to_le_bytes());
         told
@@ -136,20 +144,8 @@ impl SharedBlock {
                 let made = unsafe { sys::cuMemCreate(&raw mut handle, bytes, &raw const place, 0) };
                 made.result().map_err(full)?;
                 let mut block = Self::map(device, handle, bytes).map_err(failed(doing.clone()))?;
-                let mut descriptor = -1;
-                // SAFETY: the handle is ours, and the driver writes one descriptor.
-                let exported = unsafe {
-                    sys::cuMemExportToShareableHandle(
-                        (&raw mut descriptor).cast(),
-                        handle,
-                        CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                        0,
-                    )
-                };
-                exported.result().map_err(failed(doing))?;
-                // SAFETY: the driver has just made this descriptor for us.
-                let descriptor = Some(unsafe { OwnedFd::from_raw_fd(descriptor) });
-                block.hold = Hold::Virtual { handle, descriptor };
+                let descriptor = export(handle).map_err(failed(doing))?;
+                block.hold = Hold::Virtual { handle, descriptor: Some(descriptor) };
                 block.zero(device)?;
                 Ok(block)
             }
@@ -162,11 +158,9 @@ impl SharedBlock {
                 let hold = Hold::Allocated { legacy: [0; HANDLE] };
                 let mut block = Self { context: device.context.clone(), address, bytes, hold };
                 block.zero(device)?;
-                let mut handle = sys::CUipcMemHandle { reserved: [0; HANDLE] };
-                // SAFETY: the address is that of an allocation of ours.
-                let made = unsafe { sys::cuIpcGetMemHandle(&raw mut handle, address) };
-                made.result().map_err(failed("making a handle of device memory"))?;
-                block.hold = Hold::Allocated { legacy: handle.reserved.map(|byte| byte as _) };
+                let legacy = legacy_handle(address);
+                let legacy = legacy.map_err(failed("making a handle of device memory"))?;
+                block.hold = Hold::Allocated { legacy };
                 Ok(block)
             }
             BlockKind::Host => {
@@ -308,6 +302,31 @@ impl SharedBlock {
         };
         Ticket { legacy, bytes: self.bytes }
     }
+}
+
+/// Returns a descriptor of an allocation with virtual addresses.
+pub(super) fn export(handle: u64) -> Result<OwnedFd, DriverError> {
+    let mut descriptor = -1;
+    // SAFETY: the driver looks the handle up, and writes one descriptor.
+    let exported = unsafe {
+        sys::cuMemExportToShareableHandle(
+            (&raw mut descriptor).cast(),
+            handle,
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+            0,
+        )
+    };
+    exported.result()?;
+    // SAFETY: the driver has just made this descriptor for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Returns the handle of the plain allocation that begins at an address.
+pub(super) fn legacy_handle(address: u64) -> Result<[u8; HANDLE], DriverError> {
+    let mut handle = sys::CUipcMemHandle { reserved: [0; HANDLE] };
+    // SAFETY: the driver looks the address up, and writes the handle.
+    unsafe { sys::cuIpcGetMemHandle(&raw mut handle, address) }.result()?;
+    Ok(handle.reserved.map(|byte| byte as _))
 }
 
 fn bind(device: &Device) -> Result<(), Error> {

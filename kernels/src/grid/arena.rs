@@ -56,7 +56,8 @@ impl Arena {
         let facts = take(facts_words, 8)?;
         let mut tables = [0; Self::TABLES];
         for table in &mut tables {
-            *table = take(nranks, RankMemory::BYTES)?;
+            let rows = nranks.checked_mul(layout.tables).ok_or(TooLarge)?;
+            *table = take(rows, RankMemory::BYTES)?;
         }
         let launches = take(layout.launches_words, 8)?;
         let ranks = (0..ranks_here).map(|_| {
@@ -81,6 +82,7 @@ mod tests {
         posted_words: 10,
         waited_words: 20,
         launches_words: 4,
+        tables: 1,
         scratch_bytes: 1000,
         control_words: 40,
     };

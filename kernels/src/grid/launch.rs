@@ -28,10 +28,10 @@ pub struct Launch {
 
 impl Launch {
     /// Returns the words, in order.
-    pub const fn words(self) -> [u64; 13] {
+    pub const fn words(self) -> [u64; 14] {
         let Self { facts, ranks, control, launches, count, parts, first_group, .. } = self;
         let Self { poll_limit_ns, finish_scale, stage, .. } = self;
-        let Stage { input, input_length, output, output_length } = stage;
+        let Stage { input, input_length, output, output_length, table } = stage;
         [
             facts,
             ranks,
@@ -46,6 +46,7 @@ impl Launch {
             input_length,
             output,
             output_length,
+            table,
         ]
     }
 }
@@ -62,6 +63,8 @@ pub struct Stage {
     pub output: u64,
     /// The elements of the output; 0 where it is not staged.
     pub output_length: u64,
+    /// The table of ranks' memory that has this rank's buffers: 0 where they are the stages.
+    pub table: u64,
 }
 
 /// The addresses of a rank's memory.
@@ -99,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_words_lie_as_the_prelude_has_them() {
-        assert_eq!((size_of::<Launch>(), RankMemory::BYTES), (104, 40));
+        assert_eq!((size_of::<Launch>(), RankMemory::BYTES), (112, 40));
         let offsets = [
             offset_of!(Launch, facts),
             offset_of!(Launch, ranks),

@@ -20,6 +20,9 @@ pub struct GridLayout {
     pub waited_words: usize,
     /// 8-byte numbers of launches, one for each CTA that counts them.
     pub launches_words: usize,
+    /// Tables of the addresses of all ranks' memory, one after the other: ranks choose in each launch whose buffers they
+    /// use.
+    pub tables: usize,
     /// Bytes of scratch at each rank.
     pub scratch_bytes: usize,
     /// 8-byte words of the control block.
@@ -44,8 +47,21 @@ impl GridLayout {
             posted_words: counters,
             waited_words: counters,
             launches_words: if facts.counts_launches { times(groups, parts)? } else { 0 },
+            tables: 1,
             scratch_bytes: times(word(facts.scratch_elements)?, element_size)?,
             control_words: CONTROL_HEAD + CONTROL_GROUP * groups,
+        })
+    }
+
+    /// The layout for a kernel with `ROUNDELAY_REGISTERED`, for `nranks` ranks with so many tables: each rank has a word
+    /// from each part of each other one, and launches are counted.
+    pub fn with_tables(self, tables: usize, nranks: usize) -> Result<Self, TooLarge> {
+        let words = nranks.checked_mul(self.parts).ok_or(TooLarge)?;
+        Ok(Self {
+            posted_words: self.posted_words.checked_add(words).ok_or(TooLarge)?,
+            launches_words: self.groups * self.parts,
+            tables,
+            ..self
         })
     }
 }

@@ -4,7 +4,7 @@ use roundelay_export::cuda::Kernel;
 use roundelay_ptx::machine::{Limits, RankLaunch};
 use roundelay_ptx::program::Module;
 
-use super::windows::{Ranges, bytes_of};
+use super::windows::{Ranges, Staging, bytes_of};
 use super::{NoOutcome, block_of, run};
 use crate::grid::Placement;
 use crate::grid::fold::{self, FoldCall};
@@ -40,7 +40,7 @@ impl DrivenMoves {
     pub fn run(&self, kernel: &Kernel, job: &ShimJob, seed: u64) -> Result<Outcome, NoOutcome> {
         let layout = job.layout().map_err(NoOutcome::Job)?;
         let placement = Placement { devices: 1, nranks: job.schedule.nranks };
-        let mut memory = Ranges::of(job, &layout, placement, (false, false));
+        let mut memory = Ranges::of(job, &layout, placement, (false, Staging::None));
         let HostSteps { all, events, scratch, divisor, scaled } = HostSteps::new(kernel, job.count);
         let scratch = memory.add("the scratch".into(), vec![0xa5; scratch as usize], 0);
         let scratch = memory.address(scratch);

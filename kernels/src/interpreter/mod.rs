@@ -16,7 +16,7 @@ pub use driven::{DrivenMoves, move_text};
 use crate::grid::bound::{BIND, BIND_TEXT, BOUND_AT_ONCE, batches};
 use crate::grid::{GridLayout, Placement};
 use crate::shim::{self, Outcome, ShimJob};
-use windows::{Ranges, bytes_of};
+use windows::{Ranges, Staging, bytes_of};
 
 /// A kernel, as NVRTC compiled it.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct Interpreted {
     module: Module,
     kernel: String,
     devices: usize,
-    staged: bool,
+    staging: Staging,
     lacks_last: bool,
     binds: Option<Module>,
 }
@@ -62,7 +62,14 @@ impl Interpreted {
     /// The line that is not in the interpreter's subset.
     pub fn new(ptx: &str, kernel: &str) -> Result<Self, roundelay_ptx::BadText> {
         let (module, kernel) = (Module::parse_whole(ptx)?, kernel.to_owned());
-        Ok(Self { module, kernel, devices: 1, staged: false, lacks_last: false, binds: None })
+        Ok(Self {
+            module,
+            kernel,
+            devices: 1,
+            staging: Staging::None,
+            lacks_last: false,
+            binds: None,
+        })
     }
 
     /// Deals the ranks to that many devices, with a launch on each: for a kernel of callers each, and where there are
@@ -76,7 +83,14 @@ impl Interpreted {
     /// into their stages and out of them, for a kernel that was compiled with `ROUNDELAY_STAGED`.
     #[must_use]
     pub fn stage(self, nranks: usize) -> Self {
-        Self { devices: nranks, staged: true, ..self }
+        Self { devices: nranks, staging: Staging::Always, ..self }
+    }
+
+    /// Has every other rank use its buffers where they are, and the others copy them, in turns from launch to launch: for a
+    /// kernel that was compiled with `ROUNDELAY_REGISTERED`, too.
+    #[must_use]
+    pub fn lend(self, nranks: usize) -> Self {
+        Self { devices: nranks, staging: Staging::InTurns, ..self }
     }
 
     /// Leaves the last device out: of several devices, it never launches anything.
@@ -119,9 +133,9 @@ impl Interpreted {
         seed: u64,
         counts: bool,
     ) -> Result<(Outcome, Vec<Counters>), NoOutcome> {
-        let layout = job.layout().map_err(NoOutcome::Job)?;
+        let layout = self.staging.layout(job).map_err(NoOutcome::Job)?;
         let placement = Placement { devices: self.devices, nranks: job.schedule.nranks };
-        let mut memory = Ranges::of(job, &layout, placement, (counts, self.staged));
+        let mut memory = Ranges::of(job, &layout, placement, (counts, self.staging));
         let mut counters = Vec::new();
         let mut trace = String::new();
         let buffers = memory.buffers(job);

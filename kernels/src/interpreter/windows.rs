@@ -3,7 +3,7 @@
 use roundelay_ptx::machine::Window;
 
 use crate::grid::{GridLayout, Launch, Placement, RankMemory, Stage};
-use crate::shim::ShimJob;
+use crate::shim::{Error, ShimJob};
 
 /// The address of the first range of memory.
 const FIRST: u64 = 1 << 20;
@@ -11,6 +11,28 @@ const FIRST: u64 = 1 << 20;
 const APART: u64 = 256;
 /// The byte that memory holds before it is written.
 const FILL: u8 = 0xa5;
+
+/// The launches that copy the buffers of their rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Staging {
+    None,
+    Always,
+    /// Those of the even ranks in the first launch, of the odd ones in the next, and so on.
+    InTurns,
+}
+
+impl Staging {
+    /// Returns the sizes of the memory of a job.
+    pub(super) fn layout(self, job: &ShimJob) -> Result<GridLayout, Error> {
+        let layout = job.layout()?;
+        if self != Self::InTurns {
+            return Ok(layout);
+        }
+        let layout = layout.with_tables(2, job.schedule.nranks as usize);
+        layout
+            .map_err(|_| Error::BadJob { what: "its memory has more bytes than addresses".into() })
+    }
+}
 
 /// The memory of a job.
 pub(super) struct Ranges {
@@ -20,6 +42,8 @@ pub(super) struct Ranges {
     control: usize,
     devices: Vec<DeviceRanges>,
     ranks: Vec<RankRanges>,
+    staging: Staging,
+    launches: usize,
 }
 
 /// The ranges of a device.
@@ -46,7 +70,7 @@ impl Ranges {
         job: &ShimJob,
         layout: &GridLayout,
         placement: Placement,
-        (aligned, staged): (bool, bool),
+        (aligned, staging): (bool, Staging),
     ) -> Self {
         let mut ranges = Self {
             windows: Vec::new(),
@@ -54,6 +78,8 @@ impl Ranges {
             control: 0,
             devices: Vec::new(),
             ranks: Vec::new(),
+            staging,
+            launches: 0,
         };
         let words = |words: usize| vec![0; 8 * words];
         ranges.control = ranges.add("the control block".into(), words(layout.control_words), 0);
@@ -73,7 +99,7 @@ impl Ranges {
                 )
             };
             let mut stage = |what, bytes| named(what, vec![FILL; bytes], 0);
-            let stages = staged.then(|| {
+            let stages = (staging != Staging::None).then(|| {
                 [stage("stage of input", buffers.input), stage("stage of output", buffers.output)]
             });
             let rank = RankRanges {
@@ -99,7 +125,10 @@ impl Ranges {
             let facts = bytes_of(job.facts.words.iter().map(|word| *word as u64));
             let device = DeviceRanges {
                 facts: named("the facts", facts),
-                table: named("the table of ranks", words(5 * placement.nranks as usize)),
+                table: named(
+                    "the table of ranks",
+                    words(5 * placement.nranks as usize * layout.tables),
+                ),
                 launches: named("the numbers of launches", words(layout.launches_words)),
                 first_group: groups.start,
             };
@@ -135,14 +164,20 @@ impl Ranges {
 
     /// Writes the addresses of all ranks' memory into the table of each device, with those of buffers if there are any.
     pub(super) fn write_tables(&mut self, buffers: Option<&[[u64; 2]]>) {
-        let memory = |(at, rank): (usize, &RankRanges)| {
+        let memory = |(at, rank): (usize, &RankRanges), lent: bool| {
             let stages = rank.stages.map(|stages| stages.map(|window| self.address(window)));
+            let stages = stages.filter(|_| !lent);
             let [input, output] = stages.or(buffers.map(|all| all[at])).unwrap_or_default();
             let [scratch, posted, waited] =
                 [rank.scratch, rank.posted, rank.waited].map(|window| self.address(window));
             RankMemory { input, output, scratch, posted, waited }.words()
         };
-        let table = bytes_of(self.ranks.iter().enumerate().flat_map(memory));
+        let tables: &[bool] =
+            if self.staging == Staging::InTurns { &[false, true] } else { &[false] };
+        let rows = tables.iter().flat_map(|lent| {
+            self.ranks.iter().enumerate().flat_map(move |rank| memory(rank, *lent))
+        });
+        let table = bytes_of(rows);
         for device in &self.devices {
             self.windows[device.table].bytes.copy_from_slice(&table);
         }
@@ -151,6 +186,7 @@ impl Ranges {
     /// Sets the memory that each launch finds anew: inputs, outputs, and scratch, which carries nothing from one launch to
     /// the next but the flags of lines.
     pub(super) fn fill(&mut self, job: &ShimJob) {
+        self.launches += 1;
         let keeps_flags = job.facts.counts_launches;
         for rank in &self.ranks {
             for (at, byte) in self.windows[rank.scratch].bytes.iter_mut().enumerate() {
@@ -195,12 +231,21 @@ impl Ranges {
         let buffers = job.buffers().nth(device).expect("a rank on each device");
         let elements = |bytes: usize| (bytes / job.element_size) as u64;
         let late = job.facts.scale_outputs;
+        if self.lends(device) {
+            return Stage { table: 1, ..Stage::default() };
+        }
         Stage {
             input,
             input_length: elements(buffers.input),
             output,
             output_length: if late { 0 } else { elements(buffers.output) },
+            table: 0,
         }
+    }
+
+    /// Whether all ranks use the buffers of this one where they are, in this launch.
+    fn lends(&self, rank: usize) -> bool {
+        self.staging == Staging::InTurns && (rank + self.launches).is_multiple_of(2)
     }
 
     pub(super) fn control(&self) -> Vec<u64> {
@@ -208,10 +253,11 @@ impl Ranges {
     }
 
     pub(super) fn outputs(&self, job: &ShimJob) -> Vec<Vec<u8>> {
-        let ranks = self.ranks.iter().zip(job.buffers());
+        let ranks = self.ranks.iter().zip(job.buffers()).enumerate();
         ranks
-            .map(|(rank, buffers)| {
-                if let Some([_, output]) = rank.stages.filter(|_| job.facts.scale_outputs) {
+            .map(|(at, (rank, buffers))| {
+                let late = job.facts.scale_outputs && !self.lends(at);
+                if let Some([_, output]) = rank.stages.filter(|_| late) {
                     return self.windows[output].bytes.clone();
                 }
                 let at = if job.in_place { buffers.output_at } else { 0 };

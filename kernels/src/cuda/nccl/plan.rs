@@ -129,7 +129,7 @@ impl PartOfRank for NcclPart {
     unsafe fn issue(
         &self,
         _: &PlannedCall,
-        stream: &Arc<CudaStream>,
+        (stream, _): (&Arc<CudaStream>, bool),
         [input, output]: [u64; 2],
     ) -> Result<(), Error> {
         let scratch = self.scratch.device_ptr(self.scratch.stream()).0;

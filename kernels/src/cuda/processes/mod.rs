@@ -3,15 +3,20 @@
 //!
 //! A rank's block of device memory holds its counters, its scratch and the stage of its buffers. Each process maps the
 //! blocks of all ranks, so a kernel is that of [`CudaWorld`](super::CudaWorld) with one launch for each rank; signals have
-//! the scope of the system. The words with which kernels give up are in one page of the host that all processes map: a
+//! the scope of the system. A kernel copies the buffers of its caller into the stage and out of it, or uses them where they
+//! are: see [`Registration`](super::Registration). The words with which kernels give up are in one page of the host that all processes map: a
 //! process that sees another one end has the kernels of all ranks end there.
 
 mod agreement;
+mod lent_memory;
 mod part;
 mod rank;
+mod rank_buffer;
+mod registry;
 mod transport;
 mod watcher;
 
 pub use part::{KernelPart, ProcessPlan};
 pub use rank::CudaRank;
+pub use rank_buffer::RankBuffer;
 pub use transport::Transport;

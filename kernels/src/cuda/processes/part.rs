@@ -24,8 +24,8 @@ use super::super::plan::{SCOPE_SYS, call_of, check_threads, fitted, resident_par
 use super::super::rank_plan::{PartOfRank, RankPlan};
 use super::super::shared_block::{BlockKind, SharedBlock, Ticket};
 use super::agreement::agree;
-
 use super::rank::CudaRank;
+use super::registry::{self, PlanParts, Registry, TABLES};
 use crate::grid::layout::{CONTROL_GROUP, CONTROL_HEAD};
 use crate::grid::{self, Arena, GridLayout, Placement, RankMemory, Stage};
 use crate::lowering::first_call::{WORD, WORDS};
@@ -36,6 +36,8 @@ use crate::options::Check;
 const ONE_WRITER: &str = "ROUNDELAY_ONE_WRITER";
 /// The macro of kernels that copy the caller's buffers into their stages and out of them.
 const STAGED: &str = "ROUNDELAY_STAGED";
+/// The macro of kernels whose buffers may be those of the caller.
+const REGISTERED: &str = "ROUNDELAY_REGISTERED";
 /// The alignment of the stage of a buffer.
 const ALIGN: usize = 256;
 
@@ -52,6 +54,8 @@ pub struct KernelPart {
     device_plan: DevicePlan,
     /// The stage of the rank's output, in its own block.
     output_stage: u64,
+    /// The buffers of callers that all ranks have mapped, or the reason why there are none.
+    registry: Result<Registry, String>,
     /// The blocks of the other ranks.
     _peers: Vec<(RankId, SharedBlock)>,
 }
@@ -85,6 +89,7 @@ struct Loaded {
     facts: Facts,
     functions: Functions,
     parts: u32,
+    registry: Result<Registry, String>,
     digest: [u8; 32],
 }
 
@@ -132,7 +137,7 @@ impl ProcessPlan {
         let (loaded, told) = agree(world, loaded, |loaded| {
             [&loaded.digest[..], &loaded.parts.to_le_bytes()].concat()
         })?;
-        let Loaded { kernel, call, facts, functions, digest, .. } = loaded;
+        let Loaded { kernel, call, facts, functions, registry, digest, .. } = loaded;
         let parts = agreed_parts(rank, &kernel, count, &digest, &told)?;
         let dtype = call.dtype;
         let mine = rank.rank();
@@ -145,6 +150,10 @@ impl ProcessPlan {
 
         // The counters and the scratch of all ranks are laid out alike; stages have the sizes of their buffers.
         let layout = GridLayout::new(&facts, parts, dtype.size());
+        let layout = match &registry {
+            Ok(_) => layout.and_then(|layout| layout.with_tables(TABLES, nranks as usize)),
+            Err(_) => layout,
+        };
         let layout = layout.map_err(|_| too_large())?;
         let arena = Arena::new(&layout, facts.words.len(), nranks as usize, 1);
         let arena = arena.map_err(|_| too_large())?;
@@ -215,6 +224,7 @@ impl ProcessPlan {
             control,
             device_plan,
             output_stage,
+            registry,
             _peers: peers,
         };
         Self::of(part, call)
@@ -239,6 +249,15 @@ impl ProcessPlan {
             )
         });
         Ok((block, control.transpose()?))
+    }
+
+    /// The reason why the rank's last launch copied its buffers into the plan's memory and back; `None` where the kernels
+    /// of all ranks used them where they are.
+    pub fn reason_for_copies(&self) -> Option<String> {
+        match &self.part.registry {
+            Ok(registry) => registry.reason(),
+            Err(why) => Some(why.clone()),
+        }
     }
 
     /// The kernel that is launched, with its text and its schedule.
@@ -299,9 +318,15 @@ impl Loaded {
         let call = call_of(&kernel, rank.nranks(), count)?;
         let threads = check_threads(options.threads)?;
         let facts = kernel.facts(count);
-        let defines: &[&str] = &[SCOPE_SYS, STAGED, ONE_WRITER];
-        let defines = if shared.native { &defines[..2] } else { defines };
-        let fitted = fitted(&kernel, &rank.device, defines, threads)?;
+        let registration = options.registers()?;
+        let registry = match registry::reason_for_none(rank, &call, registration) {
+            Some(why) => Err(why),
+            None => Ok(Registry::new(registration)),
+        };
+        let mut defines = vec![SCOPE_SYS, STAGED];
+        defines.extend((!shared.native).then_some(ONE_WRITER));
+        defines.extend(registry.is_ok().then_some(REGISTERED));
+        let fitted = fitted(&kernel, &rank.device, &defines, threads)?;
         let functions =
             Functions::load(&rank.device, &kernel, &fitted.compiled, facts.scale_outputs, threads)?;
         let groups = facts.groups.iter().filter(|group| group.rank == rank.rank()).count() as u64;
@@ -309,13 +334,13 @@ impl Loaded {
         let parts = resident_parts(&kernel, count, options, &rooms, |_| 1)?;
         let mut hash = Sha256::new();
         hash.update(&kernel.text);
-        let about = format!("{count} {} {:?} {threads}", kernel.name, kernel.spec);
+        let about = format!("{count} {} {:?} {threads} {registration:?}", kernel.name, kernel.spec);
         hash.update(about);
         for word in &facts.words {
             hash.update(word.to_le_bytes());
         }
         let digest = hash.finalize().into();
-        Ok(Self { kernel, call, facts, functions, parts, digest })
+        Ok(Self { kernel, call, facts, functions, parts, registry, digest })
     }
 }
 
@@ -363,6 +388,9 @@ impl KernelPart {
         let shared = self.rank.shared();
         shared.world.meet()?;
         self.device_plan.clear(&self.rank.device)?;
+        if let Ok(registry) = &self.registry {
+            registry.reset();
+        }
         self.rank.device.finish("clearing counters")?;
         if self.rank.rank() == RankId(0) {
             self.control.clear();
@@ -379,13 +407,20 @@ impl PartOfRank for KernelPart {
     unsafe fn issue(
         &self,
         call: &PlannedCall,
-        stream: &Arc<CudaStream>,
+        (stream, captures): (&Arc<CudaStream>, bool),
         [input, output]: [u64; 2],
     ) -> Result<(), Error> {
         self.rank.shared().world.intact()?;
         self.verdict(call)?;
         let rank = self.rank.rank();
         let what = || format!("launching {} of rank {rank}", self.kernel.name);
+        let table = match &self.registry {
+            Ok(registry) => {
+                let Self { rank, device_plan, .. } = self;
+                registry.table(&PlanParts { rank, call, device_plan }, captures, [input, output])?
+            }
+            Err(_) => 0,
+        };
         // Where a second kernel divides the output on its stage, the output is copied after it.
         let (output_len, late) = (call.output_len(rank), self.facts.scale_outputs);
         let stage = Stage {
@@ -393,13 +428,14 @@ impl PartOfRank for KernelPart {
             input_length: call.input_len(rank) as u64,
             output,
             output_length: if late { 0 } else { output_len as u64 },
+            table,
         };
         let grid = self.device_plan.grid;
         // SAFETY: the tables hold the blocks of all ranks, which this plan keeps mapped; launches are ordered after one
         // another; the caller lends its buffers.
         unsafe { self.device_plan.launch(stream, (AddressTable::Direct, stage), grid, what) }?;
         let bytes = output_len * call.dtype.size();
-        if !late || bytes == 0 {
+        if !late || bytes == 0 || table != 0 {
             return Ok(());
         }
         // SAFETY: the stage has the length of the output, which the caller lends until the stream is done.
