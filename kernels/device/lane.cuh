@@ -74,23 +74,28 @@ class Lane {
     const u64 whole;   // the elements of a piece,
     const u64 rest;    // and those of a unit beyond its pieces
     const u64 flags;   // of each link of lines, in the launches before
-    const u64 number;  // of this launch, from 1 on, where buffers are registered
 
     // ---- state of the walk ----------------------------------------------------------------------------------
     Walker walker;
     u32 steps = 0; // ops executed
     u32 moves = 0; // of which moves
     Walk at;
-    // The rank whose table was looked for last, and that table.
+#ifdef ROUNDELAY_REGISTERED
+    // The number of this launch, from 1 on; the rank whose table was looked for last, and that table.
+    u64 number = 0;
     num lender = -1;
     i64 lent = 0;
+#endif
 
     ROUNDELAY_DEVICE explicit Lane(const Launch& launch)
         : Lane(launch, {launch.facts}, launch.first_group + quotient(u64(block_index()), launch.parts)) {
+#ifdef ROUNDELAY_REGISTERED
+        number = *launches() + 1;
+        if (active()) lend();
+#endif
 #ifdef ROUNDELAY_STAGED
         // Children of the first stream begin after it, and end before it.
         if (active()) {
-            if constexpr (REGISTERED) lend();
             if (!REGISTERED || launch.stage.table == 0) {
                 stage(launch.stage.input, launch.ranks[me].input, launch.stage.input_length);
                 meet();
@@ -136,9 +141,9 @@ class Lane {
     // The elements from `at` on of a buffer.
     ROUNDELAY_DEVICE Place place(i32 rank, i32 buffer, i64 at, i64 length) {
         i64 row = rank;
-        if constexpr (REGISTERED) {
-            if (buffer < SCRATCH) row += table(rank) * ranks;
-        }
+#ifdef ROUNDELAY_REGISTERED
+        if (buffer < SCRATCH) row += table(rank) * ranks;
+#endif
         // The addresses of the buffers are the first words of a rank's memory, in this order.
         const i64* const memory = reinterpret_cast<const i64*>(launch.ranks + row);
         return {u64(constant(memory + buffer) + at * i64(sizeof(Element))), u64(length), {rank, buffer, at}};
@@ -338,6 +343,7 @@ class Lane {
     }
 #endif
 
+#ifdef ROUNDELAY_REGISTERED
     // ---- registered buffers -----------------------------------------------------------------------------------------
     // The channel by which that rank tells its table.
     ROUNDELAY_DEVICE i64 tables_of(i32 rank) const {
@@ -373,6 +379,7 @@ class Lane {
         lent = i64(told & 0xff);
         return lent;
     }
+#endif
 
     // The counter of this part.
     ROUNDELAY_DEVICE u64 counter(u64 words, i64 channel) const {
@@ -459,8 +466,7 @@ class Lane {
           part(u32(remainder(u64(block_index()), launch.parts))), me(num(constant(group))),
           stream(i32(constant(group + 1))), ranks(i32(facts[Header::Ranks])),
           streams(facts[Header::Lanes] * ranks * PAIR_SIGNALS), whole(launch.count / ROUNDELAY_PIECES),
-          rest(launch.count % ROUNDELAY_PIECES), flags(LINED ? *launches() * ROUNDELAY_LINK_PASSES : 0),
-          number(REGISTERED ? *launches() + 1 : 0) {}
+          rest(launch.count % ROUNDELAY_PIECES), flags(LINED ? *launches() * ROUNDELAY_LINK_PASSES : 0) {}
 };
 
 // ---- averages that are divided at the end ----------------------------------------------------------------------

@@ -126,7 +126,7 @@ int nvrtcCompileProgram(void* program, int count, const char* const* options) {
     // The macros that change what a kernel does: the rest only changes how fast a device does it.
     for (int i = 0; i < count; ++i) {
         const std::string option = options[i];
-        for (const char* macro : {"ROUNDELAY_STAGED", "ROUNDELAY_ONE_WRITER"}) {
+        for (const char* macro : {"ROUNDELAY_STAGED", "ROUNDELAY_ONE_WRITER", "ROUNDELAY_REGISTERED"}) {
             if (option.find(macro) != std::string::npos) {
                 std::lock_guard<std::mutex> hold(mutex);
                 Text& of = programs[program];

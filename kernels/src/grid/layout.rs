@@ -53,8 +53,8 @@ impl GridLayout {
         })
     }
 
-    /// The layout for a kernel with `ROUNDELAY_REGISTERED`, for `nranks` ranks with so many tables: each rank has a word
-    /// from each part of each other one, and launches are counted.
+    /// The layout for a kernel with `ROUNDELAY_REGISTERED`, for `nranks` ranks with `tables` tables each: each rank has a
+    /// word from each part of each other one, and launches are counted.
     pub fn with_tables(self, tables: usize, nranks: usize) -> Result<Self, TooLarge> {
         let words = nranks.checked_mul(self.parts).ok_or(TooLarge)?;
         Ok(Self {

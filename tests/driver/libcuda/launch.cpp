@@ -52,7 +52,7 @@ static CUresult launch(CUfunction function, unsigned grid, CUstream stream, void
         });
     }
     // The words of what is driven from the host, and those of a kernel.
-    const size_t words = function->name == "roundelay_driven" ? 12 : 13;
+    const size_t words = function->name == "roundelay_driven" ? 12 : 14;
     const auto* first = static_cast<const u64*>(params[0]);
     const auto run = reinterpret_cast<Run>(dlsym(function->module->library, "fake_run"));
     const int device = stream_of(stream)->context->device;
