@@ -278,6 +278,7 @@ pub mod library {
     include_library!("twisted_ring.coll");
     include_library!("multi_ring.coll");
     include_library!("tree.coll");
+    include_library!("nccl_tree.coll");
     include_library!("trees.coll");
     include_library!("halving_doubling.coll");
     include_library!("nhr.coll");

@@ -139,6 +139,10 @@ macro_rules! library {
                 DoubleBinaryTreeReduce any [root slices]
                 DoubleBinaryTreeBroadcast any [root slices]
             }
+            nccl_tree {
+                NcclTreeAllReduce any [tree pieces credits slices]
+                NcclDoubleBinaryTreeAllReduce any [pieces credits slices]
+            }
             trees {
                 TreesAllGather any [trees slices]
                 TreesReduceScatter any [trees slices]

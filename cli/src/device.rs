@@ -3,6 +3,8 @@
 use clap::Args;
 use roundelay_core::diagnostics::Code;
 #[cfg(feature = "cuda")]
+use roundelay_core::layout::Configured;
+#[cfg(feature = "cuda")]
 use roundelay_export::cuda::Form;
 use roundelay_export::cuda::Protocol;
 
@@ -101,15 +103,11 @@ pub(crate) fn absent() -> Failure {
 
 #[cfg(feature = "cuda")]
 impl DeviceFlags {
-    /// Returns the forms and protocols to look at: the ones that were asked for, or all that a program has whose own
-    /// protocol is `own`.
-    pub(crate) fn forms(&self, own: Protocol) -> Vec<(Form, Protocol)> {
-        let loops = match (self.protocol, own) {
-            (Some(protocol), _) => vec![protocol],
-            (None, Protocol::Simple) => vec![Protocol::Simple, Protocol::Ll],
-            (None, own) => vec![own],
-        };
-        let loops = loops.into_iter().map(|protocol| (Form::Loops, protocol));
+    /// Returns the forms and protocols to look at: the ones that were asked for, or all that an algorithm has.
+    pub(crate) fn forms(&self, algorithm: &Configured) -> Vec<(Form, Protocol)> {
+        let all = Protocol::of_loops(algorithm);
+        let loops = self.protocol.as_ref().map_or(all, std::slice::from_ref);
+        let loops = loops.iter().map(|protocol| (Form::Loops, *protocol));
         // A table has no slots of its own, and so no protocol.
         let table = [(Form::Table, Protocol::Direct)];
         match self.form {

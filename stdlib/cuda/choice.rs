@@ -113,9 +113,7 @@ pub fn select(
 
 /// Returns the forms and protocols that an algorithm has.
 fn candidates(algorithm: &Configured) -> Vec<(Form, Protocol)> {
-    let own = Protocol::for_algorithm(algorithm);
-    let loops = if own == Protocol::Simple { vec![own, Protocol::Ll] } else { vec![own] };
-    let loops = loops.into_iter().map(|protocol| (Form::Loops, protocol));
+    let loops = Protocol::of_loops(algorithm).iter().map(|protocol| (Form::Loops, *protocol));
     loops.chain([(Form::Table, Protocol::Direct)]).collect()
 }
 

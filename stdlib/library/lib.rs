@@ -8,6 +8,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("twisted_ring.coll", include_str!("twisted_ring.coll")),
     ("multi_ring.coll", include_str!("multi_ring.coll")),
     ("tree.coll", include_str!("tree.coll")),
+    ("nccl_tree.coll", include_str!("nccl_tree.coll")),
     ("trees.coll", include_str!("trees.coll")),
     ("halving_doubling.coll", include_str!("halving_doubling.coll")),
     ("nhr.coll", include_str!("nhr.coll")),

@@ -261,7 +261,7 @@ fn streams_of_several_parts_have_the_hosts_bits() {
 fn ll_has_the_hosts_bits() {
     let (mut sweep, mut wrong) = (Sweep::default(), String::new());
     for algorithm in select::library() {
-        if Protocol::for_algorithm(algorithm) == Protocol::Direct {
+        if !Protocol::of_loops(algorithm).contains(&Protocol::Ll) {
             continue;
         }
         for dtype in [DType::U8, DType::F16, DType::F32, DType::F64] {

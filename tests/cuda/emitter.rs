@@ -102,8 +102,17 @@ fn loops_that_do_not_fit_are_refused() {
     }
 }
 ";
+    let peers = "algorithm Peers() -> AllReduce {
+    require nranks == 2, \"two ranks will do\";
+    let others = [1 - rank];
+    fifo like output, credits = 2;
+    others.send(local.input);
+    others.recv_reduce_copy(local.input, local.output);
+}
+";
     for (text, protocol, why, help) in [
         (both, Protocol::Ll, "beside its fifo", "protocol simple"),
+        (peers, Protocol::Ll, "data of several peers in one move", "protocol simple"),
         (streams, Protocol::Simple, "several streams of a rank use one link", "table form"),
     ] {
         let algorithm = algorithm(text);

@@ -131,15 +131,14 @@ fn programs_with_rust_have_kernels_with_loops() {
 /// Returns the number of an algorithm's kernels that do the proved ops, or the first that does not.
 fn validated(algorithm: &Configured) -> Result<u32, String> {
     let fits = spec(algorithm);
-    let lined = (fits.protocol == Protocol::Simple).then_some(Protocol::Ll);
     let mut kernels = 0;
     let (usual, most) = if takes_all() { (usize::MAX, 30_011 * 9) } else { (1, 30_011) };
     // No program refuses all of the first three.
     let ranks = [5, 3, 9, 1, 2, 8].into_iter();
     let admitted = ranks.filter_map(|nranks| Some((nranks, proved(algorithm, nranks)?)));
     for (nranks, proved) in admitted.take(usual) {
-        for protocol in std::iter::once(fits.protocol).chain(lined) {
-            let kernel = loops(algorithm, &proved, Spec { protocol, ..fits });
+        for protocol in Protocol::of_loops(algorithm) {
+            let kernel = loops(algorithm, &proved, Spec { protocol: *protocol, ..fits });
             for count in [1, 61, most] {
                 validate(&kernel, &proved, count)
                     .map_err(|why| format!("{protocol:?}, {nranks} ranks, count {count}: {why}"))?;

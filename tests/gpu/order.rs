@@ -105,13 +105,7 @@ fn protocols(engine: &dyn Engine, algorithm: &Configured) -> Vec<Protocol> {
     if !engine.has_kernels() {
         return vec![Protocol::Direct];
     }
-    match Protocol::for_algorithm(algorithm) {
-        Protocol::Direct => vec![Protocol::Direct],
-        asked => {
-            let others = [Protocol::Simple, Protocol::Ll].into_iter().filter(|p| *p != asked);
-            std::iter::once(asked).chain(others).collect()
-        }
-    }
+    Protocol::of_loops(algorithm).to_vec()
 }
 
 impl Order {

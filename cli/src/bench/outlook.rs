@@ -85,7 +85,7 @@ pub(super) fn main(
         for subject in &case.subjects {
             // Programs for MSCCL are refused when they are read.
             let Some(algorithm) = &subject.algorithm else { continue };
-            for made in flags.device.forms(Protocol::for_algorithm(algorithm)) {
+            for made in flags.device.forms(algorithm) {
                 match row(flags, case, (subject, algorithm), made, gpu) {
                     Ok(row) => rows.push(row),
                     Err(Error::NoKernel(why)) => {

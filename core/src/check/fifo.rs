@@ -125,11 +125,13 @@ impl Checker<'_> {
                 ),
             );
         }
-        let peer = self.partner(primitive.name(), base, name.span, WITHIN);
+        let one_or_several: &[Ty] = &[Ty::Peer, Ty::List];
+        let takes = if primitive.copies() { &[Ty::Peer] } else { one_or_several };
+        let peer = self.partner((primitive.name(), takes), base, name.span, WITHIN);
         let regions = usize::from(primitive.reads()) + usize::from(primitive.writes());
-        let takes = regions + usize::from(primitive.forwards());
-        if args.len() != takes {
-            self.arity(name, takes, args.len(), span, primitive.form());
+        let arity = regions + usize::from(primitive.forwards());
+        if args.len() != arity {
+            self.arity(name, arity, args.len(), span, primitive.form());
             for arg in args {
                 self.expr(arg);
             }
@@ -140,7 +142,9 @@ impl Checker<'_> {
         if primitive.writes() {
             self.writable(&places[regions - 1..]);
         }
-        let onward = onward.first().map(|to| self.partner(primitive.name(), to, to.span, WITHIN));
+        let onward = onward
+            .first()
+            .map(|to| self.partner((primitive.name(), one_or_several), to, to.span, WITHIN));
         Some(StmtKind::Primitive { primitive, peer, places, onward })
     }
 }

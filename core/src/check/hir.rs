@@ -286,6 +286,11 @@ impl Primitive {
         }
     }
 
+    /// Whether the primitive copies received data, which is then that of one peer: of several it is folded.
+    pub const fn copies(self) -> bool {
+        matches!(self, Self::Recv | Self::RecvCopySend)
+    }
+
     /// Whether the primitive reads the first of its regions.
     pub const fn reads(self) -> bool {
         matches!(

@@ -329,21 +329,26 @@ impl Checker<'_> {
                 .label("unexpected"),
             );
         }
-        let peer = self.partner(signal.name(), base, name.span, ORDERED);
+        let peer = self.partner((signal.name(), &[Ty::Peer]), base, name.span, ORDERED);
         StmtKind::Signal(signal, peer)
     }
 
-    /// Returns the peer of `name`, a signal or primitive; `last` ends the place of the two.
+    /// Returns the peer of `name`, a signal or primitive, or what else it takes in its place; `last` ends the place of the
+    /// two.
     pub(super) fn partner(
         &mut self,
-        name: &str,
+        (name, takes): (&str, &[Ty]),
         peer: &ast::Expr,
         last: Span,
         to_oneself: &str,
     ) -> Expr {
         let peer = self.expr(peer);
-        if peer.ty != Ty::Peer && peer.ty != Ty::Error {
+        if !takes.contains(&peer.ty) && peer.ty != Ty::Error {
             let help = match peer.ty {
+                Ty::List if Primitive::from_name(name).is_some() => {
+                    "the data of several peers is folded: `recv_reduce` and its longer forms take a list"
+                }
+                Ty::List => "signals have one peer: write `for r in LIST { peer(r)… }`",
                 Ty::Int => "write `peer(…)` to make a peer of a rank's number",
                 Ty::Ring => "write `.left` or `.right` to choose a neighbor",
                 _ => "what comes and goes has a peer, such as `ring.right` or `peer(rank ^ 1)`",

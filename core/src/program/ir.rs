@@ -71,6 +71,17 @@ impl Program {
         self.is_any(|program| program.stmts().any(|stmt| matches!(stmt.kind, StmtKind::Pass(_))))
     }
 
+    /// Whether a primitive has a list of ranks in place of a peer.
+    pub fn passes_lists(&self) -> bool {
+        self.is_any(|program| {
+            let is_list = |peer: &Expr| program.kind(peer) == Some(Kind::List);
+            program.stmts().any(|stmt| match &stmt.kind {
+                StmtKind::Pass(pass) => pass.from.iter().chain(&pass.to).any(is_list),
+                _ => false,
+            })
+        })
+    }
+
     /// Whether it or a program that it calls is as `own` says.
     fn is_any(&self, own: impl Fn(&Self) -> bool) -> bool {
         own(self) || self.all_callees().iter().any(|program| own(program))
@@ -314,13 +325,13 @@ pub struct Call {
 /// to the destination and on to another peer, where these are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pass {
-    /// The peer whose data is received.
+    /// The peer whose data is received, or a list of ranks whose data is folded.
     pub from: Option<Expr>,
     /// The region of this rank that takes part.
     pub own: Option<Expr>,
     /// The region of this rank that takes the result.
     pub dst: Option<Expr>,
-    /// The peer that the result is sent to.
+    /// The peer that the result is sent to, or a list of ranks.
     pub to: Option<Expr>,
 }
 

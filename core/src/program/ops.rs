@@ -173,7 +173,7 @@ impl Op {
 
 impl Program {
     /// The kind of the value of an expression; `None` where that has no kind.
-    pub(crate) fn kind(&self, expr: &Expr) -> Option<Kind> {
+    pub fn kind(&self, expr: &Expr) -> Option<Kind> {
         if let Op::Var(var) = expr.op {
             return Some(self.var(var).kind);
         }

@@ -5,6 +5,7 @@ mod halving_doubling;
 mod hierarchical;
 mod mesh;
 mod nccl_ring;
+mod nccl_tree;
 mod nhr;
 mod pat;
 mod pulls;

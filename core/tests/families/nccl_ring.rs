@@ -78,7 +78,7 @@ fn steps(schedule: &Schedule, per_unit: i64) -> Vec<Vec<Step>> {
 type Cell = (RankId, Buffer, u32, u64);
 
 /// A run of the streams, each as far ahead as it may go.
-struct StreamRun<'s> {
+pub(super) struct StreamRun<'s> {
     schedule: &'s Schedule,
     /// Cells a unit: everything is cut at their boundaries.
     parts: u64,
@@ -91,7 +91,7 @@ struct StreamRun<'s> {
 }
 
 impl<'s> StreamRun<'s> {
-    fn run(schedule: &'s Schedule) -> Self {
+    pub(super) fn run(schedule: &'s Schedule) -> Self {
         let cuts = schedule.regions.iter().flat_map(|r| [r.base, r.lo, r.hi]).map(Rat::den);
         let parts =
             cuts.fold(1, |all, den| (all..).step_by(all as usize).find(|n| n % den == 0).unwrap());
@@ -168,7 +168,7 @@ impl<'s> StreamRun<'s> {
     }
 
     /// The orders in which the output of a rank is reduced.
-    fn outputs(&self, rank: u32) -> Vec<&str> {
+    pub(super) fn outputs(&self, rank: u32) -> Vec<&str> {
         let mine = |cell: &Cell| cell.0 == RankId(rank) && cell.1 == Buffer::Output;
         self.held.iter().filter(|(cell, _)| mine(cell)).map(|(_, value)| &**value).collect()
     }

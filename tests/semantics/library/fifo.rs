@@ -1,10 +1,12 @@
 //! NCCL's ring with other fifos, and to the bit against the ring of handshakes.
 
-use roundelay::Algorithm;
 use roundelay::library::{
-    NcclRingAllGather, NcclRingAllReduce, NcclRingBroadcast, NcclRingReduce, NcclRingReduceScatter,
-    RingAllReduce, RingReduce, RingReduceScatter,
+    DoubleBinaryTreeAllReduce, NcclDoubleBinaryTreeAllReduce, NcclRingAllGather, NcclRingAllReduce,
+    NcclRingBroadcast, NcclRingReduce, NcclRingReduceScatter, NcclTreeAllReduce, RingAllReduce,
+    RingReduce, RingReduceScatter, TreeAllReduce,
 };
+use roundelay::{Algorithm, Tree};
+
 use roundelay_core::ids::RankId;
 
 use super::super::runs::{Kind, Proofs, assert_right, run};
@@ -31,6 +33,30 @@ fn the_ring_of_nccl_with_other_fifos() {
             }
         }
     }
+}
+
+/// NCCL's trees have the bits of those that are pulled, whatever their fifos and however many children a rank has.
+#[test]
+fn the_trees_of_nccl_round_as_the_pulled_trees() {
+    let bits = |algorithm: &dyn Algorithm, nranks, in_place| {
+        let plan = Proofs::new(algorithm).plan(nranks, 1003, SUM);
+        run(&plan, in_place, &rough(&plan))
+    };
+    let check = |nccl: &dyn Algorithm, pulled: &dyn Algorithm| {
+        for nranks in [1, 2, 3, 4, 7, 8] {
+            for in_place in [false, true] {
+                let (nccl, pulled) = (bits(nccl, nranks, in_place), bits(pulled, nranks, in_place));
+                assert!(nccl == pulled, "{nranks} ranks, in place: {in_place}");
+            }
+        }
+    };
+    for tree in [Tree::binary(0), Tree::binomial(0), Tree::star(0)] {
+        let pulled = TreeAllReduce::new().tree(tree.clone());
+        let nccl = NcclTreeAllReduce::new().tree(tree).pieces(3);
+        check(&nccl.credits(1), &pulled);
+    }
+    check(&NcclTreeAllReduce::new().slices(3).credits(3), &TreeAllReduce::new());
+    check(&NcclDoubleBinaryTreeAllReduce::new().pieces(2), &DoubleBinaryTreeAllReduce::new());
 }
 
 /// Values of many magnitudes: every order of adding them up rounds in another way.

@@ -63,6 +63,16 @@ impl Protocol {
     pub fn for_algorithm(algorithm: &Configured) -> Self {
         if algorithm.program().passes() { Self::Simple } else { Self::Direct }
     }
+
+    /// Returns the protocols that the loops of a program have, the one that it needs first.
+    pub fn of_loops(algorithm: &Configured) -> &'static [Self] {
+        let program = algorithm.program();
+        match (program.passes(), program.passes_lists()) {
+            (false, _) => &[Self::Direct],
+            (true, false) => &[Self::Simple, Self::Ll],
+            (true, true) => &[Self::Simple],
+        }
+    }
 }
 
 /// The advice for schedules with sums that are wider than their elements.
@@ -215,6 +225,12 @@ impl Kernel {
                     "take protocol direct, or write the algorithm with `send`, `recv` and their kin",
                 )
             });
+        }
+        if spec.protocol == Protocol::Ll && program.passes_lists() {
+            return Err(refuse(
+                format!("{name} passes the data of several peers in one move"),
+                "take protocol simple: a pass of protocol ll has one link on either side",
+            ));
         }
         let schedule = Schedule::clone(proved.schedule());
         let unfit = |why: &str| {

@@ -78,14 +78,18 @@ pub(crate) fn size(function: &'static str, value: i64) -> Result<u32, Fault> {
     fits.ok_or(Fault::Argument { function, takes, got: value })
 }
 
-/// The effect of a primitive on one piece: the rank that it receives from, the regions of this rank that take part,
-/// and the rank that it sends to.
-struct Pass {
-    from: Option<RankId>,
+/// The effect of a primitive on one piece: the ranks that it receives from, the regions of this rank that take part,
+/// and the ranks that it sends to.
+#[derive(Clone, Copy)]
+struct Pass<'a> {
+    from: &'a [RankId],
     own: Option<Area>,
     dst: Option<Area>,
-    to: Option<RankId>,
+    to: &'a [RankId],
 }
+
+/// The use of several peers in one primitive: the number of them that a move has room for.
+const MOST_PEERS: usize = 7;
 
 /// Credits that a sender takes back at the end of a fifo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,24 +203,46 @@ impl Builder<'_> {
 
     // ---- the primitives ---------------------------------------------------------------------
 
-    /// Passes data slice by slice: received data, if any, folded into `own`, if any, goes to `dst` and on to `to`.
+    /// Passes data slice by slice: received data, if any, folded into `own`, if any, goes to `dst` and on to `to`. Of
+    /// several ranks `[a, b, …]` and own data x it is `a op (b op (… op x))`.
     pub(crate) fn pass(
         &mut self,
         at: At,
-        from: Option<RankId>,
+        from: &[RankId],
         own: Option<Place>,
         dst: Option<Place>,
-        to: Option<RankId>,
+        to: &[RankId],
     ) -> Result<(), Stop> {
         let Some(sizes) = self.fifo.as_ref().map(|fifo| fifo.sizes) else {
             let title = "data is passed through a fifo, and none is declared";
             return Err(self.fail(Finding::new(Code::UnknownName, SpanId(at), title)));
         };
-        let from = from.map(|peer| self.far(at, peer, "receives from")).transpose()?;
-        let to = to.map(|peer| self.far(at, peer, "sends to")).transpose()?;
+        for (peers, does) in [(from, "receives from"), (to, "sends to")] {
+            peers.iter().try_for_each(|peer| self.far(at, *peer, does))?;
+            if peers.len() > MOST_PEERS {
+                let title = format!("a primitive {does} {} peers, and has room for 7", peers.len());
+                let finding = Finding::new(Code::TooManyOperands, SpanId(at), title)
+                    .help("take them in several primitives, each with a part of the list");
+                return Err(self.fail(finding));
+            }
+        }
         let own = own.map(|place| self.own(at, place)).transpose()?;
         let dst = dst.map(|place| self.own(at, place)).transpose()?;
         let whole = self.settle_own(at, Pass { from, own, dst, to }, sizes)?;
+        match (from.is_empty(), whole.dst.is_some() || !to.is_empty()) {
+            // Received data would be lost.
+            (false, false) => {
+                let title =
+                    "the result goes nowhere: the list of peers that it is sent to is empty";
+                return Err(self.fail(Finding::new(Code::TooManyOperands, SpanId(at), title).help(
+                    "keep it by a primitive with `copy`, or put this into an `if` for ranks that send",
+                )));
+            }
+            // Nothing is sent, or own data stays where it is.
+            (true, false) => return Ok(()),
+            (true, true) if whole.own == whole.dst && to.is_empty() => return Ok(()),
+            _ => {}
+        }
         for slice in 0..sizes.slices {
             let cut = |area: Option<Area>| area.map(|area| part(area, slice, sizes.slices));
             let own = self.settle(at, cut(whole.own).transpose())?;
@@ -233,9 +259,9 @@ impl Builder<'_> {
     }
 
     /// Checks that a peer is another rank.
-    fn far(&mut self, at: At, rank: RankId, does: &str) -> Result<RankId, Stop> {
+    fn far(&mut self, at: At, rank: RankId, does: &str) -> Result<(), Stop> {
         if rank != self.rank {
-            return Ok(rank);
+            return Ok(());
         }
         let title = format!("rank {rank} {does} itself");
         let finding = Finding::new(Code::SelfSignal, SpanId(at), title);
@@ -262,7 +288,12 @@ impl Builder<'_> {
     }
 
     /// Settles the regions of a primitive in the shape that they share, which must fit the fifo's slots.
-    fn settle_own(&mut self, at: At, mut pass: Pass, sizes: Sizes) -> Result<Pass, Stop> {
+    fn settle_own<'a>(
+        &mut self,
+        at: At,
+        mut pass: Pass<'a>,
+        sizes: Sizes,
+    ) -> Result<Pass<'a>, Stop> {
         let regions = [pass.own, pass.dst].into_iter().flatten();
         let operands: Vec<_> = regions.map(|area| (self.rank, area)).collect();
         let shape = self.shape(at, &operands)?;
@@ -307,30 +338,36 @@ impl Builder<'_> {
     }
 
     /// Writes one slice: waits for data and for a free slot at the next rank, moves the data, and signals both ends.
-    fn pass_slice(&mut self, at: At, pass: &Pass) -> Result<(), Stop> {
+    fn pass_slice(&mut self, at: At, pass: &Pass<'_>) -> Result<(), Stop> {
         let me = self.rank;
-        let incoming = pass.from.map(|from| self.step_of(at, from, me)).transpose()?;
-        let outgoing = pass.to.map(|to| self.step_of(at, me, to)).transpose()?;
-        if let Some((link, _)) = incoming {
+        let incoming = pass.from.iter().map(|from| self.step_of(at, *from, me));
+        let incoming = incoming.collect::<Result<Vec<_>, _>>()?;
+        let outgoing = pass.to.iter().map(|to| self.step_of(at, me, *to));
+        let outgoing = outgoing.collect::<Result<Vec<_>, _>>()?;
+        for (link, _) in &incoming {
             self.signal(at, OpKind::Wait, link.channel(SignalKind::Tail))?;
         }
-        if let Some((link, true)) = outgoing.map(|(link, _)| (link, self.spent(link))) {
-            self.signal(at, OpKind::Wait, link.channel(SignalKind::Head))?;
+        for (link, _) in &outgoing {
+            if self.spent(*link) {
+                self.signal(at, OpKind::Wait, link.channel(SignalKind::Head))?;
+            }
         }
         let shape = pass.own.or(pass.dst).expect("a primitive has a region");
-        let mut in_slot = |slot| self.tables.in_slot(slot, shape, at);
-        let received = incoming.map(|(_, slot)| (me, in_slot(slot)));
-        let sent = pass.to.zip(outgoing).map(|(to, (_, slot))| (to, in_slot(slot)));
-        let own = pass.own.map(|area| (me, area));
-        let dst = pass.dst.map(|area| (me, area));
-        let srcs = usize::from(own.is_some()) + usize::from(received.is_some());
-        let places = [own, received, dst, sent].into_iter().flatten();
-        let places: Vec<Place> = places.collect();
+        let mut places: Vec<Place> = pass.own.iter().map(|area| (me, *area)).collect();
+        // A fold goes from its first source to its last one.
+        for (_, slot) in incoming.iter().rev() {
+            places.push((me, self.tables.in_slot(*slot, shape, at)));
+        }
+        let srcs = places.len();
+        places.extend(pass.dst.map(|area| (me, area)));
+        for (link, slot) in &outgoing {
+            places.push((link.to, self.tables.in_slot(*slot, shape, at)));
+        }
         self.data(at, srcs, places.iter())?;
-        if let Some((link, _)) = outgoing {
+        for (link, _) in &outgoing {
             self.signal(at, OpKind::Post, link.channel(SignalKind::Tail))?;
         }
-        if let Some((link, _)) = incoming {
+        for (link, _) in &incoming {
             self.signal(at, OpKind::Post, link.channel(SignalKind::Head))?;
         }
         Ok(())

@@ -329,10 +329,10 @@ impl Body<'_, '_> {
             }
             "pass" => {
                 let pass = Pass {
-                    from: line.option("from", &[Kind::Number])?,
+                    from: line.option("from", &[Kind::Number, Kind::List])?,
                     own: line.option("own", &[Kind::Place])?,
                     dst: line.option("into", &[Kind::Place])?,
-                    to: line.option("to", &[Kind::Number])?,
+                    to: line.option("to", &[Kind::Number, Kind::List])?,
                 };
                 // Received data needs a destination, and data that is only sent comes from this rank.
                 let Pass { from, own, dst, to } = &pass;
