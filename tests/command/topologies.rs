@@ -87,7 +87,7 @@ fn this_machine() {
     assert_eq!((&again["links"], &again["nodes"]), (&json["links"], &json["nodes"]));
     let selected = roundelay(&["select", "AllReduce", "--topology", "here", "--format", "json"]);
     assert_eq!(selected.ends(0).json()["nranks"].as_u64(), Some(ranks));
-    roundelay(&["topo", "--here", "ring(4)"]).refused(2, "cannot be used with");
+    roundelay(&["topo", "--here", "ring(4)"]).refused(2, "does not go with");
 }
 
 /// A folder is the copy of a machine's files, and several files are the hosts of one job.

@@ -33,7 +33,7 @@ pub(super) struct Description<'a> {
     pub(super) nranks: u32,
     /// Bandwidths are multiples of B, the bandwidth of one link; else bytes a second.
     pub(super) relative: bool,
-    /// What told which facts of this machine.
+    /// The sources of the facts about a machine that no file of NCCL's described.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) sources: Vec<[String; 2]>,
     pub(super) assumptions: Vec<String>,

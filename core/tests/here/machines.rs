@@ -154,6 +154,28 @@ fn cards_hang_where_nccl_hangs_them() {
     let system = read(&files, NONE).unwrap();
     let net = system.root.children[0].children[0].children[0].children[0].clone();
     assert_eq!((net.get("name"), net.get("speed")), (Some("mlx5_0"), Some("400000")));
+    let ports = places(&system.root).into_iter().filter(|place| place.contains("mlx5_0"));
+    assert_eq!(ports.count(), 1);
+}
+
+/// The links between two of AMD's GPUs are as many as the bandwidth of one goes into that of all.
+#[test]
+fn links_of_amds_gpus() {
+    let files = Files::new();
+    for gpu in 1..=2 {
+        let above = format!("{COMPLEX}/0000:00:0{gpu}.0");
+        files.pci(&above, &format!("0000:c{gpu}:00.0"), &[("class", "0x038000")]);
+        let node = format!("sys/class/kfd/kfd/topology/nodes/{gpu}");
+        let text = format!("location_id {}\ngfx_target_version 90010\n", (0xc0 + gpu) << 8);
+        files.write(format!("{node}/properties"), text);
+        let other = format!("node_to {}\nmin_bandwidth 50000\nmax_bandwidth 150000\n", 3 - gpu);
+        files.write(format!("{node}/io_links/0/properties"), format!("type 11\n{other}"));
+        files.write(format!("{node}/io_links/1/properties"), format!("type 2\n{other}"));
+    }
+    let topology = read(&files, NONE).unwrap().topology;
+    let links = topology.links().iter().filter(|link| link.kind == LinkKind::NvLink);
+    let links: Vec<_> = links.map(|link| link.capacity.floor()).collect();
+    assert_eq!(links, [3 * 36_000_000_000; 2]);
 }
 
 /// The parts of a card of AMD's are functions of its device, for RCCL and for us.

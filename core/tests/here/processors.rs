@@ -85,7 +85,7 @@ fn shares_and_places() {
     // More ranks than cores: the second threads, and then around.
     assert_eq!([0, 1, 2, 127].map(|rank| all.place(rank, 128).unwrap()), [0, 64, 1, 127]);
     let mask = numbers("1,3,5-9,40,64-127").unwrap();
-    let some = all.clone().within(&mask);
+    let some = all.clone().restrict(&mask);
     for cores in [&all, &some, &Cores::default()] {
         let allowed: BTreeSet<_> =
             cores.cores().iter().flat_map(|core| core.cpus.clone()).collect();

@@ -25,6 +25,7 @@ mod worker_group;
 
 pub use calls::Calls;
 pub use engine::Stats;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
 pub(crate) use pin::stay_near;
 pub use pin::{AFFINITY, share, stay_in_place, stay_in_share, stay_on_core};
 pub use plan::{Fault, Plan};

@@ -1,5 +1,6 @@
 //! The processors that threads stay on: a helper or a rank on a core, a rank's process near its share of the cores or
-//! near its GPU. A thread never leaves the processors that it may use already: somebody chose them.
+//! near its GPU. A thread never leaves the processors that it may use already: a launcher or a user chose
+//! them.
 
 use std::sync::OnceLock;
 
@@ -80,7 +81,7 @@ fn allowed() -> Option<Vec<u32>> {
 fn cores(allowed: &[u32]) -> Cores {
     static CORES: OnceLock<Cores> = OnceLock::new();
     let read = || Root::new("/").map_or_else(|_| Cores::default(), |root| Cores::read(&root));
-    CORES.get_or_init(read).clone().within(allowed)
+    CORES.get_or_init(read).clone().restrict(allowed)
 }
 
 /// Keeps the calling thread on processors, unless there are none.
@@ -182,7 +183,7 @@ mod tests {
         fs::create_dir_all(&device).expect("a device");
         fs::write(device.join("local_cpulist"), "2-5,64\n").expect("its processors");
         assert_eq!(near(&root, "0000:1B:00.0", &[0, 3, 4, 64]), [3, 4, 64]);
-        // Another node is all that the process may use, or nobody tells it: nothing changes.
+        // Another node is all that the process may use, or no file tells it: nothing changes.
         assert_eq!(near(&root, "0000:1b:00.0", &[0, 1]), []);
         assert_eq!(near(&root, "0000:1c:00.0", &[0, 1]), []);
     }

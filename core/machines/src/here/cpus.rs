@@ -1,5 +1,4 @@
-//! The processors: their make, the list of each memory node, and on a machine without GPUs the cores with their caches
-//! and the distances of the nodes.
+//! The cores of a machine without GPUs, with their caches and the distances of their memory nodes.
 
 use std::collections::BTreeMap;
 
@@ -10,53 +9,8 @@ use roundelay_topology::nccl::graph::Completed;
 use roundelay_topology::nccl::speeds;
 
 use super::pci::Tree;
-use super::{host_hash, source};
-
-const NODES: &str = "sys/devices/system/node";
-
-/// What all CPUs of a host have in common.
-pub(super) struct Processors {
-    attributes: Vec<(&'static str, String)>,
-}
-
-impl Processors {
-    /// Reads the make as the system tells it, in NCCL's words.
-    pub(super) fn read(root: &Root) -> Self {
-        let text = root.text("proc/cpuinfo").unwrap_or_default();
-        let value = |name: &str| {
-            let mut lines = text.lines().filter_map(|line| line.split_once(':'));
-            lines.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim().to_owned())
-        };
-        let mut attributes = Vec::new();
-        if let Some(vendor) = value("vendor_id") {
-            attributes.push(("arch", "x86_64".to_owned()));
-            attributes.push(("vendor", vendor));
-            attributes.extend(value("cpu family").map(|family| ("familyid", family)));
-            attributes.extend(value("model").map(|model| ("modelid", model)));
-        } else if value("CPU implementer").is_some() {
-            attributes.push(("arch", "arm64".to_owned()));
-        } else if value("cpu").is_some_and(|cpu| cpu.starts_with("POWER")) {
-            attributes.push(("arch", "ppc64".to_owned()));
-        }
-        // What a file of NCCL's cannot hold is as if it were not told.
-        let plain = |value: &String| value.len() < 64 && !value.contains(|c| "\"&<>".contains(c));
-        attributes.retain(|(_, value)| plain(value) && !value.chars().any(char::is_control));
-        attributes.extend(host_hash(root).map(|hash| ("host_hash", hash)));
-        Self { attributes }
-    }
-
-    /// Returns the element of a memory node, with the processors that it has.
-    pub(super) fn node(&self, root: &Root, numaid: i64) -> Element {
-        let affinity = root.text(&format!("{NODES}/node{numaid}/cpumap")).unwrap_or_default();
-        let is_mask =
-            affinity.len() < 256 && affinity.bytes().all(|b| b.is_ascii_hexdigit() || b == b',');
-        let affinity = if is_mask { affinity } else { String::new() };
-        let mut cpu =
-            Element::new("cpu", &[("numaid", &*numaid.to_string()), ("affinity", &*affinity)]);
-        cpu.attributes.extend(self.attributes.iter().cloned());
-        cpu
-    }
-}
+use super::processors::NODES;
+use super::source;
 
 /// Adds the cores of a machine without GPUs, below their caches and memory nodes.
 pub(super) fn add_cores(tree: &mut Tree, cores: &Cores, facts: &mut Completed) {

@@ -8,6 +8,7 @@ mod cpus;
 mod network;
 mod nvidia;
 mod pci;
+mod processors;
 
 use roundelay_base::diagnostics::Code;
 use roundelay_topology::Problem;
@@ -19,6 +20,7 @@ use roundelay_topology::nccl::graph::{self, Completed};
 
 use crate::nccl::{Assumption, complete};
 use pci::Tree;
+use processors::Processors;
 
 /// A GPU of NVIDIA's as its driver describes it: what no file of the system has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,7 +48,7 @@ pub fn read(
     assume: Option<Assumption>,
 ) -> Result<System, Problem> {
     let mut facts = Completed::default();
-    let cpus = cpus::Processors::read(root);
+    let cpus = Processors::read(root);
     let mut tree = Tree::new(root, &cpus);
     let amd = amd::gpus(&mut tree, &mut facts);
     let nvidia = nvidia::gpus(&mut tree, driver, &mut facts);
@@ -58,7 +60,7 @@ pub fn read(
     let mut cores = Cores::read(root);
     let online = cores.cores().len();
     if let Some(allowed) = &allowed {
-        cores = cores.within(allowed);
+        cores = cores.restrict(allowed);
     }
     if has_gpus {
         let what = "CPUs of the GPUs and network cards, with their processors";
@@ -92,15 +94,4 @@ pub fn read(
 
 fn source(from: &str, what: impl Into<String>) -> [String; 2] {
     [from.to_owned(), what.into()]
-}
-
-/// Returns the hash of the host of a root, as NCCL tells hosts apart: of its name and of its boot.
-fn host_hash(root: &Root) -> Option<String> {
-    let name = root.text("proc/sys/kernel/hostname")?;
-    let boot = root.text("proc/sys/kernel/random/boot_id")?;
-    // FNV-1a.
-    let hash = (name + &boot).bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    });
-    Some(format!("0x{hash:016x}"))
 }

@@ -7,7 +7,7 @@ use roundelay_topology::host::Root;
 use roundelay_topology::nccl::element::{Element, integer};
 use roundelay_topology::nccl::graph::Completed;
 
-use super::cpus::Processors;
+use super::processors::Processors;
 use super::source;
 
 /// The folder of links to all PCI devices.
@@ -134,16 +134,16 @@ fn sort(element: &mut Element) {
 }
 
 /// A device, and its folder without the root where it has one.
-struct Place {
+struct PciPlace {
     busid: String,
     folder: Option<String>,
 }
 
 /// Returns a device with the switches above it, the highest first, and the number of its memory node. A switch is two
 /// devices in a path, of which NCCL takes the upper one.
-fn chain(root: &Root, busid: &str) -> (Vec<Place>, i64) {
+fn chain(root: &Root, busid: &str) -> (Vec<PciPlace>, i64) {
     let Some(path) = root.real(&format!("{DEVICES}/{busid}")) else {
-        return (vec![Place { busid: busid.to_owned(), folder: None }], -1);
+        return (vec![PciPlace { busid: busid.to_owned(), folder: None }], -1);
     };
     let parts: Vec<&str> = path.split('/').collect();
     let mut at = parts.len() - 1;
@@ -152,7 +152,7 @@ fn chain(root: &Root, busid: &str) -> (Vec<Place>, i64) {
         let folder = parts[..=at].join("/");
         // The name of the link is the device, also where it leads to a folder of another name.
         let busid = if chain.is_empty() { busid } else { parts[at] };
-        chain.push(Place { busid: busid.to_owned(), folder: Some(folder) });
+        chain.push(PciPlace { busid: busid.to_owned(), folder: Some(folder) });
         let is_switch = at >= 2 && is_address(parts[at - 1]) && is_address(parts[at - 2]);
         if !is_switch {
             break;
@@ -172,7 +172,7 @@ pub(super) fn is_address(text: &str) -> bool {
     text.len() == form.len() && text.bytes().zip(form).all(fits)
 }
 
-impl Place {
+impl PciPlace {
     /// Returns a file of the device; `None` where NCCL's format has no place for its text.
     fn text(&self, root: &Root, name: &str) -> Option<String> {
         let text = root.text(&format!("{}/{name}", self.folder.as_ref()?))?;

@@ -64,7 +64,7 @@ impl Cores {
 
     /// Keeps only these processors, which are in order.
     #[must_use]
-    pub fn within(mut self, allowed: &[u32]) -> Self {
+    pub fn restrict(mut self, allowed: &[u32]) -> Self {
         for core in &mut self.cores {
             core.cpus.retain(|cpu| allowed.binary_search(cpu).is_ok());
         }

@@ -3,35 +3,11 @@
 //! NCCL's format has no element for a core, and its reader passes over elements that it does not know: a `<core>` stands
 //! in an `<l3>` or in a `<cpu>`.
 
-use super::element::{Element, integer};
+use super::core_ranks::CoreRanks;
+use super::element::Element;
 use super::graph::{Attachment, GraphReader};
-use super::{ranks, speeds};
-use crate::file::File;
+use super::speeds;
 use crate::{LinkKind, NodeId, NodeKind, Problem};
-
-/// The cores of a machine as they are found.
-pub(super) struct CoreRanks {
-    pub(super) count: usize,
-    /// The number of the island that the next core belongs to.
-    island: u32,
-    caches: u32,
-    /// Whether memory nodes are islands: not where each has but one core.
-    apart: bool,
-}
-
-impl CoreRanks {
-    /// Returns the cores of a machine, none of which is found yet; `None` where GPUs are the ranks.
-    pub(super) fn new(root: &Element) -> Option<Self> {
-        let several = |cpu: &Element| {
-            cpu.all("core")
-                .chain(cpu.all("l3").flat_map(|cache| cache.all("core")))
-                .nth(1)
-                .is_some()
-        };
-        let apart = root.all("cpu").any(several);
-        (ranks::tag(root) == "core").then_some(Self { count: 0, island: 0, caches: 0, apart })
-    }
-}
 
 impl<'a> GraphReader<'a> {
     /// Adds the cores of a memory node, each below its cache where that is one of several caches with several cores. The
@@ -75,15 +51,4 @@ impl<'a> GraphReader<'a> {
         }
         Ok(())
     }
-}
-
-/// Returns the distances of a memory node to those of its host, in their order in the file, 10 for itself; none where
-/// the file has none.
-pub(super) fn distances(file: File, cpu: &Element) -> Result<Vec<u64>, Problem> {
-    let words = cpu.get("distance").unwrap_or_default().split_whitespace();
-    let distance = |word| match integer(word) {
-        Some(distance @ 10..=255) => Ok(distance as u64),
-        _ => Err(file.wrong(cpu, "the `distance` of a <cpu> is no list of numbers from 10 to 255")),
-    };
-    words.map(distance).collect()
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::cores::{self, CoreRanks};
+use super::core_ranks::{self, CoreRanks};
 use super::element::{Element, integer};
 use super::{Cpu, System, notes, places, ranks, speeds};
 use crate::draft::Draft;
@@ -29,7 +29,7 @@ pub struct Completed {
     pub assumptions: Vec<String>,
     /// Oddities of the machine, without a full stop.
     pub notes: Vec<String>,
-    /// What told which facts.
+    /// The sources of facts, each with its facts.
     pub sources: Vec<[String; 2]>,
 }
 
@@ -268,7 +268,7 @@ impl<'a> GraphReader<'a> {
                 let known = speeds::between_cpus(self.file, cpu)?;
                 self.guessed.cpus += usize::from(known.is_none());
                 self.guessed.families += usize::from(known.is_some() && speeds::lacks_family(cpu));
-                let distances = cores::distances(self.file, cpu)?;
+                let distances = core_ranks::distances(self.file, cpu)?;
                 for (at, (_, _, to)) in host.iter().enumerate().filter(|(_, (_, _, to))| to != from)
                 {
                     let distance = distances.get(at).copied().unwrap_or(speeds::DISTANCE);

@@ -5,6 +5,7 @@
 //! from files.
 
 pub mod cables;
+mod core_ranks;
 mod cores;
 pub mod element;
 pub mod gpu_links;
@@ -38,7 +39,7 @@ pub struct System {
     pub ranks: Vec<u32>,
     /// The assumptions about facts that are not in the file, in sentences.
     pub assumptions: Vec<String>,
-    /// What told which facts, each with the facts, where no file of NCCL's did.
+    /// The sources of the facts about a machine that no file of NCCL's described, each with its facts.
     pub sources: Vec<[String; 2]>,
     /// Oddities of the machine, in sentences without a full stop: a GPU that differs from the others, links that GPUs
     /// of this kind usually have.
