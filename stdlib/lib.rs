@@ -158,7 +158,7 @@ pub use roundelay_core::{
 #[doc(inline)]
 pub use roundelay_kernels::{
     Check, Differ, Element, Ended, Error as EngineError, Message, Missing, Options, RankPlan, Runs,
-    Stats, Stuck, WrongData, stay_on_core,
+    Stats, Stuck, WrongData, stay_in_place, stay_on_core,
 };
 
 /// A plan for one thread, which holds the buffers of all ranks: [`ToPlan::plan`] makes it of an algorithm.

@@ -17,8 +17,8 @@ macro_rules! topology_help {
     ($what:literal) => {
         concat!(
             $what,
-            ": a topology file of NCCL's (.xml), links for ns-3, the table of nvidia-smi topo -m,\n",
-            "a list of links, or a text such as\n",
+            ": here for this machine, a topology file of NCCL's (.xml), links for ns-3,\n",
+            "the table of nvidia-smi topo -m, a list of links, or a text such as\n",
             "\"full_mesh(8, 25GB/s, 2us) without (0, 1)\" or 'machine(\"dgx-h100\", 2)'"
         )
     };

@@ -14,6 +14,7 @@ mod expansion;
 mod families;
 mod fusion;
 mod fuzz;
+mod here;
 mod messages;
 mod nccl;
 mod optimize;

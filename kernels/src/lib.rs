@@ -38,6 +38,9 @@ mod model_memory;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
 pub mod mpi;
 pub mod network;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
+#[doc(hidden)]
+pub mod nvml;
 mod options;
 #[doc(hidden)]
 pub mod recorder;
@@ -60,4 +63,7 @@ pub use lowering::{AnyRankPlan, Runs, UserBuffers};
 pub use options::{Check, Options};
 pub use reference::WrongData;
 pub use stuck::Stuck;
-pub use threads::{Calls, Plan, RankPlan, SpmdPlan, Stats, stay_on_core};
+pub use threads::{
+    AFFINITY, Calls, Plan, RankPlan, SpmdPlan, Stats, share, stay_in_place, stay_in_share,
+    stay_on_core,
+};

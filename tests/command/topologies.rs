@@ -70,3 +70,62 @@ fn simulated_data_takes_the_path_that_is_shown() {
         assert!(share <= 1.0 + 1e-9, "{file}: {share}");
     }
 }
+
+/// The machine that runs the test: within a second, with its sources, for every command, and as a file of NCCL's.
+#[cfg(target_os = "linux")]
+#[test]
+fn this_machine() {
+    let call = roundelay(&["topo", "--here"]).ends(0);
+    assert!(call.took < std::time::Duration::from_secs(1), "{:?}", call.took);
+    let text = call.out;
+    assert!(text.starts_with("here: ") && text.contains("\nread: "), "{text}");
+    let json = roundelay(&["topo", "here", "--format", "json"]).ends(0).json();
+    let ranks = json["nranks"].as_u64().unwrap_or_else(|| panic!("{json}"));
+    let xml = roundelay(&["topo", "--here", "--format", "xml"]).ends(0).out;
+    let file = TempFile::new("here.xml", xml.as_bytes());
+    let again = roundelay(&["topo", file.path(), "--format", "json"]).ends(0).json();
+    assert_eq!((&again["links"], &again["nodes"]), (&json["links"], &json["nodes"]));
+    let selected = roundelay(&["select", "AllReduce", "--topology", "here", "--format", "json"]);
+    assert_eq!(selected.ends(0).json()["nranks"].as_u64(), Some(ranks));
+    roundelay(&["topo", "--here", "ring(4)"]).refused(2, "does not go with");
+}
+
+/// A folder is the copy of a machine's files, and several files are the hosts of one job.
+#[cfg(target_os = "linux")]
+#[test]
+fn copies_and_hosts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    roundelay(&["topo", &folder.path().display().to_string()]).refused(2, "E0607");
+    for cpu in 0..3 {
+        let cpu = folder.path().join(format!("sys/devices/system/cpu/cpu{cpu}"));
+        std::fs::create_dir_all(cpu).expect("a processor");
+    }
+    let port = folder.path().join("sys/class/net/eth0");
+    std::fs::create_dir_all(&port).expect("an interface");
+    std::fs::write(port.join("flags"), "0x1003\n").expect("its flags");
+    let path = folder.path().display().to_string();
+    let xml = roundelay(&["topo", &path, "--format", "xml"]).ends(0).out;
+    let [a, b] = ["a.xml", "b.xml"].map(|name| TempFile::new(name, xml.as_bytes()));
+    let both = roundelay(&["topo", a.path(), b.path()]).ends(0).out;
+    assert!(
+        both.contains(": 6 ranks, ") && both.contains("network cards of the 2 hosts"),
+        "{both}"
+    );
+    roundelay(&["topo", a.path(), "ring(4)"]).refused(2, "describes no machine");
+}
+
+/// The ranks of a launcher share out its processors, unless that is switched off.
+#[cfg(target_os = "linux")]
+#[test]
+fn ranks_have_a_share_of_the_cores() {
+    let launch = |value: &str| {
+        let mut command = super::call::binary();
+        command.env("ROUNDELAY_AFFINITY", value);
+        let show = "grep Cpus_allowed_list /proc/self/status";
+        super::call::ended(command, &["launch", "-n", "1", "--", "sh", "-c", show], b"")
+    };
+    let [off, on, told] = ["off", "", "report"].map(|value| launch(value).ends(0));
+    assert_eq!(off.out, on.out);
+    assert!(told.err.contains("rank 0 stays on processor"), "{}", told.err);
+    launch("sometimes").refused(2, "ROUNDELAY_AFFINITY is on, off or report");
+}

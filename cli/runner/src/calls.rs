@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use roundelay::{DType, Options, Plan, ReduceOp, SpmdPlan, stay_on_core};
+use roundelay::{DType, Options, Plan, ReduceOp, SpmdPlan, stay_in_place};
 use roundelay_core::ids::RankId;
 use roundelay_core::syntax::Source;
 use roundelay_core::trace::TraceText;
@@ -232,7 +232,7 @@ fn spmd_row<B: Send>(
         let mut calls = Vec::new();
         for (rank, mut buffer) in (0..).map(RankId).zip(buffers) {
             let call = move || {
-                stay_on_core(rank.0);
+                stay_in_place(rank.0, plan.nranks());
                 let (mine, meet) = (plan.rank(rank)?, meet.rank(rank)?);
                 if !start.wait() {
                     return Ok(0.0);

@@ -56,6 +56,7 @@ fn of_rank(world: &ObservedWorld, rank: &ObservedRank) -> Value {
         "pid": process.map_or(rank.pid, |process| process.pid),
         "command": process.map(|process| &process.command),
         "threads": process.map(|process| process.threads),
+        "processors": process.map(|process| &process.processors),
         "state": state,
         "calls": rank.number,
         "in_call": rank.in_call,

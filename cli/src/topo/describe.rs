@@ -33,6 +33,9 @@ pub(super) struct Description<'a> {
     pub(super) nranks: u32,
     /// Bandwidths are multiples of B, the bandwidth of one link; else bytes a second.
     pub(super) relative: bool,
+    /// The sources of the facts about a machine that no file of NCCL's described.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) sources: Vec<[String; 2]>,
     pub(super) assumptions: Vec<String>,
     /// Unusual properties of the machine of a file.
     pub(super) notes: Vec<String>,
@@ -181,6 +184,7 @@ impl<'a> Description<'a> {
             name: topology.name().to_owned(),
             nranks: topology.nranks(),
             relative: topology.is_relative(),
+            sources: system.map_or(Vec::new(), |s| s.sources.clone()),
             assumptions: system.map_or(Vec::new(), |s| s.assumptions.clone()),
             notes: system.map_or(&given.notes, |s| &s.notes).clone(),
             constants: constants.json(Some(topology)),
@@ -213,6 +217,10 @@ fn channels(given: &Given) -> Result<Channels, Problem> {
     if !channels::are_sought(&given.topology, given.topology.nranks()) {
         let most = channels::SEARCHED;
         let title = format!("channels are sought for at most {most} ranks that no switch joins");
+        return Err(Problem::new(Code::NoRing, title));
+    }
+    if given.system.is_some() && given.topology.gpus().is_none() {
+        let title = "NCCL joins GPUs, and the ranks are cores";
         return Err(Problem::new(Code::NoRing, title));
     }
     let sm = given.system.as_ref().and_then(|system| system.sm);
@@ -298,6 +306,7 @@ fn node_kind(kind: NodeKind) -> &'static str {
         NodeKind::NvSwitch => "switch",
         NodeKind::Pci => "pci",
         NodeKind::Cpu => "cpu",
+        NodeKind::Cache => "cache",
         NodeKind::Nic => "nic",
         NodeKind::Net => "net",
     }
@@ -308,6 +317,7 @@ pub(super) fn link_kind(kind: LinkKind) -> &'static str {
         LinkKind::NvLink => "NVL",
         LinkKind::C2c => "C2C",
         LinkKind::Pci => "PCI",
+        LinkKind::Memory => "MEM",
         LinkKind::Sys => "SYS",
         LinkKind::Net => "NET",
     }

@@ -22,12 +22,19 @@ pub(crate) use topo_flags::TopoFlags;
 use topo_flags::TopoFormat;
 
 pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
-    let Some(text) = &flags.topology else { return machines::main(flags) };
+    if flags.topology.is_empty() && !flags.here {
+        return machines::main(flags);
+    }
     // The picture is a document of its own.
     let document = flags.format != TopoFormat::Human;
     output::reserve(&[("--svg", flags.svg.as_deref())], document)?;
-    let given = match topology::quietly(text, flags.assume.as_deref()) {
-        Ok((given, _)) => given,
+    let read = match &flags.topology[..] {
+        [] => topology::quietly(topology::HERE, flags.assume.as_deref()).map(|(given, _)| given),
+        [text] => topology::quietly(text, flags.assume.as_deref()).map(|(given, _)| given),
+        files => topology::fused(files, flags.assume.as_deref()),
+    };
+    let given = match read {
+        Ok(given) => given,
         Err(failure) if flags.format == TopoFormat::Json => {
             print_json(&serde_json::json!({ "ok": false, "diagnostics": wrong(&failure) }));
             return Err(Failure::Program);

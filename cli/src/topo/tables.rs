@@ -31,6 +31,9 @@ pub(super) fn print(described: &Description<'_>, topology: &Topology, costs: &Co
     if described.relative {
         text.push_str("B is the bandwidth of one link\n");
     }
+    for [from, what] in &described.sources {
+        let _ = writeln!(text, "{}", within_a_page(&format!("read: {what} ({from})"), 4));
+    }
     for assumption in &described.assumptions {
         let _ = writeln!(text, "assumed: {assumption}");
     }

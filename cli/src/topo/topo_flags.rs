@@ -7,8 +7,11 @@ use crate::values::at_least;
 
 #[derive(Args)]
 pub(crate) struct TopoFlags {
-    #[arg(value_name = "FILE|TEXT", help = topology_help!("What to describe, in place of a list of machines"))]
-    pub(crate) topology: Option<String>,
+    #[arg(value_name = "FILE|TEXT", help = topology_help!("What to describe, in place of a list of machines; several files are one job's hosts"))]
+    pub(crate) topology: Vec<String>,
+    /// Describe this machine, as the files of its system tell it; short for here in place of a file
+    #[arg(long, conflicts_with = "topology")]
+    pub(crate) here: bool,
     #[arg(long, value_name = "ASSUMPTION", help = assume_help!())]
     pub(crate) assume: Option<String>,
     /// The root of rooted collectives and of the tree

@@ -3,6 +3,7 @@
 //! [`read`] tells them apart by their content. What comes out is a `Fabric`, with the machine where the file has one.
 
 mod file_words;
+pub mod here;
 pub mod links;
 pub mod nccl;
 mod ns3;

@@ -23,21 +23,21 @@ use roundelay_topology::shape::{Argument, Shape, ShapeKind, Size};
 use roundelay_topology::{LinkKind, NodeId, NodeKind, Problem};
 
 /// Files that name their GPUs.
-const FULL: [&str; 4] = [
+pub(crate) const FULL: [&str; 4] = [
     "azure-ncv4-4a100-pcie.xml",
     "rccl-4p3l-mesh.xml",
     "rccl-8p90a-partial-mesh.xml",
     "simccl-8a100-nvswitch-5nic.xml",
 ];
 /// Files that do not.
-const PARTIAL: [&str; 2] = ["aws-p4d-8a100-vm.xml", "azure-ndv4-8a100-vm.xml"];
+pub(crate) const PARTIAL: [&str; 2] = ["aws-p4d-8a100-vm.xml", "azure-ndv4-8a100-vm.xml"];
 
 fn bytes(name: &str) -> Vec<u8> {
     let path = format!("{}/../../tests/topo/{name}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-fn load(name: &str) -> System {
+pub(crate) fn load(name: &str) -> System {
     let assume = PARTIAL.contains(&name).then(|| Assumption::parse("sm=80,nvlinks=12").unwrap());
     nccl::read(name, &bytes(name), assume).unwrap_or_else(|problem| panic!("{problem:#?}"))
 }

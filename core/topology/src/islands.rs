@@ -6,10 +6,11 @@ use roundelay_base::ids::RankId;
 impl Fabric {
     /// Returns the islands, each in order and all in order of their first ranks. Ranks are of one island if links
     /// outside of the network join them, in either direction and through any nodes. Ranks with network links only are
-    /// of one island with their group, such as the hosts under a leaf.
+    /// of one island with their group, such as the hosts under a leaf, and so are cores, which links inside of a CPU
+    /// alone join: their group is a cache or a memory node.
     pub fn islands(&self) -> Vec<Vec<RankId>> {
         let mut parent: Vec<u32> = (0..self.nodes.len() as u32).collect();
-        let inside = |kind| kind != LinkKind::Net;
+        let inside = |kind| !matches!(kind, LinkKind::Memory | LinkKind::Net);
         for link in self.links.iter().filter(|link| inside(link.kind)) {
             join(&mut parent, link.from, link.to);
         }

@@ -8,6 +8,7 @@ pub mod draft;
 pub mod file;
 pub mod flow;
 mod gpus;
+pub mod host;
 mod islands;
 pub mod nccl;
 pub mod paths;
@@ -54,6 +55,8 @@ pub enum NodeKind {
     Pci,
     /// A CPU, with the PCI root complex that it carries.
     Cpu,
+    /// A cache that cores share.
+    Cache,
     /// A network card.
     Nic,
     /// A network switch, or the network as a whole.
@@ -91,6 +94,8 @@ pub enum LinkKind {
     C2c,
     /// PCI Express.
     Pci,
+    /// Inside of a CPU: between a core, the caches and the memory of its node.
+    Memory,
     /// The link between CPUs of one machine.
     Sys,
     /// A network link.

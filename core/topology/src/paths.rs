@@ -141,9 +141,9 @@ fn extend(topology: &Fabric, path: &Path, index: u32) -> Option<Path> {
         LinkKind::NvLink if relayed => PathType::Nvb,
         LinkKind::NvLink => PathType::Nvl,
         LinkKind::C2c => PathType::C2c,
-        LinkKind::Pci if ends.contains(&NodeKind::Cpu) => PathType::Phb,
+        LinkKind::Pci | LinkKind::Memory if ends.contains(&NodeKind::Cpu) => PathType::Phb,
         LinkKind::Pci if ends == [NodeKind::Pci; 2] => PathType::Pxb,
-        LinkKind::Pci => PathType::Pix,
+        LinkKind::Pci | LinkKind::Memory => PathType::Pix,
         LinkKind::Sys => PathType::Sys,
         LinkKind::Net => PathType::Net,
     };

@@ -1,5 +1,7 @@
 //! One GPU, and the driver's calls that concern it alone.
 
+#[cfg(target_os = "linux")]
+use std::ffi::CStr;
 use std::sync::Arc;
 
 use cudarc::driver::sys::{CUdevice_attribute, CUresult};
@@ -77,6 +79,16 @@ impl Device {
             multiprocessors: context.attribute(attribute).map_err(failed(what()))? as u32,
             context,
         })
+    }
+
+    /// Returns the address on the PCI bus, such as `0000:1B:00.0`; an empty text where the driver does not tell it.
+    #[cfg(target_os = "linux")]
+    pub(super) fn busid(&self) -> String {
+        let (mut text, device) = ([0_u8; 32], self.context.cu_device());
+        // SAFETY: the driver is there, and writes no more bytes than the text has.
+        let told = unsafe { sys::cuDeviceGetPCIBusId(text.as_mut_ptr().cast(), 32, device) };
+        let text = CStr::from_bytes_until_nul(&text).ok().filter(|_| told.result().is_ok());
+        text.map_or_else(String::new, |text| text.to_string_lossy().into_owned())
     }
 
     /// Returns the number of CTAs of a kernel that the device holds at once.

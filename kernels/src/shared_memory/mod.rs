@@ -45,7 +45,7 @@ pub use world::fault::Fault;
 #[doc(hidden)]
 pub use world::fault::in_a_fork;
 pub use world::shared_buffer::Lent;
-pub use world::{World, host_key};
+pub use world::{CORES, World, host_key};
 pub(crate) use {
     calls::ActiveCall,
     calls::host_messages::{Counter, Parcel},

@@ -25,6 +25,8 @@ mod worker_group;
 
 pub use calls::Calls;
 pub use engine::Stats;
-pub use pin::stay_on_core;
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+pub(crate) use pin::stay_near;
+pub use pin::{AFFINITY, share, stay_in_place, stay_in_share, stay_on_core};
 pub use plan::{Fault, Plan};
 pub use spmd::{RankPlan, SpmdPlan, ThreadRank};

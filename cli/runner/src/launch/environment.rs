@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use roundelay_core::diagnostics::Code;
-use roundelay_kernels::shared_memory::UniqueId;
+use roundelay_kernels::shared_memory::{CORES, UniqueId};
 
 use super::endings::Endings;
 use crate::again;
@@ -16,6 +16,8 @@ use crate::error::RunError;
 pub(super) struct Environment {
     nranks: u32,
     id: String,
+    /// The processors of all ranks together.
+    cores: usize,
     /// A port for programs that meet by TCP.
     port: u16,
     pub(super) endings: Arc<Endings>,
@@ -30,7 +32,8 @@ impl Environment {
                 _ => failure,
             }
         })?;
-        Ok(Self { nranks, id: id()?, port: free_port()?, endings: Arc::new(endings) })
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self { nranks, id: id()?, cores, port: free_port()?, endings: Arc::new(endings) })
     }
 
     /// Returns the command that starts a rank: this command again, with the rank's variables.
@@ -40,12 +43,13 @@ impl Environment {
         command
     }
 
-    fn of(&self, rank: u32) -> [(&'static str, String); 14] {
+    fn of(&self, rank: u32) -> [(&'static str, String); 15] {
         let (rank, nranks) = (rank.to_string(), self.nranks.to_string());
         [
             ("ROUNDELAY_RANK", rank.clone()),
             ("ROUNDELAY_NRANKS", nranks.clone()),
             ("ROUNDELAY_ID", self.id.clone()),
+            (CORES, self.cores.to_string()),
             ("ROUNDELAY_ENDINGS", self.endings.descriptor().to_string()),
             ("RANK", rank.clone()),
             ("WORLD_SIZE", nranks.clone()),

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
+use roundelay_core::diagnostics::Code;
+use roundelay_kernels::{AFFINITY, share};
+use roundelay_topology::host::list;
 use rustix::process::{Signal, getpid, set_child_subreaper};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::low_level::emulate_default_handler;
@@ -49,6 +52,7 @@ impl<'f> LaunchedJob<'f> {
         // A process that a rank leaves behind becomes a child of this process.
         set_child_subreaper(Some(getpid()))
             .map_err(|error| refused("the adoption of processes", &error.into()))?;
+        tell_affinity(asked)?;
         let environment = Environment::new(asked.nranks)?;
         let late = asked.timeout.map(|timeout| Instant::now() + timeout);
         let mut job = Self {
@@ -216,5 +220,28 @@ impl<'f> LaunchedJob<'f> {
 
     fn running(&mut self) -> impl Iterator<Item = &mut RankProcess> {
         self.ranks.iter_mut().filter(|rank| rank.ending.is_none())
+    }
+}
+
+/// Says on which processors each rank stays, where the variable of affinity asks for that.
+fn tell_affinity(asked: &LaunchedProgram) -> Result<(), RunError> {
+    match std::env::var(AFFINITY).as_deref() {
+        Ok("report") => {
+            for rank in 0..asked.nranks {
+                let cpus = share(rank, asked.nranks);
+                let stays = match cpus.len() {
+                    0 => "stays where the system puts it".to_owned(),
+                    1 => format!("stays on processor {}", list(&cpus)),
+                    _ => format!("stays on processors {}", list(&cpus)),
+                };
+                (asked.say)(format!("rank {rank} {stays}"));
+            }
+            Ok(())
+        }
+        Ok("" | "on" | "off") | Err(_) => Ok(()),
+        Ok(other) => {
+            let title = format!("{AFFINITY} is on, off or report, and not `{other}`");
+            Err(RunError::usage(Code::BadFlag, title))
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, id};
 
 use roundelay_core::diagnostics::Code;
+use roundelay_kernels::stay_in_share;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 use super::environment::refused;
@@ -30,8 +31,13 @@ pub fn become_rank(fail: fn(RunError) -> u8) -> Option<u8> {
         return None;
     }
     let (launcher, rank) = (number(launcher)?, number(rank)?);
+    let nranks = std::env::var("ROUNDELAY_NRANKS").ok().and_then(|nranks| nranks.parse().ok());
     if let Err(error) = tie_to(launcher) {
         return Some(error.map_or(1, fail));
+    }
+    // The program inherits it.
+    if let Some(nranks) = nranks {
+        stay_in_share(rank as u32, nranks);
     }
     let error = Command::new(program).args(args).exec();
     // The other ranks would say the same.

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Instant;
 
-use roundelay::{DType, Options, ReduceOp, stay_on_core};
+use roundelay::{DType, Options, ReduceOp, stay_in_place};
 use roundelay_core::collective::Collective;
 use roundelay_core::counts::Counts;
 use roundelay_core::ids::RankId;
@@ -58,7 +58,7 @@ impl HeldPlace {
     pub(super) fn join(options: Options, alloc: bool) -> Result<Self, Error> {
         let world = Arc::new(World::from_env(options)?);
         // After joining, because a world counts the cores that the process may use.
-        stay_on_core(world.rank());
+        stay_in_place(world.rank(), world.nranks());
         let barrier =
             WorldPlan::new(&world, &meeting(world.nranks()), 1, DType::U8, ReduceOp::Max)?;
         Ok(Self { world, barrier, alloc })

@@ -2,11 +2,12 @@
 //! told.
 
 use roundelay_base::diagnostics::Code;
+use roundelay_base::units::rate_text;
 use roundelay_topology::file::File;
 use roundelay_topology::nccl::element::{Element, integer};
 use roundelay_topology::nccl::gpu_links::{Links, devices, each, lowest};
 use roundelay_topology::nccl::graph::Completed;
-use roundelay_topology::nccl::places;
+use roundelay_topology::nccl::{places, speeds};
 use roundelay_topology::{CAPABILITIES, Fabric, GpuModel, Problem};
 
 /// The GPUs that a file leaves out, or the links of GPUs for which it lists none.
@@ -143,6 +144,16 @@ pub(super) fn complete(
     if count(root, &|e| e.tag == "gpu") > 0 {
         return join(root, assume);
     }
+    if count(root, &|e| e.tag == "core") > 0 {
+        return match assume {
+            None => Ok(Completed { assumptions: of_cores(root), ..Completed::default() }),
+            Some(_) => Err(Problem::new(
+                Code::PartialTopology,
+                "the machine has no GPUs: its cores are the ranks",
+            )
+            .help("leave --assume away")),
+        };
+    }
     let of = |class: &'static str| count(root, &|e| e.is_class(class));
     let Some(class) = CLASSES.into_iter().rev().find(|class| of(class) > 0) else {
         let title = "no GPU, and no PCI device of class 0x03 or 0x12 that could be one";
@@ -199,6 +210,21 @@ pub(super) fn complete(
         assumptions.push(format!("The {cards} PCI devices of class 0x02 are network cards."));
     }
     Ok(Completed { assumptions, ..Completed::default() })
+}
+
+/// Returns what is assumed of the cores of a machine without GPUs.
+fn of_cores(root: &Element) -> Vec<String> {
+    let rate = rate_text(speeds::CORE);
+    let mut sentences = vec![format!(
+        "A core moves {rate} to its cache or memory, which carry that of all: no file tells it."
+    )];
+    if root.all("cpu").filter(|cpu| count(cpu, &|e| e.tag == "core") > 0).nth(1).is_some() {
+        let usual = speeds::DISTANCE;
+        sentences.push(format!(
+            "Links between memory nodes have NCCL's speed at distance {usual}, and less the farther they are."
+        ));
+    }
+    sentences
 }
 
 /// Adds links to GPUs that the file names, if it lists none for any of them.

@@ -5,6 +5,7 @@
 
 mod assume;
 mod devices;
+mod fuse;
 mod matrix;
 mod partitions;
 mod write;
@@ -12,9 +13,12 @@ mod xml;
 
 use roundelay_topology::Problem;
 use roundelay_topology::file::File;
-use roundelay_topology::nccl::{System, graph};
+use roundelay_topology::nccl::System;
+use roundelay_topology::nccl::element::Element;
+use roundelay_topology::nccl::graph::{self, Completed};
 
 pub use assume::Assumption;
+pub use fuse::fuse;
 pub(super) use matrix::{begins as is_matrix, read as read_matrix};
 pub use write::{write, write_system};
 
@@ -26,7 +30,17 @@ pub use write::{write, write_system};
 pub fn read(name: &str, bytes: &[u8], assume: Option<Assumption>) -> Result<System, Problem> {
     let file = File::new(name, bytes)?;
     let mut root = xml::parse(file)?;
-    let mut completed = assume::complete(file, &mut root, assume)?;
-    completed.notes.extend(partitions::join(&mut root));
+    let completed = complete(file, &mut root, assume)?;
     graph::system(name, file, root, completed)
+}
+
+/// Completes a tree by an assumption, and puts the parts of cards where they belong.
+pub(crate) fn complete(
+    file: File,
+    root: &mut Element,
+    assume: Option<Assumption>,
+) -> Result<Completed, Problem> {
+    let mut completed = assume::complete(file, root, assume)?;
+    completed.notes.extend(partitions::join(root));
+    Ok(completed)
 }

@@ -25,12 +25,18 @@ fn refuse(title: impl Into<String>) -> Problem {
     Problem::new(Code::CannotWrite, title)
 }
 
-/// Returns the text of the file of a machine again, as NCCL's reader takes it, with the assumptions as comments.
+/// Elements of ours, which NCCL's reader passes over without a limit.
+const PASSED: [&str; 2] = ["l3", "core"];
+
+/// Returns the text of the file of a machine again, as NCCL's reader takes it, with the sources and assumptions as
+/// comments.
 ///
 /// # Errors
 /// E0609 for a topology that NCCL's reader would not take.
 pub fn write_system(system: &System) -> Result<String, Problem> {
-    document(&system.assumptions, &system.root)
+    let source = |[from, what]: &[String; 2]| format!("{from}: {what}.");
+    let sources: Vec<_> = system.sources.iter().map(source).collect();
+    document(&[sources, system.assumptions.clone()].concat(), &system.root)
 }
 
 /// Returns an element as text, with comments above it.
@@ -55,9 +61,10 @@ fn put(
     text: &mut String,
 ) -> Result<(), Problem> {
     let Element { tag, attributes, children, .. } = element;
-    *elements += 1;
-    if children.len() > CHILDREN {
-        let title = format!("{} children of a <{tag}>; NCCL reads {CHILDREN}", children.len());
+    *elements += usize::from(!PASSED.contains(tag));
+    let known = children.iter().filter(|child| !PASSED.contains(&child.tag)).count();
+    if known > CHILDREN {
+        let title = format!("{known} children of a <{tag}>; NCCL reads {CHILDREN}");
         return Err(refuse(title));
     }
     if attributes.len() > ATTRIBUTES {

@@ -22,10 +22,10 @@ const ATTRIBUTES: usize = 64;
 /// The most bytes of a value.
 const VALUE: usize = 1 << 10;
 
-const TAGS: [&str; 10] =
-    ["system", "cpu", "pci", "gpu", "nvlink", "xgmi", "c2c", "pcilink", "nic", "net"];
+const TAGS: [&str; 12] =
+    ["system", "cpu", "pci", "gpu", "nvlink", "xgmi", "c2c", "pcilink", "nic", "net", "l3", "core"];
 
-const NAMES: [&str; 37] = [
+const NAMES: [&str; 39] = [
     "version",
     "host_hash",
     "numaid",
@@ -63,6 +63,8 @@ const NAMES: [&str; 37] = [
     "plane",
     "mlopart",
     "keep",
+    "distance",
+    "cpus",
 ];
 
 fn unreadable(file: File, at: usize, title: impl Into<String>) -> Problem {

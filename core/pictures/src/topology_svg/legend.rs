@@ -23,7 +23,7 @@ pub(super) fn class(kind: LinkKind) -> &'static str {
     match kind {
         LinkKind::NvLink => "nvl",
         LinkKind::C2c => "c2c",
-        LinkKind::Pci => "pci",
+        LinkKind::Pci | LinkKind::Memory => "pci",
         LinkKind::Sys => "sys",
         LinkKind::Net => "net",
     }
@@ -46,6 +46,7 @@ fn named(kind: LinkKind, machine: bool) -> [&'static str; 2] {
         LinkKind::NvLink => ["cable", "cables"],
         LinkKind::C2c => ["link from chip to chip", "links from chip to chip"],
         LinkKind::Pci => ["PCI Express link", "PCI Express links"],
+        LinkKind::Memory => ["link inside of a CPU", "links inside of CPUs"],
         LinkKind::Sys => ["link between CPUs", "links between CPUs"],
         LinkKind::Net => ["network cable", "network cables"],
     }
@@ -88,6 +89,7 @@ fn counted(topology: &Fabric, cables: &Cables) -> String {
     let what = |node: &Node| match node.kind {
         NodeKind::Rank => None,
         NodeKind::Cpu => Some(("CPU", "CPUs")),
+        NodeKind::Cache => Some(("L3 cache", "L3 caches")),
         NodeKind::Pci => Some(("PCI switch", "PCI switches")),
         NodeKind::Nic => Some(("network card", "network cards")),
         NodeKind::Net if node.name == "network" => Some(("network", "networks")),

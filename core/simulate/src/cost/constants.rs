@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::model::{Costs, Origin};
 use roundelay_core::topology::Topology;
-use roundelay_topology::Fabric;
+use roundelay_topology::{Fabric, LinkKind};
 
 /// Constants that a caller gives in place of those of the machine, each of them optional.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -106,8 +106,10 @@ impl Costs {
     }
 
     /// Returns the bandwidth of the fastest link of a topology, in bytes a second, where a rank is assumed to copy more
-    /// slowly: then the copies of another machine decide the time.
+    /// slowly: then the copies of another machine decide the time. Ranks that are cores copy as a processor does.
     pub fn outrun(&self, topology: &Fabric) -> Option<f64> {
-        topology.fastest_link().filter(|rate| self.origin == Origin::Assumed && *rate > self.copy)
+        let are_cores = topology.links().iter().any(|link| link.kind == LinkKind::Memory);
+        let fastest = topology.fastest_link().filter(|_| !are_cores);
+        fastest.filter(|rate| self.origin == Origin::Assumed && *rate > self.copy)
     }
 }

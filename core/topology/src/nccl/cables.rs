@@ -1,5 +1,7 @@
 //! Links of the GPUs: `NVLinks`, xGMI and chip-to-chip links.
 
+use std::collections::BTreeMap;
+
 use super::element::Element;
 use super::graph::{GraphGpu, GraphReader};
 use super::{places, speeds};
@@ -18,15 +20,15 @@ pub(super) struct Cables {
     gfx: Option<u32>,
     /// The most GPUs that are parts of one device.
     parts: u64,
-    /// The node that stands for all `NVSwitches`.
-    switch: Option<NodeId>,
+    /// The node that stands for the `NVSwitches` of a host, or of all hosts where no address tells whose they are.
+    switches: BTreeMap<Option<usize>, NodeId>,
     /// The numbers of `NVLinks` or xGMI links that each GPU lists, by rank.
     pub(super) counts: Vec<u64>,
 }
 
 impl Cables {
     pub(super) fn has_switch(&self) -> bool {
-        self.switch.is_some()
+        !self.switches.is_empty()
     }
 
     /// Returns what decides on the memory of the GPUs.
@@ -92,11 +94,19 @@ impl GraphReader<'_> {
                 self.cable(gpu.node, gpu.cpu, LinkKind::NvLink, capacity);
             }
             Some(class) if class.starts_with("0x0680") => {
-                let node = match found.switch {
-                    Some(node) => node,
-                    None => self.node(cable, "NVSwitch".into(), NodeKind::NvSwitch, None)?,
+                let hidden = cable.get("target").is_none_or(|to| to.starts_with(['f', 'F']));
+                let host = (self.hosts.len() > 1 && !hidden).then_some(gpu.host);
+                let node = match (found.switches.get(&host), host) {
+                    (Some(node), _) => *node,
+                    (None, None) => {
+                        self.node(cable, "NVSwitch".into(), NodeKind::NvSwitch, None)?
+                    }
+                    (None, Some(host)) => {
+                        let name = self.named("NVSwitch".to_owned(), host);
+                        self.node(cable, name, NodeKind::NvSwitch, None)?
+                    }
                 };
-                found.switch = Some(node);
+                found.switches.insert(host, node);
                 self.cable(gpu.node, node, LinkKind::NvLink, capacity);
             }
             _ => {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::core_ranks::{self, CoreRanks};
 use super::element::{Element, integer};
 use super::{Cpu, System, notes, places, ranks, speeds};
 use crate::draft::Draft;
@@ -28,6 +29,8 @@ pub struct Completed {
     pub assumptions: Vec<String>,
     /// Oddities of the machine, without a full stop.
     pub notes: Vec<String>,
+    /// The sources of facts, each with its facts.
+    pub sources: Vec<[String; 2]>,
 }
 
 /// Returns the system that a complete tree describes.
@@ -52,17 +55,26 @@ pub fn system(
         devices: BTreeMap::new(),
         links: BTreeMap::new(),
         gpus: Vec::new(),
+        cores: CoreRanks::new(&root),
+        ports: Vec::new(),
+        first_cpus: Vec::new(),
         bridges: Vec::new(),
         guessed: Guessed::default(),
     };
     reader.cpus(&root)?;
-    if reader.gpus.len() < ranks.len() {
-        let lost = ranks.len() - reader.gpus.len();
-        let title = format!("{lost} GPUs that are not in a <pci> of their own below a <cpu>");
+    let cores = reader.cores.as_ref().map(|cores| cores.count);
+    let found = cores.unwrap_or(reader.gpus.len());
+    if found < ranks.len() {
+        let lost = ranks.len() - found;
+        let title = match cores {
+            None => format!("{lost} GPUs that are not in a <pci> of their own below a <cpu>"),
+            Some(_) => format!("{lost} cores that are not in a <cpu> or an <l3>"),
+        };
         return Err(file.wrong(&root, title));
     }
     reader.bridges()?;
     let cables = reader.cables()?;
+    let joined = reader.join_hosts(&root)?;
     let GraphReader { mut draft, links, guessed, .. } = reader;
     for ((from, to, kind), (capacity, latency)) in links {
         draft.link(Link { from, to, kind, capacity: Rat::whole(capacity), latency })?;
@@ -72,12 +84,13 @@ pub fn system(
         vendor: cpu.get("vendor").map(str::to_owned),
     };
     let cpus = root.all("cpu").map(cpu).collect();
-    let assumptions = [completed.assumptions, guessed.sentences()].concat();
+    let joined = joined.into_iter().collect();
+    let assumptions = [completed.assumptions, guessed.sentences(), joined].concat();
     let link = if cables.sm.is_some() { "NVLink" } else { "xGMI link" };
     let unlike = notes::unlike(&cables.counts, link, &ranks);
     let notes = [completed.notes, guessed.unknown_words(), unlike.into_iter().collect()].concat();
     let mut topology = draft.build()?;
-    topology.gpus = Some(cables.gpus());
+    topology.gpus = cores.is_none().then(|| cables.gpus());
     Ok(System {
         topology,
         sm: cables.sm,
@@ -85,6 +98,7 @@ pub fn system(
         cpus,
         ranks,
         assumptions,
+        sources: completed.sources,
         notes,
         root,
     })
@@ -135,12 +149,12 @@ impl Guessed {
 
 /// The place of a device in the tree.
 #[derive(Clone, Copy)]
-struct Attachment {
-    parent: NodeId,
+pub(super) struct Attachment {
+    pub(super) parent: NodeId,
     cpu: NodeId,
-    group: u32,
+    pub(super) group: u32,
     /// The position of the host among the hosts of the file.
-    host: usize,
+    pub(super) host: usize,
 }
 
 /// A GPU, or a part of a device that is a GPU.
@@ -160,16 +174,21 @@ pub(super) struct GraphGpu<'a> {
 /// The graph of a machine, as far as its file has been read.
 pub(super) struct GraphReader<'a> {
     pub(super) file: File<'a>,
-    draft: Draft,
+    pub(super) draft: Draft,
     nodes: usize,
     /// The rank of the job of each GPU.
     ranks: &'a [u32],
     /// The hosts, as [`places::host`] normalizes them.
-    hosts: Vec<String>,
+    pub(super) hosts: Vec<String>,
     /// The GPUs of a device, or its node, by bus id and host.
     devices: BTreeMap<(String, usize), Vec<NodeId>>,
     pub(super) links: BTreeMap<(NodeId, NodeId, LinkKind), (u64, u64)>,
     pub(super) gpus: Vec<GraphGpu<'a>>,
+    /// The cores that are ranks, of a machine without GPUs.
+    pub(super) cores: Option<CoreRanks>,
+    /// The ports of network cards, each with its speed and its host, and the first CPU of each host.
+    pub(super) ports: Vec<(NodeId, u64, usize)>,
+    pub(super) first_cpus: Vec<NodeId>,
     /// Links between PCI switches, with their host; a link may name a switch that comes later in the file.
     bridges: Vec<(&'a Element, NodeId, usize)>,
     pub(super) guessed: Guessed,
@@ -239,15 +258,22 @@ impl<'a> GraphReader<'a> {
                 }
             }
             cpus[host].push((cpu, numaid, node));
-            self.below(cpu, Attachment { parent: node, cpu: node, group, host })?;
+            let place = Attachment { parent: node, cpu: node, group, host };
+            self.below(cpu, place)?;
+            self.cores(cpu, place)?;
         }
+        self.first_cpus = cpus.iter().filter_map(|cpus| cpus.first()).map(|cpu| cpu.2).collect();
         for host in &cpus {
             for (cpu, _, from) in host.iter().filter(|_| host.len() > 1) {
                 let known = speeds::between_cpus(self.file, cpu)?;
                 self.guessed.cpus += usize::from(known.is_none());
                 self.guessed.families += usize::from(known.is_some() && speeds::lacks_family(cpu));
-                for (_, _, to) in host.iter().filter(|(_, _, to)| to != from) {
-                    self.link(*from, *to, LinkKind::Sys, known.unwrap_or(speeds::CPUS), 0);
+                let distances = core_ranks::distances(self.file, cpu)?;
+                for (at, (_, _, to)) in host.iter().enumerate().filter(|(_, (_, _, to))| to != from)
+                {
+                    let distance = distances.get(at).copied().unwrap_or(speeds::DISTANCE);
+                    let speed = known.unwrap_or(speeds::CPUS) * speeds::DISTANCE / distance;
+                    self.link(*from, *to, LinkKind::Sys, speed, 0);
                 }
             }
         }
@@ -255,7 +281,7 @@ impl<'a> GraphReader<'a> {
     }
 
     /// Returns a name, with its host where there are several.
-    fn named(&self, name: String, host: usize) -> String {
+    pub(super) fn named(&self, name: String, host: usize) -> String {
         if self.hosts.len() > 1 { format!("{name} of host {host}") } else { name }
     }
 
@@ -310,6 +336,13 @@ impl<'a> GraphReader<'a> {
         }
     }
 
+    /// Returns the node of a GPU or core that is a rank.
+    pub(super) fn rank(&self, element: &Element) -> Result<NodeId, Problem> {
+        let rank = self.file.number(element, "rank", 0..=i64::from(u32::MAX))?;
+        let rank = rank.and_then(|rank| self.ranks.binary_search(&(rank as u32)).ok());
+        Ok(NodeId(rank.ok_or_else(|| self.file.lacks(element, "rank"))? as u32))
+    }
+
     /// Adds the GPUs of a device, usually one. Several GPUs are parts of the device: they reach each other inside it,
     /// and a node of its own holds the links that they share.
     fn gpus(
@@ -332,9 +365,7 @@ impl<'a> GraphReader<'a> {
         };
         let mut nodes: Vec<NodeId> = Vec::new();
         for element in device.all("gpu") {
-            let rank = self.file.number(element, "rank", 0..=i64::from(u32::MAX))?;
-            let rank = rank.and_then(|rank| self.ranks.binary_search(&(rank as u32)).ok());
-            let node = NodeId(rank.ok_or_else(|| self.file.lacks(element, "rank"))? as u32);
+            let node = self.rank(element)?;
             self.draft.group(node, place.group);
             match shared {
                 None => self.cable(place.parent, node, LinkKind::Pci, speed),
@@ -377,6 +408,7 @@ impl<'a> GraphReader<'a> {
             let capacity = speeds::network(megabits);
             self.link(node, port, LinkKind::Net, capacity, latency);
             self.link(port, node, LinkKind::Net, capacity, latency);
+            self.ports.push((port, capacity, place.host));
         }
         Ok(node)
     }

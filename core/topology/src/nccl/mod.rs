@@ -5,11 +5,14 @@
 //! from files.
 
 pub mod cables;
+mod core_ranks;
+mod cores;
 pub mod element;
 pub mod gpu_links;
 pub mod graph;
 mod hosts;
 mod machines;
+mod network;
 mod notes;
 pub mod places;
 mod ranks;
@@ -24,7 +27,7 @@ pub use speeds::{RULES, link_rate};
 /// A machine as a topology file of NCCL describes it.
 #[derive(Clone, Debug)]
 pub struct System {
-    /// The graph. A node's group is the position of its CPU in the file.
+    /// The graph. A node's group is the position of its CPU in the file; that of a core may be a cache.
     pub topology: Fabric,
     /// The lowest CUDA capability of the GPUs, such as 80; `None` for AMD's.
     pub sm: Option<u32>,
@@ -36,6 +39,8 @@ pub struct System {
     pub ranks: Vec<u32>,
     /// The assumptions about facts that are not in the file, in sentences.
     pub assumptions: Vec<String>,
+    /// The sources of the facts about a machine that no file of NCCL's described, each with its facts.
+    pub sources: Vec<[String; 2]>,
     /// Oddities of the machine, in sentences without a full stop: a GPU that differs from the others, links that GPUs
     /// of this kind usually have.
     pub notes: Vec<String>,

@@ -1,4 +1,4 @@
-//! The rank of each GPU: a file has the ranks of a whole job, of which its machine may hold a part.
+//! The rank of each GPU, or of each core of a machine without GPUs: a file has the ranks of a whole job, of which its machine may hold a part.
 
 use super::element::Element;
 use super::places;
@@ -17,6 +17,7 @@ struct HostGpu<'a> {
 /// Returns the ranks of the job that the GPUs have, in ascending order: the GPU of the i-th is rank i of the
 /// topology. A file without ranks gets some, by its device numbers or else by its order.
 pub(super) fn number(file: File, root: &mut Element) -> Result<Vec<u32>, Problem> {
+    let tag = tag(root);
     let mut gpus = Vec::new();
     let mut hosts = Vec::new();
     for child in &root.children {
@@ -26,10 +27,11 @@ pub(super) fn number(file: File, root: &mut Element) -> Result<Vec<u32>, Problem
         if known.is_none() && child.tag == "cpu" {
             hosts.push(host);
         }
-        find(child, place, &mut gpus);
+        find(child, tag, place, &mut gpus);
     }
     if gpus.len() > GPUS {
-        let title = format!("{} GPUs; a system has at most {GPUS}", gpus.len());
+        let what = if tag == "core" { "cores" } else { "GPUs" };
+        let title = format!("{} {what}; a system has at most {GPUS}", gpus.len());
         return Err(file.wrong(root, title));
     }
     let has = |name: &str| gpus.iter().any(|gpu| gpu.element.get(name).is_some());
@@ -52,16 +54,26 @@ pub(super) fn number(file: File, root: &mut Element) -> Result<Vec<u32>, Problem
     for (rank, position) in order.into_iter().enumerate() {
         ranks[position] = rank as u32;
     }
-    write(root, &mut ranks.iter());
+    write(root, tag, &mut ranks.iter());
     Ok((0..ranks.len() as u32).collect())
 }
 
-/// Finds the GPUs below an element, in order of the file.
-fn find<'a>(element: &'a Element, host: usize, gpus: &mut Vec<HostGpu<'a>>) {
-    if element.tag == "gpu" {
+/// Returns the tag of the elements that are ranks: of GPUs, or of cores where there are no GPUs.
+pub(super) fn tag(root: &Element) -> &'static str {
+    let has = |tag| {
+        let mut found = Vec::new();
+        find(root, tag, 0, &mut found);
+        !found.is_empty()
+    };
+    if has("core") && !has("gpu") { "core" } else { "gpu" }
+}
+
+/// Finds the elements of a tag, in order of the file.
+fn find<'a>(element: &'a Element, tag: &str, host: usize, gpus: &mut Vec<HostGpu<'a>>) {
+    if element.tag == tag {
         gpus.push(HostGpu { element, host });
     } else {
-        element.children.iter().for_each(|child| find(child, host, gpus));
+        element.children.iter().for_each(|child| find(child, tag, host, gpus));
     }
 }
 
@@ -94,10 +106,10 @@ fn sorted<K: Ord>(
 }
 
 /// Writes every GPU's rank into its element.
-fn write(element: &mut Element, ranks: &mut std::slice::Iter<u32>) {
+fn write(element: &mut Element, tag: &str, ranks: &mut std::slice::Iter<u32>) {
     for child in &mut element.children {
-        if child.tag != "gpu" {
-            write(child, ranks);
+        if child.tag != tag {
+            write(child, tag, ranks);
         } else if let Some(rank) = ranks.next() {
             child.set("rank", rank.to_string());
         }

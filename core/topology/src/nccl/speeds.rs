@@ -7,6 +7,14 @@ use crate::{GpuModel, Problem};
 /// The version of NCCL whose speeds and rules these are.
 pub const RULES: &str = "NCCL 2.31";
 
+/// Bytes a second of a core to its cache or memory, in one direction: what a rank of the host engine moves, rounded. No
+/// file of the system has it.
+pub const CORE: u64 = 24_000_000_000;
+
+/// The distance of two memory nodes at which their link has the speed that NCCL assumes: what Linux takes where the
+/// firmware tells none.
+pub const DISTANCE: u64 = 20;
+
 /// The most megabytes a second of a chip-to-chip link; also the most megabits of a network port.
 pub const MEGA: i64 = 1_000_000_000;
 

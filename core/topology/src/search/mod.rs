@@ -24,8 +24,14 @@ use roundelay_base::diagnostics::Code;
 use roundelay_base::ids::RankId;
 
 /// Kinds of links, the best first.
-const KINDS: [LinkKind; 5] =
-    [LinkKind::NvLink, LinkKind::C2c, LinkKind::Pci, LinkKind::Sys, LinkKind::Net];
+const KINDS: [LinkKind; 6] = [
+    LinkKind::NvLink,
+    LinkKind::C2c,
+    LinkKind::Pci,
+    LinkKind::Memory,
+    LinkKind::Sys,
+    LinkKind::Net,
+];
 
 /// Returns a ring through the first `nranks` ranks over the best kind of links that has one: links between cards and
 /// their switches first, then PCI, links between CPUs and the network as well. It never passes through a rank without

@@ -14,6 +14,7 @@ use super::agreement::agree;
 use super::transport::{Transport, Uuid, uuid_of, way_to};
 use super::watcher::Watcher;
 use crate::shared_memory::World;
+use crate::threads::stay_near;
 
 /// The rank of this process in a world of processes that have a GPU each, or share GPUs.
 ///
@@ -86,7 +87,11 @@ impl CudaRank {
             );
             return Err(crate::Error::NotJoined { what }.into());
         }
-        Self::on(own, Device::open(device))
+        let device = Device::open(device);
+        if let Ok(device) = &device {
+            stay_near(&device.busid());
+        }
+        Self::on(own, device)
     }
 
     /// Returns the number of the device that is current in this thread, 0 where none is.

@@ -19,6 +19,8 @@ pub struct ObservedProcess {
     pub command: String,
     /// The number of its threads.
     pub threads: u32,
+    /// The processors that its first thread may run on, such as `0-3,8`.
+    pub processors: String,
     /// Whether it is stopped, as by SIGSTOP.
     pub stopped: bool,
     /// Its number for itself: another one where it has another namespace of processes.
@@ -72,6 +74,7 @@ pub(super) fn look_at(pid: u32) -> Option<ObservedProcess> {
         parent: parent(&status),
         command: printable(if command.is_empty() { field("Name").unwrap_or("?") } else { command }),
         threads: field("Threads").and_then(|threads| threads.parse().ok()).unwrap_or(u32::MAX),
+        processors: printable(field("Cpus_allowed_list").unwrap_or_default()),
         stopped: field("State").is_some_and(|state| state.starts_with(['T', 't'])),
         own_number: field("NSpid")
             .and_then(|numbers| numbers.split_whitespace().last()?.parse().ok())

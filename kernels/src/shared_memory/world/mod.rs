@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::RANK_LIMIT;
+use roundelay_topology::host::numbers;
 use sha2::{Digest as _, Sha256};
 
 use self::fault::{Fault, Faults};
@@ -404,20 +405,23 @@ fn layout(nranks: u32) -> ArenaLayout {
     ArenaLayout::new(nranks, usize::try_from(system::memory()).unwrap_or(usize::MAX))
 }
 
+/// The variable by which a launcher tells the number of processors that the ranks of this host have together, of which
+/// each rank has a share.
+pub const CORES: &str = "ROUNDELAY_CORES";
+
 /// Returns the number of cores that the ranks have together, as far as this process can tell: a launcher may have bound
 /// each rank to a core of its own, so that a process sees a single core.
 fn cores() -> u32 {
+    let told = std::env::var(CORES).ok().and_then(|cores| cores.parse().ok());
+    if let Some(told) = told.filter(|cores| *cores > 0) {
+        return told;
+    }
     let mine = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
     if mine > 1 {
         return mine;
     }
-    // For example `0-3,8`.
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    let ranges = online.trim().split(',').filter_map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(last.parse::<u32>().ok()?.checked_sub(first.parse().ok()?)? + 1)
-    });
-    ranges.sum::<u32>().max(mine)
+    numbers(&online).map_or(mine, |online| mine.max(online.len() as u32))
 }
 
 impl Drop for World {
