@@ -74,6 +74,12 @@ impl DeviceCalls {
         Ok(plan)
     }
 
+    /// Returns the plan of a call if the ranks have made it.
+    pub fn planned(&self, call: Call) -> Option<Arc<ProcessPlan>> {
+        let call = call.of(self.rank.nranks()).ok()?;
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner).get(&call).cloned()
+    }
+
     /// Waits until the last launch of every plan is over.
     ///
     /// # Errors

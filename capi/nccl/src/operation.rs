@@ -60,14 +60,24 @@ pub(crate) trait Taken: Sized {
     /// Why it does not run here.
     fn take(operation: &Operation) -> Result<Self, Left>;
 
+    /// Makes the operations of a group ready to start.
+    ///
+    /// # Errors
+    /// Why they do not run here, alike on all ranks: none has started.
+    fn prepare(group: &mut [Self]) -> Result<(), Left>;
+
     /// Starts the operations of a group, in their order, each on its stream.
     fn run(group: Vec<Self>) -> Code;
+
+    /// Has the real library make a call that starts operations of communicators on streams.
+    fn pass(on: &[(Comm, Stream)], call: impl FnOnce() -> Code) -> Code;
 }
 
 /// Why an operation does not run here.
+#[derive(Clone, Debug)]
 pub(crate) enum Left {
     /// It is the real library's.
     Passed(Why),
-    /// It has wrong arguments, whose error is told.
+    /// It failed with this error, which is told.
     Refused(Code),
 }
