@@ -42,6 +42,13 @@ impl DeviceCalls {
         Self { rank, chosen, options, plans: Mutex::new(Kept::new(Comm::PLANS)) }
     }
 
+    /// Makes plans with so many CTAs for each stream of a rank from now on, as [`CudaOptions::parts`] does.
+    #[must_use]
+    pub fn parts(mut self, parts: u32) -> Self {
+        self.options = self.options.parts(parts);
+        self
+    }
+
     /// The rank with its device.
     pub fn rank(&self) -> &CudaRank {
         &self.rank

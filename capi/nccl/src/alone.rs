@@ -83,14 +83,14 @@ fn join(comm: *mut Comm, nranks: c_int, id: &UniqueId, rank: c_int) -> Code {
 }
 
 /// Leaves the world of a communicator, after `then`.
-fn leave(comm: Comm, then: impl FnOnce(&OwnComm)) -> Code {
+fn leave(comm: Comm, then: impl FnOnce(&Seat, &OwnComm)) -> Code {
     if comm.is_null() {
         return Code::SUCCESS;
     }
     answer(|| {
-        let own = world(comm)?;
-        then(&own);
-        drop(seats::remove(comm));
+        let (seat, own) = seat(comm)?;
+        then(&seat, &own);
+        drop((seats::remove(comm), seat));
         OwnComm::leave(own)
     })
 }
@@ -263,20 +263,30 @@ impl Functions for Alone {
         if comm.is_null() {
             return Code::SUCCESS;
         }
-        answer(|| Ok(world(comm)?.calls.wait()?))
+        answer(|| {
+            let (seat, own) = seat(comm)?;
+            own.calls.wait()?;
+            seat.lanes.wait()
+        })
     }
 
     unsafe fn CommDestroy(&self, comm: Comm) -> Code {
-        leave(comm, |_| {})
+        leave(comm, |_, _| {})
     }
 
     unsafe fn CommAbort(&self, comm: Comm) -> Code {
-        leave(comm, |own| own.abort(Code::REMOTE, "the program called ncclCommAbort"))
+        leave(comm, |seat, own| {
+            let why = "the program called ncclCommAbort";
+            seat.lanes.abort(Code::REMOTE, why);
+            own.abort(Code::REMOTE, why);
+        })
     }
 
     unsafe fn CommGetAsyncError(&self, comm: Comm, state: *mut c_int) -> Code {
         answer(|| {
-            let code = world(comm)?.state().map_or(Code::SUCCESS, |Refusal(code, text)| {
+            let (seat, own) = seat(comm)?;
+            let failed = seat.lanes.state().map(|failed| own.keep(failed));
+            let code = own.state().or(failed).map_or(Code::SUCCESS, |Refusal(code, text)| {
                 last_error::tell(&text);
                 code
             });

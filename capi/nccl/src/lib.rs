@@ -13,6 +13,7 @@ mod exports;
 mod function_table;
 mod functions;
 mod group;
+mod lanes;
 mod last_error;
 mod mode;
 mod name;

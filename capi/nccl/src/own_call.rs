@@ -8,13 +8,14 @@ use roundelay::cuda::ProcessPlan;
 use roundelay::{Call, Collective, DType, ReduceOp};
 use roundelay_kernels::cuda::nccl_dtype;
 
+use crate::lanes::{Ends, Lane};
 use crate::mode::is_alone;
 use crate::name::Name;
 use crate::operation::{Left, Operation, Taken};
 use crate::own_comm::OwnComm;
 use crate::process::process;
 use crate::refusal::{Refusal, answer, caught, guard, wrong};
-use crate::seats;
+use crate::seats::{self, Seat};
 use crate::settings::settings;
 use crate::stream_order::in_own_context;
 use crate::types::{Code, Comm, Stream};
@@ -23,12 +24,25 @@ use crate::why::Why;
 /// An operation on a communicator that has a world.
 pub(crate) struct OwnCall {
     name: Name,
+    seat: Arc<Seat>,
     own: Arc<OwnComm>,
     call: Call,
     io: [u64; 2],
     stream: Stream,
+    way: DataWay,
     /// The plan, once the operation is prepared; `None` for an operation on nothing.
     plan: Option<Arc<ProcessPlan>>,
+}
+
+/// The way of an operation's data.
+enum DataWay {
+    /// Among all ranks.
+    All,
+    /// To another rank, or from one, by a lane, once it is open.
+    Lane(Ends, Option<Arc<Lane>>),
+    /// From this rank to itself: `None` for a send, and for a receive the buffer and the stream of its send once the group
+    /// is prepared.
+    Itself(Option<(u64, Stream)>),
 }
 
 /// Why an operation cannot be made.
@@ -50,7 +64,10 @@ fn collective(name: Name) -> Option<Collective> {
         Name::AllReduce | Name::AllReduceConfig => Collective::AllReduce,
         Name::Reduce | Name::ReduceConfig => Collective::Reduce,
         Name::ReduceScatter | Name::ReduceScatterConfig => Collective::ReduceScatter,
-        Name::Broadcast | Name::BroadcastConfig | Name::Bcast => Collective::Broadcast,
+        // The sender is the root of a lane.
+        Name::Broadcast | Name::BroadcastConfig | Name::Bcast | Name::Send | Name::Recv => {
+            Collective::Broadcast
+        }
         Name::AllGather | Name::AllGatherConfig => Collective::AllGather,
         Name::AlltoAll | Name::AlltoAllConfig => Collective::AllToAll,
         Name::Gather | Name::GatherConfig => Collective::Gather,
@@ -75,7 +92,7 @@ fn is_configured(name: Name) -> bool {
 }
 
 impl OwnCall {
-    fn new(operation: &Operation, own: Arc<OwnComm>) -> Result<Self, Refusal> {
+    fn new(operation: &Operation, seat: Arc<Seat>, own: Arc<OwnComm>) -> Result<Self, Refusal> {
         let name = operation.name;
         let collective = collective(name).ok_or_else(|| {
             let text = format!("{name} is not there without an NCCL behind the library");
@@ -88,11 +105,28 @@ impl OwnCall {
         let op = op.ok_or_else(|| wrong(format!("there is no operator {}", operation.op)))?;
         let root = u32::try_from(operation.root).ok().filter(|root| *root < own.nranks());
         let root = root.ok_or_else(|| wrong(format!("there is no rank {}", operation.root)))?;
-        // `ncclBcast` has one buffer.
-        let send = if name == Name::Bcast { operation.recv.cast() } else { operation.send };
-        let io = [send.addr() as u64, operation.recv.addr() as u64];
-        let call = Call { collective, root, count: operation.count as u64, dtype, op };
-        Ok(Self { name, own, call, io, stream: operation.stream, plan: None })
+        let me = own.calls.rank().rank().0;
+        let ends = match name {
+            Name::Send => Some(Ends { from: me, to: root }),
+            Name::Recv => Some(Ends { from: root, to: me }),
+            _ => None,
+        };
+        let (root, way) = match ends {
+            None => (root, DataWay::All),
+            Some(Ends { from, to }) if from == to => (0, DataWay::Itself(None)),
+            Some(ends) => (0, DataWay::Lane(ends, None)),
+        };
+        let [send, recv] = [operation.send.addr(), operation.recv.addr()];
+        let io = match name {
+            // These have one buffer.
+            Name::Bcast | Name::Recv => [recv, recv],
+            Name::Send => [send, send],
+            _ => [send, recv],
+        };
+        let io = io.map(|at| at as u64);
+        let (count, stream) = (operation.count as u64, operation.stream);
+        let call = Call { collective, root, count, dtype, op };
+        Ok(Self { name, seat, own, call, io, stream, way, plan: None })
     }
 
     /// Takes an operation over the real NCCL, where an algorithm is selected for it. Ranks decide by what NCCL demands to
@@ -103,27 +137,53 @@ impl OwnCall {
         }
         let seat = seats::find(operation.comm).ok_or(Why::NoWorld)?;
         let own = seat.own().clone().map_err(Why::Unmet)?;
-        if is_configured(operation.name) {
-            return Err(Why::Config);
+        match operation.name {
+            Name::Send | Name::Recv => return Err(Why::Message),
+            name if is_configured(name) => return Err(Why::Config),
+            _ => {}
         }
-        let taken = caught(|| Self::new(operation, own)).map_err(|_| Why::Argument)?;
+        let taken = caught(|| Self::new(operation, seat.clone(), own));
+        let taken = taken.map_err(|_| Why::Argument)?;
         let selected = settings().select(&taken.call, taken.own.nranks());
         if selected { Ok(taken) } else { Err(Why::Unselected) }
     }
 
-    /// Finds the plan, which all ranks make at the first call of its shape.
-    fn plan(&mut self) -> Result<(), Unmade> {
-        let Self { own, call, .. } = self;
-        if let Some(failure) = &*own.failure() {
-            return Err(failure.clone().into());
+    /// The world of the operation: that of its lane, if it has one that is open.
+    fn world(&self) -> &Arc<OwnComm> {
+        match &self.way {
+            DataWay::Lane(_, Some(lane)) => &lane.own,
+            _ => &self.own,
         }
-        if call.count == 0 {
+    }
+
+    /// Finds the plan, and says whether the operation is ready.
+    fn find(&mut self) -> Result<bool, Refusal> {
+        if let Some(failure) = &*self.own.failure() {
+            return Err(failure.clone());
+        }
+        if self.call.count == 0 || matches!(self.way, DataWay::Itself(_)) {
+            return Ok(true);
+        }
+        if let DataWay::Lane(ends, lane) = &mut self.way {
+            *lane = self.seat.lanes.find(*ends);
+            if lane.is_none() {
+                return Ok(false);
+            }
+        }
+        self.plan = self.world().calls.planned(self.call);
+        Ok(self.plan.is_some())
+    }
+
+    /// Makes the plan, as all ranks do at the first call of its shape.
+    fn make(&mut self) -> Result<(), Unmade> {
+        // An operation before it in the group may have the same shape.
+        if self.find()? {
             return Ok(());
         }
-        self.plan = own.calls.planned(*call);
-        if self.plan.is_some() {
-            return Ok(());
+        if let DataWay::Lane(ends, lane @ None) = &mut self.way {
+            *lane = Some(self.seat.open_lane(&self.own, *ends)?);
         }
+        let (own, call) = (self.world().clone(), &self.call);
         if let Some(why) = own.unfit().get(call) {
             return Err(Unmade::Left(Why::Unfit(why.clone())));
         }
@@ -160,25 +220,66 @@ impl OwnCall {
         }
     }
 
+    /// Starts the operation.
     fn issue(&self) -> Result<(), Refusal> {
         let begun = Instant::now();
-        let Some(plan) = &self.plan else {
-            process().took(self.name, "nothing", begun.elapsed());
-            return Ok(());
-        };
-        let Self { own, stream, .. } = self;
-        let issued = (|| {
-            own.order.enter(*stream)?;
+        let issued = self.start();
+        match &issued {
+            Ok(by) => process().took(self.name, by, begun.elapsed()),
+            Err(_) => process().refused(self.name),
+        }
+        issued.map(drop).map_err(|refusal| self.own.keep(refusal))
+    }
+
+    /// Starts the operation, and returns what makes it.
+    fn start(&self) -> Result<&str, Refusal> {
+        let Self { own, stream, io, .. } = self;
+        let stream = *stream;
+        let launch = |on: Stream| {
+            let Some(plan) = &self.plan else { return Ok("nothing") };
             // SAFETY: the arguments are the program's, which promises that they are valid.
-            unsafe { plan.launch_at(stream.cast(), self.io) }?;
-            own.order.leave(*stream)?;
-            process().took(self.name, &plan.kernel().name, begun.elapsed());
-            Ok(())
-        })();
-        issued.map_err(|refusal| {
-            process().refused(self.name);
-            own.keep(refusal)
-        })
+            unsafe { plan.launch_at(on.cast(), *io) }?;
+            Ok::<&str, Refusal>(&plan.kernel().name)
+        };
+        match &self.way {
+            DataWay::All if self.plan.is_none() => Ok("nothing"),
+            DataWay::All => {
+                own.order.enter(stream)?;
+                let by = launch(stream)?;
+                own.order.leave(stream)?;
+                Ok(by)
+            }
+            DataWay::Lane(_, None) | DataWay::Itself(None) => Ok("nothing"),
+            DataWay::Lane(_, Some(lane)) => {
+                own.order.enter(stream)?;
+                own.order.follow(&lane.stream, stream)?;
+                launch(lane.stream.cu_stream().cast())
+            }
+            DataWay::Itself(Some((from, sent_on))) => {
+                own.order.enter(stream)?;
+                let bytes = self.call.count as usize * self.call.dtype.size();
+                // SAFETY: the arguments are the program's, which promises that they are valid.
+                unsafe { own.order.copy(stream, *sent_on, (*from, io[1]), bytes) }?;
+                own.order.leave(stream)?;
+                Ok("a copy")
+            }
+        }
+    }
+
+    /// Has the stream wait for the operation, if it runs beside it.
+    fn end(&self) -> Result<(), Refusal> {
+        let DataWay::Lane(_, Some(lane)) = &self.way else { return Ok(()) };
+        self.own.order.wait_for(&lane.stream, self.stream)?;
+        Ok(self.own.order.leave(self.stream)?)
+    }
+
+    /// What makes its plan apart from those of others: ranks make the plans of a world in one order.
+    fn is_beside(&self, other: &Self) -> bool {
+        let ends = |call: &Self| match &call.way {
+            DataWay::Lane(ends, _) => Some(*ends),
+            _ => None,
+        };
+        !Arc::ptr_eq(&self.own, &other.own) || ends(self) != ends(other)
     }
 }
 
@@ -189,16 +290,68 @@ fn is_of_program(error: &roundelay::Error) -> bool {
     [CallsDiffer, OrderDiffers, TooManyRoundings].contains(&error.code())
 }
 
-/// Returns the communicators of a group, each with its operations.
-fn by_comm(group: &mut [OwnCall]) -> Vec<Vec<&mut OwnCall>> {
+/// Returns the operations of a group in parts, such that no operation `is_beside` another one of its part.
+fn apart<'a>(
+    group: impl IntoIterator<Item = &'a mut OwnCall>,
+    is_beside: impl Fn(&OwnCall, &OwnCall) -> bool,
+) -> Vec<Vec<&'a mut OwnCall>> {
     let mut all: Vec<Vec<&mut OwnCall>> = Vec::new();
     for call in group {
-        match all.iter_mut().find(|of| Arc::ptr_eq(&of[0].own, &call.own)) {
+        match all.iter_mut().find(|of| !is_beside(of[0], call)) {
             Some(of) => of.push(call),
             None => all.push(vec![call]),
         }
     }
     all
+}
+
+/// Returns the communicators of a group, each with its operations.
+fn by_comm(group: &mut [OwnCall]) -> Vec<Vec<&mut OwnCall>> {
+    apart(group, |a, b| !Arc::ptr_eq(&a.own, &b.own))
+}
+
+/// Gives each receive of a rank from itself its send, in their order.
+fn match_own_messages(of: Vec<&mut OwnCall>) -> Result<(), Refusal> {
+    let own = |call: &&mut OwnCall| matches!(call.way, DataWay::Itself(_));
+    let (sends, receives): (Vec<_>, Vec<_>) =
+        of.into_iter().filter(own).partition(|call| call.name == Name::Send);
+    let usage = |what: &str| Err(Refusal(Code::INVALID_USAGE, what.to_owned()));
+    if sends.len() != receives.len() {
+        return usage("a rank sends to itself and receives from itself equally often in a group");
+    }
+    for (send, receive) in sends.iter().zip(receives) {
+        if (send.call.count, send.call.dtype) != (receive.call.count, receive.call.dtype) {
+            return usage(
+                "a rank receives from itself what it sends: as many elements of one type",
+            );
+        }
+        receive.way = DataWay::Itself(Some((send.io[0], send.stream)));
+    }
+    Ok(())
+}
+
+/// Makes the plans of parts of a group, each part in its order. Other ranks may have the parts in another order, or be of
+/// this thread: no part waits for another.
+fn make_all(parts: Vec<Vec<&mut OwnCall>>) -> Result<(), Unmade> {
+    /// Operations of a thread of their own, as long as this call.
+    struct Shared<'a>(Vec<&'a mut OwnCall>);
+    // SAFETY: streams are addresses, which any thread may use.
+    unsafe impl Send for Shared<'_> {}
+    impl Shared<'_> {
+        fn make(self) -> Result<(), Unmade> {
+            self.0.into_iter().try_for_each(OwnCall::make)
+        }
+    }
+    let mut parts: Vec<_> = parts.into_iter().map(Shared).collect();
+    let Some(first) = parts.pop() else { return Ok(()) };
+    thread::scope(|threads| {
+        let begun: Vec<_> =
+            parts.into_iter().map(|part| threads.spawn(move || part.make())).collect();
+        let first = first.make();
+        let done: Vec<_> = begun.into_iter().map(thread::ScopedJoinHandle::join).collect();
+        let panicked = |_| Err(Refusal(Code::INTERNAL, "a thread panicked".to_owned()).into());
+        done.into_iter().fold(first, |all, done| all.and(done.unwrap_or_else(panicked)))
+    })
 }
 
 /// Returns the streams of a communicator's operations, in the order of their last operations.
@@ -216,38 +369,26 @@ impl Taken for OwnCall {
         if !is_alone() {
             return Self::over(operation).map_err(Left::Passed);
         }
-        guard(|| Self::new(operation, seats::world(operation.comm)?)).map_err(Left::Refused)
+        let taken = guard(|| {
+            let (seat, own) = seats::seat(operation.comm)?;
+            Self::new(operation, seat, own)
+        });
+        taken.map_err(Left::Refused)
     }
 
     fn prepare(group: &mut [Self]) -> Result<(), Left> {
-        let mut comms = by_comm(group);
-        let each = |of: &mut Vec<&mut Self>| of.iter_mut().try_for_each(|call| call.plan());
-        let prepared = if comms.len() == 1 {
-            in_own_context(|| comms.iter_mut().try_for_each(each))
-        } else {
-            // Other ranks may have the communicators in another order, or be of this thread: none waits for another.
-            // An address is shared with a thread as long as this call.
-            struct Shared<T>(T);
-            // SAFETY: each thread has operations of its own, whose streams are addresses that any thread may use.
-            unsafe impl<T> Send for Shared<T> {}
-            thread::scope(|threads| {
-                let begun: Vec<_> = comms
-                    .iter_mut()
-                    .map(Shared)
-                    .map(|of| {
-                        threads.spawn(move || {
-                            let Shared(of) = { of };
-                            each(of)
-                        })
-                    })
-                    .collect();
-                let done: Vec<_> = begun.into_iter().map(thread::ScopedJoinHandle::join).collect();
-                done.into_iter().try_for_each(|done| {
-                    let panicked = || Refusal(Code::INTERNAL, "a thread panicked".to_owned());
-                    done.unwrap_or_else(|_| Err(panicked().into()))
-                })
-            })
-        };
+        let prepared = in_own_context(|| {
+            for of in by_comm(group) {
+                match_own_messages(of)?;
+            }
+            let mut unmade = Vec::new();
+            for call in group {
+                if !call.find()? {
+                    unmade.push(call);
+                }
+            }
+            make_all(apart(unmade, Self::is_beside))
+        });
         prepared.map_err(|unmade| match unmade {
             Unmade::Left(why) => Left::Passed(why),
             Unmade::Failed(refusal) => Left::Refused(answer(|| Err(refusal))),
@@ -261,6 +402,7 @@ impl Taken for OwnCall {
                     of[0].own.order.fork(&streams(&of))?;
                 }
                 group.iter().try_for_each(Self::issue)?;
+                group.iter().try_for_each(Self::end)?;
                 for of in by_comm(&mut group) {
                     of[0].own.order.join(&streams(&of))?;
                 }

@@ -70,6 +70,11 @@ impl OwnComm {
         Ok(Self { world, calls, device, order, failure, unfit })
     }
 
+    /// Lets the plans have so many CTAs for each stream of a rank.
+    pub(crate) fn with_parts(self, parts: u32) -> Self {
+        Self { calls: self.calls.parts(parts), ..self }
+    }
+
     pub(crate) fn nranks(&self) -> u32 {
         self.calls.rank().nranks()
     }

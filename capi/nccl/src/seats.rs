@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use roundelay::UniqueId as WorldId;
 use roundelay_kernels::shared_memory::World as HostWorld;
 
+use crate::lanes::{Ends, Lane, Lanes};
 use crate::own_comm::{OwnComm, Place};
 use crate::process::process;
 use crate::refusal::{Refusal, caught, wrong};
@@ -35,6 +36,8 @@ pub(crate) struct Seat {
     parts: AtomicU32,
     shrinks: AtomicU32,
     outcome: OnceLock<Outcome>,
+    /// Those for sends and receives, in the alone mode.
+    pub(crate) lanes: Lanes,
     /// Whether the program has let go of it.
     is_gone: Mutex<bool>,
 }
@@ -79,8 +82,8 @@ impl Seat {
     /// Makes a seat whose ranks have not met.
     pub(crate) fn new(name: String) -> Arc<Self> {
         let (parts, shrinks) = (AtomicU32::new(0), AtomicU32::new(0));
-        let (outcome, is_gone) = (OnceLock::new(), Mutex::default());
-        Arc::new(Self { name, parts, shrinks, outcome, is_gone })
+        let (outcome, lanes, is_gone) = (OnceLock::new(), Lanes::default(), Mutex::default());
+        Arc::new(Self { name, parts, shrinks, outcome, lanes, is_gone })
     }
 
     /// Gives the seat to the communicator of that handle.
@@ -100,6 +103,14 @@ impl Seat {
         ranks.sort_unstable();
         let shrink = self.shrinks.fetch_add(1, Ordering::Relaxed);
         format!("{} shrink {shrink} without {ranks:?}", self.name)
+    }
+
+    /// Opens a lane of this communicator.
+    ///
+    /// # Errors
+    /// Those of [`Lanes::open`].
+    pub(crate) fn open_lane(&self, own: &OwnComm, ends: Ends) -> Result<Arc<Lane>, Refusal> {
+        self.lanes.open(&self.name, own, ends)
     }
 
     /// Returns the world, and waits for it where the ranks are about to meet.

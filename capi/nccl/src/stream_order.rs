@@ -57,6 +57,39 @@ impl StreamOrder {
         Ok(())
     }
 
+    /// Has a stream of the library's wait for a stream.
+    pub(crate) fn follow(&self, ours: &CudaStream, stream: Stream) -> Result<(), DriverError> {
+        ours.join(&self.stream(stream))
+    }
+
+    /// Has a stream wait for one of the library's.
+    pub(crate) fn wait_for(&self, ours: &CudaStream, stream: Stream) -> Result<(), DriverError> {
+        self.stream(stream).join(ours)
+    }
+
+    /// Copies bytes on a stream, when another one has come so far; that one waits for the end.
+    ///
+    /// # Safety
+    /// The addresses are those of as many bytes of the device, until the streams are done.
+    pub(crate) unsafe fn copy(
+        &self,
+        stream: Stream,
+        sent_on: Stream,
+        (from, to): (u64, u64),
+        bytes: usize,
+    ) -> Result<(), DriverError> {
+        let [on, sent] = [stream, sent_on].map(|stream| self.stream(stream));
+        if stream != sent_on {
+            on.join(&sent)?;
+        }
+        if bytes > 0 {
+            self.context.bind_to_thread()?;
+            // SAFETY: the caller's promise.
+            unsafe { result::memcpy_dtod_async(to, from, bytes, on.cu_stream()) }?;
+        }
+        if stream == sent_on { Ok(()) } else { sent.join(&on) }
+    }
+
     /// Has the first stream wait for the work of all.
     pub(crate) fn fork(&self, streams: &[Stream]) -> Result<(), DriverError> {
         let Some((first, others)) = streams.split_first() else { return Ok(()) };

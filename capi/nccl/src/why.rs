@@ -16,6 +16,8 @@ pub(crate) enum Why {
     Argument,
     /// It has a configuration of its own.
     Config,
+    /// It is a send or a receive.
+    Message,
     /// The first operation of its shape is captured in a graph, where no plan can be made.
     Captured,
     /// The algorithm cannot run it.
@@ -32,6 +34,7 @@ impl fmt::Display for Why {
             Self::Unselected => "no algorithm is selected",
             Self::Argument => "its arguments are NCCL's",
             Self::Config => "it has a configuration",
+            Self::Message => "messages are NCCL's",
             Self::Captured => "a graph captures the first of its shape",
             Self::Unfit(why) => why,
             Self::Group => "another operation of the group is passed on",

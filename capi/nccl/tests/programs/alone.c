@@ -46,6 +46,77 @@ static void lend_memory(void *comm, void *stream) {
     IS(1, nccl, ncclMemAlloc, (void **, size_t), &lent, (size_t)1 << 60);
 }
 
+#define SEND (const void *, size_t, int, int, void *, void *)
+#define RECV (void *, size_t, int, int, void *, void *)
+
+/* Messages: in one direction, in a ring, several to one rank in their order, between all, and to oneself. */
+static void send_and_receive(void *comm, void *stream, void *other) {
+    const int next = (rank + 1) % nranks, before = (rank + nranks - 1) % nranks, n = 64;
+    void *const mine = buffer((float)(100 * rank), 4 * n), *const got = buffer(-1, 4 * n);
+    if (rank == 0) NCCL(ncclSend, SEND, mine, (size_t)n, F32, 1, comm, stream);
+    if (rank == 1) {
+        NCCL(ncclRecv, RECV, got, (size_t)n, F32, 0, comm, stream);
+        CUDA(cuStreamSynchronize, (void *), stream);
+        has("Recv", got, 0, n, 0, 1);
+    }
+    /* Each rank waits for the one before it, but the last, which sends first in a group whose receive comes first. */
+    NCCL(ncclGroupStart, (void));
+    if (rank == nranks - 1) {
+        NCCL(ncclRecv, RECV, got, (size_t)n, F32, before, comm, stream);
+        NCCL(ncclSend, SEND, mine, (size_t)n, F32, 0, comm, other);
+        NCCL(ncclGroupEnd, (void));
+    } else {
+        NCCL(ncclRecv, RECV, got, (size_t)n, F32, before, comm, stream);
+        NCCL(ncclGroupEnd, (void));
+        NCCL(ncclSend, SEND, mine, (size_t)n, F32, next, comm, stream);
+    }
+    CUDA(cuStreamSynchronize, (void *), stream);
+    has("Recv of a chain", got, 0, n, (float)(100 * before), 1);
+    NCCL(ncclGroupStart, (void));
+    NCCL(ncclSend, SEND, mine, (size_t)n, F32, next, comm, stream);
+    NCCL(ncclRecv, RECV, got, (size_t)n, F32, before, comm, stream);
+    NCCL(ncclGroupEnd, (void));
+    CUDA(cuStreamSynchronize, (void *), stream);
+    has("Recv of a ring", got, 0, n, (float)(100 * before), 1);
+    /* Two messages of two lengths, and a collective between them. */
+    NCCL(ncclGroupStart, (void));
+    if (rank == 2) {
+        NCCL(ncclSend, SEND, mine, (size_t)n, F32, 0, comm, stream);
+        NCCL(ncclSend, SEND, (float *)mine + n, (size_t)2 * n, F32, 0, comm, stream);
+    }
+    NCCL(ncclAllReduce, REDUCE, (float *)mine + 3 * n, (float *)mine + 3 * n, (size_t)1, F32, SUM, comm, stream);
+    if (rank == 0) {
+        NCCL(ncclRecv, RECV, (float *)got + 2 * n, (size_t)n, F32, 2, comm, other);
+        NCCL(ncclRecv, RECV, got, (size_t)2 * n, F32, 2, comm, other);
+    }
+    NCCL(ncclGroupEnd, (void));
+    CUDA(cuStreamSynchronize, (void *), other);
+    CUDA(cuStreamSynchronize, (void *), stream);
+    if (rank == 0) {
+        has("the first message", got, 2 * n, n, 200, 1);
+        float value;
+        CUDA(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), &value, (uint64_t)(uintptr_t)got, sizeof value);
+        if (value != 200 + (float)(n % 5)) exit(16);
+    }
+    /* To oneself, beside messages to another rank; what has no partner is refused. */
+    NCCL(ncclGroupStart, (void));
+    NCCL(ncclRecv, RECV, got, (size_t)n, F32, rank, comm, other);
+    NCCL(ncclSend, SEND, mine, (size_t)n, F32, next, comm, stream);
+    NCCL(ncclSend, SEND, mine, (size_t)n, F32, rank, comm, stream);
+    NCCL(ncclRecv, RECV, (float *)got + n, (size_t)n, F32, before, comm, stream);
+    NCCL(ncclGroupEnd, (void));
+    CUDA(cuStreamSynchronize, (void *), stream);
+    has("a message to oneself", got, 0, n, (float)(100 * rank), 1);
+    IS(5, nccl, ncclSend, SEND, mine, (size_t)n, F32, rank, comm, stream);
+    NCCL(ncclGroupStart, (void));
+    NCCL(ncclSend, SEND, mine, (size_t)n, F32, rank, comm, stream);
+    NCCL(ncclRecv, RECV, got, (size_t)2 * n, F32, rank, comm, stream);
+    IS(5, nccl, ncclGroupEnd, (void));
+    IS(4, nccl, ncclSend, SEND, mine, (size_t)n, F32, nranks, comm, stream);
+    IS(4, nccl, ncclRecv, RECV, got, (size_t)n, F32, -1, comm, stream);
+    NCCL(ncclSend, SEND, NULL, 0, F32, next, comm, stream);
+}
+
 #define SHRINK (void *, const int *, int, void **, void *, int)
 
 /* All but rank 1 go on, twice; which ranks they are is told wrongly before. */
@@ -148,8 +219,7 @@ int main(int argc, char **argv) {
     IS(4, nccl, ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, NULL, stream);
     IS(4, nccl, ncclBroadcast, COPIED_ROOT, from, to, COUNT, F32, nranks, comm, stream);
     IS(4, nccl, ncclAllReduce, REDUCE, (char *)from + 1, to, COUNT, F32, SUM, comm, stream);
-    IS(5, nccl, ncclSend, (const void *, size_t, int, int, void *, void *), from, COUNT, F32, 0, comm, stream);
-    if (strstr(last_error(), "ncclSend") == NULL) return 8;
+    send_and_receive(comm, stream, other);
     IS(5, nccl, ncclCommWindowRegister, (void *, void *, size_t, void **, int), comm, from, 4, &part, 0);
     if (strstr(last_error(), "ncclCommWindowRegister") == NULL) return 12;
     lend_memory(comm, stream);
