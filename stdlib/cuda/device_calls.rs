@@ -42,7 +42,7 @@ impl DeviceCalls {
         Self { rank, chosen, options, plans: Mutex::new(Kept::new(Comm::PLANS)) }
     }
 
-    /// Makes plans with so many CTAs for each stream of a rank from now on, as [`CudaOptions::parts`] does.
+    /// Sets the number of CTAs that later plans have for each stream of a rank, as [`CudaOptions::parts`] does.
     #[must_use]
     pub fn parts(mut self, parts: u32) -> Self {
         self.options = self.options.parts(parts);
@@ -82,7 +82,7 @@ impl DeviceCalls {
     }
 
     /// Returns the plan of a call if the ranks have made it.
-    pub fn planned(&self, call: Call) -> Option<Arc<ProcessPlan>> {
+    pub fn find(&self, call: Call) -> Option<Arc<ProcessPlan>> {
         let call = call.of(self.rank.nranks()).ok()?;
         self.plans.lock().unwrap_or_else(PoisonError::into_inner).get(&call).cloned()
     }

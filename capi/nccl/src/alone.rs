@@ -10,16 +10,16 @@ use roundelay::UniqueId as WorldId;
 use roundelay::cuda::CudaRank;
 use roundelay_kernels::library_files::{ALONE, NCCL};
 
-use crate::functions::Functions;
+use crate::call_errors::{Refusal, answer, guard, write, wrong};
+use crate::functions::NcclFunctions;
 use crate::group;
 use crate::last_error;
 use crate::name::Name;
 use crate::new_comms::{NewComm, device_of, make};
-use crate::own_comm::{DEADLINE, OwnComm, Place};
+use crate::own_comm::{DEADLINE, OwnComm, RankPlace};
 use crate::own_memory;
 use crate::process::process;
-use crate::refusal::{Refusal, answer, guard, write, wrong};
-use crate::seats::{self, Seat, seat, world};
+use crate::seats::{self, CommSeat, seat, world};
 use crate::types::{Answer, Code, Comm, Out, UniqueId};
 
 /// The version of NCCL whose functions the table has.
@@ -33,7 +33,7 @@ pub(crate) struct Alone;
 
 /// Makes a world the communicator of a handle and of that name.
 fn sit(name: String, made: Result<OwnComm, Refusal>) -> Result<Comm, Refusal> {
-    let seat = Seat::new(name);
+    let seat = CommSeat::new(name);
     let comm = std::ptr::without_provenance_mut(Arc::as_ptr(&seat).addr());
     seat.set_world(made?);
     seat.sit(comm);
@@ -41,7 +41,7 @@ fn sit(name: String, made: Result<OwnComm, Refusal>) -> Result<Comm, Refusal> {
 }
 
 /// Returns what remains to be done for a rank of a world.
-fn new_rank(at: *mut Comm, name: String, id: WorldId, place: Place) -> NewComm {
+fn new_rank(at: *mut Comm, name: String, id: WorldId, place: RankPlace) -> NewComm {
     NewComm::new(at, move |_, _| {
         let rank = place.rank;
         let comm = sit(name, OwnComm::meet(&id, &place, DEADLINE))?;
@@ -76,14 +76,14 @@ fn join(comm: *mut Comm, nranks: c_int, id: &UniqueId, rank: c_int) -> Code {
             return Err(wrong("comm is null"));
         }
         let device = CudaRank::current_device().map_err(Refusal::from);
-        Ok(Place { nranks, rank, device })
+        Ok(RankPlace { nranks, rank, device })
     };
     let (name, world) = (seats::name_of_id(id), WorldId::from_bytes(id.bytes()));
     finish(place().map(|place| vec![new_rank(comm, name, world, place)]))
 }
 
 /// Leaves the world of a communicator, after `then`.
-fn leave(comm: Comm, then: impl FnOnce(&Seat, &OwnComm)) -> Code {
+fn leave(comm: Comm, then: impl FnOnce(&CommSeat, &OwnComm)) -> Code {
     if comm.is_null() {
         return Code::SUCCESS;
     }
@@ -95,7 +95,7 @@ fn leave(comm: Comm, then: impl FnOnce(&Seat, &OwnComm)) -> Code {
     })
 }
 
-impl Functions for Alone {
+impl NcclFunctions for Alone {
     unsafe fn otherwise<F: Copy, R: Answer>(&self, name: Name, _: impl FnOnce(F) -> R) -> R {
         last_error::tell(&format!(
             "{name} is not there without an NCCL behind the library ({NCCL}={ALONE})"
@@ -196,7 +196,7 @@ impl Functions for Alone {
                 known.ok_or_else(|| wrong(format!("there is no device {device} among {count}")))
             };
             let new = |rank| {
-                let place = Place { nranks, rank, device: Ok(device(rank)?) };
+                let place = RankPlace { nranks, rank, device: Ok(device(rank)?) };
                 // SAFETY: the caller's promise: there is room for as many handles.
                 let at = unsafe { comms.add(rank as usize) };
                 Ok(new_rank(at, id.to_hex(), id.clone(), place))
@@ -243,7 +243,7 @@ impl Functions for Alone {
             let before = ranks.iter().filter(|other| **other < rank as c_int).count() as u32;
             let (nranks, rank) = (nranks - count as u32, rank - before);
             let name = seat.name_without(&ranks);
-            let place = Place { nranks, rank, device: Ok(own.device) };
+            let place = RankPlace { nranks, rank, device: Ok(own.device) };
             let id = WorldId::of_job(&name);
             Ok(vec![new_rank(made, name, id, place)])
         };

@@ -5,13 +5,13 @@ use std::ffi::{c_int, c_uint};
 
 use crate::alone::Alone;
 use crate::function_table::functions;
-use crate::functions::{Behind, Functions as _};
+use crate::functions::{Behind, NcclFunctions as _};
 use crate::group;
 use crate::last_error;
 use crate::mode::is_alone;
 use crate::name::Name;
 use crate::operation::Operation;
-use crate::over::Over;
+use crate::overlay::Overlay;
 use crate::pass::{has, is_inside, lacks};
 use crate::process::process;
 use crate::types::{Answer as _, Code, Comm, In, Out, Stream, Team, Text, UniqueId, Window};
@@ -36,7 +36,7 @@ macro_rules! exports {
                         } else if is_inside() {
                             Behind.$name($($arg),*)
                         } else {
-                            Over.$name($($arg),*)
+                            Overlay.$name($($arg),*)
                         }
                     }
                 }

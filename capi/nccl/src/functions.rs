@@ -12,7 +12,7 @@ macro_rules! all_functions {
     ($($since:literal $kind:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)*) => {
         /// All functions. One that an implementation does not have is made by `otherwise`.
         #[allow(non_snake_case, clippy::too_many_arguments, reason = "the functions are NCCL's")]
-        pub(crate) trait Functions {
+        pub(crate) trait NcclFunctions {
             /// Makes a call that the implementation does not have.
             ///
             /// # Safety
@@ -40,7 +40,7 @@ functions!(all_functions);
 /// The functions of the real library.
 pub(crate) struct Behind;
 
-impl Functions for Behind {
+impl NcclFunctions for Behind {
     unsafe fn otherwise<F: Copy, R: Answer>(&self, name: Name, call: impl FnOnce(F) -> R) -> R {
         // SAFETY: the caller's promise.
         unsafe { pass(name, call) }

@@ -122,7 +122,7 @@ impl<T: Taken> ThreadGroup<T> {
     }
 
     fn operation(&mut self, operation: &Operation) -> Code {
-        let left = match T::take(operation) {
+        let left = match T::take(operation, self.depth > 0) {
             Ok(taken) if self.depth == 0 => {
                 let mut one = vec![taken];
                 match T::prepare(&mut one) {
@@ -242,7 +242,7 @@ mod tests {
     struct Even(usize);
 
     impl Taken for Even {
-        fn take(operation: &Operation) -> Result<Self, Left> {
+        fn take(operation: &Operation, _: bool) -> Result<Self, Left> {
             let count = operation.count;
             if count.is_multiple_of(2) { Ok(Self(count)) } else { Err(Left::Passed(Why::NoWorld)) }
         }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use roundelay::UniqueId as WorldId;
 use roundelay::cuda::cudarc::driver::CudaStream;
 
-use crate::own_comm::{DEADLINE, OwnComm, Place};
-use crate::refusal::Refusal;
+use crate::call_errors::Refusal;
+use crate::own_comm::{DEADLINE, OwnComm, RankPlace};
 use crate::types::Code;
 
 /// The time after which a rank that waits for the other rank of a lane looks whether its communicator is still good.
@@ -54,7 +54,7 @@ impl Lanes {
         let Ends { from, to } = ends;
         let id = WorldId::of_job(&format!("{name} lane from {from} to {to}"));
         let rank = u32::from(own.calls.rank().rank().0 == to);
-        let place = Place { nranks: 2, rank, device: Ok(own.device) };
+        let place = RankPlace { nranks: 2, rank, device: Ok(own.device) };
         let begun = Instant::now();
         let met = loop {
             let tried = Instant::now();

@@ -9,6 +9,8 @@
 
 mod alone;
 mod audit;
+mod call_errors;
+mod contest;
 mod exports;
 mod function_table;
 mod functions;
@@ -19,7 +21,7 @@ mod mode;
 mod name;
 mod new_comms;
 mod operation;
-mod over;
+mod overlay;
 mod own;
 mod own_call;
 mod own_comm;
@@ -27,10 +29,10 @@ mod own_memory;
 mod pass;
 mod process;
 mod real;
-mod refusal;
 mod seats;
 mod settings;
 mod stream_order;
+mod trial;
 mod types;
 mod why;
 

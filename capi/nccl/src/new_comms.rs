@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use std::mem::take;
 use std::thread;
 
-use crate::refusal::{Refusal, answer, caught};
+use crate::call_errors::{Refusal, answer, caught};
 use crate::stream_order::in_own_context;
 use crate::types::{Code, Comm};
 

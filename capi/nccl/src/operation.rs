@@ -54,11 +54,11 @@ impl Operation {
 
 /// An operation that was taken: it runs here, and not in the real library.
 pub(crate) trait Taken: Sized {
-    /// Takes an operation.
+    /// Takes an operation, which starts now or at the end of a group.
     ///
     /// # Errors
     /// Why it does not run here.
-    fn take(operation: &Operation) -> Result<Self, Left>;
+    fn take(operation: &Operation, in_group: bool) -> Result<Self, Left>;
 
     /// Makes the operations of a group ready to start.
     ///

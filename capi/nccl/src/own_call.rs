@@ -6,30 +6,35 @@ use std::time::Instant;
 
 use roundelay::cuda::ProcessPlan;
 use roundelay::{Call, Collective, DType, ReduceOp};
+use roundelay_interposer::CallMaker;
 use roundelay_kernels::cuda::nccl_dtype;
 
+use crate::call_errors::{Refusal, answer, caught, guard, wrong};
+use crate::contest::contest;
 use crate::lanes::{Ends, Lane};
 use crate::mode::is_alone;
 use crate::name::Name;
 use crate::operation::{Left, Operation, Taken};
 use crate::own_comm::OwnComm;
 use crate::process::process;
-use crate::refusal::{Refusal, answer, caught, guard, wrong};
-use crate::seats::{self, Seat};
-use crate::settings::settings;
+use crate::seats::{self, CommSeat};
+use crate::settings::{Selector, settings};
 use crate::stream_order::in_own_context;
+use crate::trial::Trial;
 use crate::types::{Code, Comm, Stream};
 use crate::why::Why;
 
 /// An operation on a communicator that has a world.
 pub(crate) struct OwnCall {
     name: Name,
-    seat: Arc<Seat>,
+    seat: Arc<CommSeat>,
     own: Arc<OwnComm>,
     call: Call,
     io: [u64; 2],
     stream: Stream,
     way: DataWay,
+    /// The trial that it is for, with the call of the real library.
+    trial: Option<(Trial, Operation)>,
     /// The plan, once the operation is prepared; `None` for an operation on nothing.
     plan: Option<Arc<ProcessPlan>>,
 }
@@ -92,7 +97,7 @@ fn is_configured(name: Name) -> bool {
 }
 
 impl OwnCall {
-    fn new(operation: &Operation, seat: Arc<Seat>, own: Arc<OwnComm>) -> Result<Self, Refusal> {
+    fn new(operation: &Operation, seat: Arc<CommSeat>, own: Arc<OwnComm>) -> Result<Self, Refusal> {
         let name = operation.name;
         let collective = collective(name).ok_or_else(|| {
             let text = format!("{name} is not there without an NCCL behind the library");
@@ -126,12 +131,12 @@ impl OwnCall {
         let io = io.map(|at| at as u64);
         let (count, stream) = (operation.count as u64, operation.stream);
         let call = Call { collective, root, count, dtype, op };
-        Ok(Self { name, seat, own, call, io, stream, way, plan: None })
+        Ok(Self { name, seat, own, call, io, stream, way, trial: None, plan: None })
     }
 
     /// Takes an operation over the real NCCL, where an algorithm is selected for it. Ranks decide by what NCCL demands to
     /// be equal on all.
-    fn over(operation: &Operation) -> Result<Self, Why> {
+    fn over(operation: &Operation, in_group: bool) -> Result<Self, Why> {
         if !settings().take_any() {
             return Err(Why::NoWorld);
         }
@@ -143,9 +148,16 @@ impl OwnCall {
             _ => {}
         }
         let taken = caught(|| Self::new(operation, seat.clone(), own));
-        let taken = taken.map_err(|_| Why::Argument)?;
-        let selected = settings().select(&taken.call, taken.own.nranks());
-        if selected { Ok(taken) } else { Err(Why::Unselected) }
+        let mut taken = taken.map_err(|_| Why::Argument)?;
+        match settings().select(&taken.call, taken.own.nranks()) {
+            Selector::User => Ok(taken),
+            Selector::Nothing => Err(Why::Unselected),
+            Selector::Contest => {
+                let trial = contest(&taken.own, &taken.call, taken.stream, in_group)?;
+                taken.trial = trial.map(|trial| (trial, *operation));
+                Ok(taken)
+            }
+        }
     }
 
     /// The world of the operation: that of its lane, if it has one that is open.
@@ -161,7 +173,7 @@ impl OwnCall {
         if let Some(failure) = &*self.own.failure() {
             return Err(failure.clone());
         }
-        if self.call.count == 0 || matches!(self.way, DataWay::Itself(_)) {
+        if self.call.count == 0 || matches!(self.way, DataWay::Itself(_)) || self.is_theirs() {
             return Ok(true);
         }
         if let DataWay::Lane(ends, lane) = &mut self.way {
@@ -170,8 +182,13 @@ impl OwnCall {
                 return Ok(false);
             }
         }
-        self.plan = self.world().calls.planned(self.call);
+        self.plan = self.world().calls.find(self.call);
         Ok(self.plan.is_some())
+    }
+
+    /// Whether it is on trial in the real library.
+    fn is_theirs(&self) -> bool {
+        self.trial.is_some_and(|(trial, _)| trial.maker == CallMaker::Theirs)
     }
 
     /// Makes the plan, as all ranks do at the first call of its shape.
@@ -214,6 +231,9 @@ impl OwnCall {
             Err(Refusal(Code::SUCCESS, text)) => {
                 let why = text.lines().next().unwrap_or_default().to_owned();
                 own.unfit().insert(*call, why.clone());
+                if let Some((trial, _)) = self.trial {
+                    own.trials.give_up(trial.shape);
+                }
                 Err(Unmade::Left(Why::Unfit(why)))
             }
             Err(refusal) => Err(own.keep(refusal).into()),
@@ -266,6 +286,24 @@ impl OwnCall {
         }
     }
 
+    /// Makes an operation on trial, here or by the real library, and keeps its time.
+    fn try_out(&self, trial: Trial, operation: &Operation) -> Code {
+        let Self { own, stream, .. } = self;
+        let begun = in_own_context(|| own.order.mark(*stream));
+        let code = match trial.maker {
+            CallMaker::Ours => answer(|| in_own_context(|| self.issue())),
+            CallMaker::Theirs => {
+                process().passed(self.name, Why::Trial);
+                Self::pass(&[(operation.comm, *stream)], || operation.pass())
+            }
+        };
+        // Where the driver refuses an event, the operation has said why; its shape is not decided by this trial.
+        if let (Ok(begun), Ok(ended)) = (begun, in_own_context(|| own.order.mark(*stream))) {
+            own.trials.note(trial, [begun, ended]);
+        }
+        code
+    }
+
     /// Has the stream wait for the operation, if it runs beside it.
     fn end(&self) -> Result<(), Refusal> {
         let DataWay::Lane(_, Some(lane)) = &self.way else { return Ok(()) };
@@ -273,7 +311,7 @@ impl OwnCall {
         Ok(self.own.order.leave(self.stream)?)
     }
 
-    /// What makes its plan apart from those of others: ranks make the plans of a world in one order.
+    /// Whether the plans of two operations are made side by side: the ranks of a world make theirs in one order.
     fn is_beside(&self, other: &Self) -> bool {
         let ends = |call: &Self| match &call.way {
             DataWay::Lane(ends, _) => Some(*ends),
@@ -365,9 +403,9 @@ fn streams(of: &[&mut OwnCall]) -> Vec<Stream> {
 }
 
 impl Taken for OwnCall {
-    fn take(operation: &Operation) -> Result<Self, Left> {
+    fn take(operation: &Operation, in_group: bool) -> Result<Self, Left> {
         if !is_alone() {
-            return Self::over(operation).map_err(Left::Passed);
+            return Self::over(operation, in_group).map_err(Left::Passed);
         }
         let taken = guard(|| {
             let (seat, own) = seats::seat(operation.comm)?;
@@ -396,6 +434,10 @@ impl Taken for OwnCall {
     }
 
     fn run(mut group: Vec<Self>) -> Code {
+        // There are trials in no group.
+        if let [one @ Self { trial: Some((trial, operation)), .. }] = &group[..] {
+            return one.try_out(*trial, operation);
+        }
         answer(|| {
             in_own_context(|| {
                 for of in by_comm(&mut group) {

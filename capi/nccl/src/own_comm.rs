@@ -8,9 +8,10 @@ use roundelay::cuda::DeviceCalls;
 use roundelay::tools::ALGORITHM;
 use roundelay::{Call, Options, UniqueId as WorldId, World, selection};
 
-use crate::refusal::Refusal;
+use crate::call_errors::Refusal;
 use crate::settings::{TAKE, settings};
 use crate::stream_order::StreamOrder;
+use crate::trial::Trials;
 use crate::types::Code;
 
 /// NCCL waits for ever, and frameworks end a job after ten minutes: a rank may prepare its data for long.
@@ -18,7 +19,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(30 * 60);
 
 /// The place of a rank among those that meet.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct RankPlace {
     pub(crate) nranks: u32,
     pub(crate) rank: u32,
     /// The rank's GPU, or why it has none.
@@ -33,6 +34,7 @@ pub(crate) struct OwnComm {
     pub(crate) order: StreamOrder,
     /// The first failure, after which every call fails alike.
     failure: Mutex<Option<Refusal>>,
+    pub(crate) trials: Trials,
     /// Calls that the algorithm for them cannot run, and why.
     unfit: Mutex<HashMap<Call, String>>,
 }
@@ -43,8 +45,12 @@ impl OwnComm {
     ///
     /// # Errors
     /// Why they do not meet, alike on all ranks that come.
-    pub(crate) fn meet(id: &WorldId, place: &Place, patience: Duration) -> Result<Self, Refusal> {
-        let Place { nranks, rank, device } = place;
+    pub(crate) fn meet(
+        id: &WorldId,
+        place: &RankPlace,
+        patience: Duration,
+    ) -> Result<Self, Refusal> {
+        let RankPlace { nranks, rank, device } = place;
         let options = Options::new().deadline(patience);
         let world = World::join_with(id, *nranks, *rank, options)?.deadline(DEADLINE);
         Self::on_device(world, device)
@@ -67,10 +73,10 @@ impl OwnComm {
         let calls = world.device_calls(device)?;
         let order = StreamOrder::new(calls.rank().context())?;
         let (failure, unfit) = (Mutex::default(), Mutex::default());
-        Ok(Self { world, calls, device, order, failure, unfit })
+        Ok(Self { world, calls, device, order, failure, trials: Trials::default(), unfit })
     }
 
-    /// Lets the plans have so many CTAs for each stream of a rank.
+    /// Sets the number of CTAs that plans have for each stream of a rank.
     pub(crate) fn with_parts(self, parts: u32) -> Self {
         Self { calls: self.calls.parts(parts), ..self }
     }

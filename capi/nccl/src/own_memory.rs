@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use roundelay::cuda::CudaRank;
 use roundelay::cuda::cudarc::driver::{CudaContext, result};
 
-use crate::refusal::{Refusal, wrong};
+use crate::call_errors::{Refusal, wrong};
 use crate::stream_order::in_own_context;
 use crate::types::Out;
 

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use roundelay::UniqueId as WorldId;
 use roundelay_kernels::shared_memory::World as HostWorld;
 
+use crate::call_errors::{Refusal, caught, wrong};
 use crate::lanes::{Ends, Lane, Lanes};
-use crate::own_comm::{OwnComm, Place};
+use crate::own_comm::{OwnComm, RankPlace};
 use crate::process::process;
-use crate::refusal::{Refusal, caught, wrong};
 use crate::types::{Code, Comm, UniqueId};
 
 /// The time in which the ranks of a communicator come together, after NCCL has made it for all of them.
@@ -29,7 +29,7 @@ const HOST: &str = "NCCL_HOSTID";
 pub(crate) type Outcome = Result<Arc<OwnComm>, Arc<str>>;
 
 /// A communicator.
-pub(crate) struct Seat {
+pub(crate) struct CommSeat {
     /// The name that all ranks have for it, and no other communicator.
     name: String,
     /// The communicators that were made of this one.
@@ -42,19 +42,19 @@ pub(crate) struct Seat {
     is_gone: Mutex<bool>,
 }
 
-static SEATS: LazyLock<Mutex<HashMap<usize, Arc<Seat>>>> = LazyLock::new(Mutex::default);
+static SEATS: LazyLock<Mutex<HashMap<usize, Arc<CommSeat>>>> = LazyLock::new(Mutex::default);
 
-fn seats() -> MutexGuard<'static, HashMap<usize, Arc<Seat>>> {
+fn seats() -> MutexGuard<'static, HashMap<usize, Arc<CommSeat>>> {
     SEATS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the seat of a communicator, if it has one.
-pub(crate) fn find(comm: Comm) -> Option<Arc<Seat>> {
+pub(crate) fn find(comm: Comm) -> Option<Arc<CommSeat>> {
     seats().get(&comm.addr()).cloned()
 }
 
 /// Returns the seat and the world of a communicator of the alone mode.
-pub(crate) fn seat(comm: Comm) -> Result<(Arc<Seat>, Arc<OwnComm>), Refusal> {
+pub(crate) fn seat(comm: Comm) -> Result<(Arc<CommSeat>, Arc<OwnComm>), Refusal> {
     let seat = find(comm);
     let own = seat.as_ref().and_then(|seat| seat.known()?.as_ref().ok().cloned());
     seat.zip(own).ok_or_else(|| wrong("the communicator is null, or was destroyed"))
@@ -66,7 +66,7 @@ pub(crate) fn world(comm: Comm) -> Result<Arc<OwnComm>, Refusal> {
 }
 
 /// Removes the seat of a communicator that goes, and returns it. No call of NCCL about the communicator comes from here then.
-pub(crate) fn remove(comm: Comm) -> Option<Arc<Seat>> {
+pub(crate) fn remove(comm: Comm) -> Option<Arc<CommSeat>> {
     let seat = seats().remove(&comm.addr())?;
     *seat.is_gone.lock().unwrap_or_else(PoisonError::into_inner) = true;
     Some(seat)
@@ -78,7 +78,7 @@ pub(crate) fn name_of_id(id: &UniqueId) -> String {
     format!("nccl {digits} on {}", env::var(HOST).unwrap_or_default())
 }
 
-impl Seat {
+impl CommSeat {
     /// Makes a seat whose ranks have not met.
     pub(crate) fn new(name: String) -> Arc<Self> {
         let (parts, shrinks) = (AtomicU32::new(0), AtomicU32::new(0));
@@ -152,7 +152,7 @@ impl Seat {
 
     /// Meets the other ranks over the real NCCL, where they are on this host; `several` says that other ranks are of this
     /// process.
-    pub(crate) fn meet(&self, place: &Place, several: bool) {
+    pub(crate) fn meet(&self, place: &RankPlace, several: bool) {
         static IMPATIENT: AtomicBool = AtomicBool::new(false);
         self.set(caught(|| {
             let here = HostWorld::ranks_of_host().filter(|_| !several);

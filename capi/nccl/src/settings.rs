@@ -14,6 +14,8 @@ use roundelay_interposer::one_of;
 pub(crate) enum Take {
     /// Operations for which an algorithm is selected.
     Selected,
+    /// These, and those that contests find faster than NCCL's.
+    Faster,
     /// All operations that can be taken.
     All,
 }
@@ -28,6 +30,16 @@ pub(crate) struct Settings {
     promises: Promises,
     /// Why they make no sense, if they do not.
     pub(crate) wrong: Option<String>,
+}
+
+/// The reason for which a call over the real NCCL is made here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Selector {
+    /// The user.
+    User,
+    /// A contest of times.
+    Contest,
+    Nothing,
 }
 
 /// The variable that says which operations are taken.
@@ -50,7 +62,8 @@ pub(crate) fn settings() -> &'static Settings {
 
 impl Settings {
     fn read(var: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
-        let take = [Take::Selected, Take::All][one_of(TAKE, var(TAKE), &["selected", "all"])?];
+        let words = ["selected", "faster", "all"];
+        let take = [Take::Selected, Take::Faster, Take::All][one_of(TAKE, var(TAKE), &words)?];
         let own = var(ALGORITHM).map_or(Ok(Vec::new()), |text| OwnAlgorithm::all(&text))?;
         let selection = Selection::of_process().map_err(|error| error.to_string())?;
         let promises = Promises::of_process().map_err(|error| error.to_string())?;
@@ -66,16 +79,21 @@ impl Settings {
             || self.selection.is_some_and(|selection| !selection.entries.is_empty())
     }
 
-    /// Whether an algorithm is selected for a call: by the user, by the selection file, or by promises about the order of
-    /// a reduction.
-    pub(crate) fn select(&self, call: &Call, nranks: u32) -> bool {
+    /// Returns what selects an algorithm for a call: the user by an algorithm, by the selection file, or by promises about the
+    /// order of a reduction; or a contest.
+    pub(crate) fn select(&self, call: &Call, nranks: u32) -> Selector {
         let Call { collective, count, dtype, .. } = *call;
         let bytes = collective.bytes(count, nranks, dtype.size() as u64);
         let in_file = |selection: &Selection| selection.find(collective, nranks, bytes).is_some();
-        self.take == Take::All
+        let by_user = self.take == Take::All
             || collective.reduces() && self.promises.any()
             || OwnAlgorithm::find(&self.own, collective, bytes).is_some()
-            || self.selection.is_some_and(in_file)
+            || self.selection.is_some_and(in_file);
+        match self.take {
+            _ if by_user => Selector::User,
+            Take::Faster => Selector::Contest,
+            Take::Selected | Take::All => Selector::Nothing,
+        }
     }
 
     /// Returns a number that is equal on ranks with equal settings.
@@ -116,15 +134,19 @@ mod tests {
         };
         let (sum, copy) = (call(Collective::AllReduce, 1024), call(Collective::Broadcast, 1024));
         let none = read("", "").expect("no settings");
-        assert!(!none.take_any() && !none.select(&sum, 4));
+        let is_taken = |by: &Settings, call: &Call| by.select(call, 4) == Selector::User;
+        assert!(!none.take_any() && none.select(&sum, 4) == Selector::Nothing);
         let all = read("all", "").expect("a word");
-        assert!(all.take_any() && all.select(&sum, 4) && all.select(&copy, 4));
+        assert!(all.take_any() && is_taken(&all, &sum) && is_taken(&all, &copy));
         let own = read("", "ncclAllReduce ..=4K: RingAllReduce").expect("an algorithm");
-        assert!(own.take_any() && own.select(&sum, 4) && !own.select(&copy, 4));
-        assert!(!own.select(&call(Collective::AllReduce, 1025), 4));
+        assert!(own.take_any() && is_taken(&own, &sum) && !is_taken(&own, &copy));
+        assert!(!is_taken(&own, &call(Collective::AllReduce, 1025)));
+        let faster = read("faster", "Broadcast: NhrBroadcast").expect("an algorithm");
+        assert!(faster.take_any() && is_taken(&faster, &copy));
+        assert_eq!(faster.select(&sum, 4), Selector::Contest);
         let other = read("", "AllReduce ..=8K: RingAllReduce").expect("an algorithm");
-        let digests = [&none, &all, &own, &other].map(Settings::digest);
-        assert_eq!(digests.iter().collect::<std::collections::BTreeSet<_>>().len(), 4);
+        let digests = [&none, &all, &own, &other, &faster].map(Settings::digest);
+        assert_eq!(digests.iter().collect::<std::collections::BTreeSet<_>>().len(), 5);
         let same = read("selected", "AllReduce ..=4K: RingAllReduce").expect("an algorithm");
         assert_eq!(same.digest(), own.digest());
     }
@@ -132,7 +154,7 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_told() {
         for (take, own, words) in
-            [("some", "", "one of selected, all"), ("", "AllReduce: Nowhere", "Nowhere")]
+            [("some", "", "one of selected, faster, all"), ("", "AllReduce: Nowhere", "Nowhere")]
         {
             let why = read(take, own).expect_err(words);
             assert!(why.contains(words), "{why}");

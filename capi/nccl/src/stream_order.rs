@@ -41,6 +41,13 @@ impl StreamOrder {
         if is_captured(&stream)? { Ok(()) } else { stream.wait(&self.done) }
     }
 
+    /// Returns an event with the time at which a stream has come so far.
+    pub(crate) fn mark(&self, stream: Stream) -> Result<CudaEvent, DriverError> {
+        let event = self.context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT))?;
+        event.record(&self.stream(stream))?;
+        Ok(event)
+    }
+
     /// Whether a graph captures the work of a stream.
     pub(crate) fn captures(&self, stream: Stream) -> Result<bool, DriverError> {
         is_captured(&self.stream(stream))

@@ -12,6 +12,12 @@ pub(crate) enum Why {
     Unmet(Arc<str>),
     /// No algorithm is selected for the operation.
     Unselected,
+    /// NCCL makes it until the communicator has made more of its shape.
+    Untried,
+    /// The time of NCCL is compared with ours.
+    Trial,
+    /// NCCL is as fast.
+    Slower,
     /// It has arguments that are not ours, or are for the real library to refuse.
     Argument,
     /// It has a configuration of its own.
@@ -32,6 +38,9 @@ impl fmt::Display for Why {
             Self::NoWorld => "the communicator is NCCL's",
             Self::Unmet(why) => why,
             Self::Unselected => "no algorithm is selected",
+            Self::Untried => "few of its shape so far",
+            Self::Trial => "a trial of NCCL's speed",
+            Self::Slower => "NCCL is as fast at this size",
             Self::Argument => "its arguments are NCCL's",
             Self::Config => "it has a configuration",
             Self::Message => "messages are NCCL's",

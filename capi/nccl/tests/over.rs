@@ -78,6 +78,30 @@ fn promises_and_a_selection_file_select_and_nothing_takes_nothing() {
     }
 }
 
+/// The times are those of the streams: NCCL's operations take none of the host's.
+#[test]
+fn the_faster_of_the_two_makes_what_follows_on_all_ranks() {
+    let faster: Variable = (&is_any, "ROUNDELAY_NCCL_TAKE", "faster");
+    let slow: Variable = (&is_any, "SLOW", "20000");
+    // The slowest rank's time is that of all.
+    let one_slow: Variable = (&|rank| rank == 1, "SLOW", "20000");
+    for (variables, makers, verdict) in [
+        (&[faster, slow][..], "0t 12t 12o \n", "us by NCCL: taken"),
+        (&[faster, one_slow], "0t 12t 12o \n", "us by NCCL: taken"),
+        (&[faster], "0t 12t 0t \n", "us by NCCL: passed on"),
+    ] {
+        for (rank, output) in ranks(2, "compete", variables).iter().enumerate() {
+            let (out, err) = said(rank, output);
+            assert_eq!(out, makers, "rank {rank}: {err}");
+            if rank == 0 {
+                assert!(err.contains("roundelay: AllReduce of 1 KB to 2 KB: "), "{err}");
+                assert!(err.contains(verdict), "{err}");
+                assert!(err.contains("a trial of NCCL's speed 12"), "{err}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_communicator_that_does_not_wait_is_ready_when_its_ranks_have_met() {
     let taken: &[Variable] = &[(&is_any, "ROUNDELAY_ALGORITHM", SMALL)];

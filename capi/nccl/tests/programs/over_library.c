@@ -1,6 +1,6 @@
 /* A stand-in for NCCL whose ranks are processes or threads, which meet by files in the folder STAND_IN. Its operations put
  * MARK into each byte of what is received, on the stream, so that a program sees who made a call. With DIE, the rank of
- * that number ends when its first communicator is made. */
+ * that number ends when its first communicator is made; with SLOW, an operation takes so many microseconds. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -254,7 +254,16 @@ int ncclCommRevoke(const struct comm *comm, int flags) {
     return SUCCESS;
 }
 
+static void rest(void *micros) {
+    usleep((unsigned)(intptr_t)micros);
+}
+
 static int fill(const struct op *op) {
+    if (getenv("SLOW") != NULL) {
+        int (*call)(void *, void (*)(void *), void *);
+        *(void **)&call = driver("cuLaunchHostFunc");
+        if (call(op->stream, rest, (void *)(intptr_t)atoi(getenv("SLOW")))) return CUDA;
+    }
     int (*set)(uint64_t, unsigned char, size_t, void *);
     *(void **)&set = driver("cuMemsetD8Async");
     const size_t bytes = sizeof(float) * op->count;

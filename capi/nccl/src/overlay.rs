@@ -9,15 +9,15 @@ use std::time::Duration;
 use roundelay::UniqueId as WorldId;
 use roundelay::cuda::CudaRank;
 
-use crate::functions::{Behind, Functions};
+use crate::call_errors::{Refusal, answer};
+use crate::functions::{Behind, NcclFunctions};
 use crate::group;
 use crate::last_error;
 use crate::name::Name;
 use crate::new_comms::{NewComm, device_of, make};
-use crate::own_comm::{OwnComm, Place};
+use crate::own_comm::{OwnComm, RankPlace};
 use crate::pass::{has, pass};
-use crate::refusal::{Refusal, answer};
-use crate::seats::{self, Seat, name_of_id};
+use crate::seats::{self, CommSeat, name_of_id};
 use crate::settings::settings;
 use crate::types::{Answer, Code, Comm, Out, UniqueId};
 
@@ -25,12 +25,12 @@ use crate::types::{Answer, Code, Comm, Out, UniqueId};
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The functions over the real library.
-pub(crate) struct Over;
+pub(crate) struct Overlay;
 
 /// A rank's place in a new communicator.
 enum Seating {
     Known {
-        place: Place,
+        place: RankPlace,
         several: bool,
     },
     /// NCCL says it.
@@ -44,7 +44,7 @@ fn new_comm(at: *mut Comm, name: String, seating: Seating) -> NewComm {
         if comm.is_null() {
             return Ok(comm);
         }
-        let seat = Seat::new(name);
+        let seat = CommSeat::new(name);
         seat.sit(comm);
         let ready = if goes_on { wait_for(&seat, comm) } else { Ok(()) };
         let placed = ready.and_then(|()| match seating {
@@ -64,7 +64,7 @@ fn current_device() -> Result<usize, Refusal> {
 }
 
 /// Waits until NCCL has made a communicator.
-fn wait_for(seat: &Arc<Seat>, comm: Comm) -> Result<(), Refusal> {
+fn wait_for(seat: &Arc<CommSeat>, comm: Comm) -> Result<(), Refusal> {
     loop {
         let mut state = Code::SUCCESS.0;
         // SAFETY: the communicator is there, and the value outlives the call.
@@ -81,7 +81,7 @@ fn wait_for(seat: &Arc<Seat>, comm: Comm) -> Result<(), Refusal> {
 }
 
 /// Asks NCCL for this rank's place in a communicator.
-fn ask(seat: &Seat, comm: Comm, device: Result<usize, Refusal>) -> Result<Place, Refusal> {
+fn ask(seat: &CommSeat, comm: Comm, device: Result<usize, Refusal>) -> Result<RankPlace, Refusal> {
     let (mut nranks, mut rank) = (0, 0);
     let code = seat.while_there(|| {
         // SAFETY: the communicator is there, and the value outlives the call.
@@ -91,7 +91,7 @@ fn ask(seat: &Seat, comm: Comm, device: Result<usize, Refusal>) -> Result<Place,
         if counted == Code::SUCCESS { code } else { counted }
     });
     match (code, u32::try_from(nranks), u32::try_from(rank)) {
-        (Some(Code::SUCCESS), Ok(nranks), Ok(rank)) => Ok(Place { nranks, rank, device }),
+        (Some(Code::SUCCESS), Ok(nranks), Ok(rank)) => Ok(RankPlace { nranks, rank, device }),
         _ => Err(Refusal(Code::INVALID_USAGE, "NCCL does not tell its ranks".into())),
     }
 }
@@ -100,7 +100,7 @@ fn ask(seat: &Seat, comm: Comm, device: Result<usize, Refusal>) -> Result<Place,
 fn of_id(at: *mut Comm, name: String, nranks: c_int, rank: c_int) -> Vec<NewComm> {
     match (u32::try_from(nranks), u32::try_from(rank)) {
         (Ok(nranks @ 2..), Ok(rank)) if settings().take_any() && !at.is_null() => {
-            let place = Place { nranks, rank, device: current_device() };
+            let place = RankPlace { nranks, rank, device: current_device() };
             vec![new_comm(at, name, Seating::Known { place, several: group::is_open() })]
         }
         _ => Vec::new(),
@@ -113,7 +113,7 @@ fn let_go(comm: Comm, then: impl FnOnce(&OwnComm)) -> Code {
     if let Some(Ok(own)) = seat.known() {
         then(own);
     }
-    match Arc::into_inner(seat).and_then(Seat::into_outcome) {
+    match Arc::into_inner(seat).and_then(CommSeat::into_outcome) {
         Some(Ok(own)) => answer(|| OwnComm::leave(own)),
         // Another thread asks for its state, or the ranks are about to meet: it goes with that.
         _ => Code::SUCCESS,
@@ -131,7 +131,7 @@ fn first_wrong(ours: Code, theirs: Code) -> Code {
     if ours.is_wrong() { ours } else { theirs }
 }
 
-impl Functions for Over {
+impl NcclFunctions for Overlay {
     unsafe fn otherwise<F: Copy, R: Answer>(&self, name: Name, call: impl FnOnce(F) -> R) -> R {
         // SAFETY: the caller's promise.
         unsafe { pass(name, call) }
@@ -200,7 +200,8 @@ impl Functions for Over {
             let device = usize::try_from(given).map_err(|_| {
                 Refusal(Code::INVALID_ARGUMENT, format!("there is no device {given}"))
             });
-            let seating = Seating::Known { place: Place { nranks, rank, device }, several: true };
+            let seating =
+                Seating::Known { place: RankPlace { nranks, rank, device }, several: true };
             // SAFETY: there is room for as many handles.
             new_comm(unsafe { comms.add(rank as usize) }, name.clone(), seating)
         });
