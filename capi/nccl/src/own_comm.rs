@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use roundelay::cuda::DeviceCalls;
 use roundelay::tools::ALGORITHM;
-use roundelay::{Call, Options, UniqueId as WorldId, World, selection};
+use roundelay::{Call, Error, Options, UniqueId as WorldId, World, selection};
 
 use crate::call_errors::Refusal;
 use crate::settings::{TAKE, settings};
@@ -50,10 +50,20 @@ impl OwnComm {
         place: &RankPlace,
         patience: Duration,
     ) -> Result<Self, Refusal> {
-        let RankPlace { nranks, rank, device } = place;
+        Self::on_device(Self::join(id, place, patience)?, &place.device)
+    }
+
+    /// Joins the world of the other ranks, which come within `patience`.
+    ///
+    /// # Errors
+    /// E0427 where not all come; E0429 where the system refuses a resource.
+    pub(crate) fn join(
+        id: &WorldId,
+        place: &RankPlace,
+        patience: Duration,
+    ) -> Result<World, Error> {
         let options = Options::new().deadline(patience);
-        let world = World::join_with(id, *nranks, *rank, options)?.deadline(DEADLINE);
-        Self::on_device(world, device)
+        Ok(World::join_with(id, place.nranks, place.rank, options)?.deadline(DEADLINE))
     }
 
     /// Makes the ranks of a world those of a communicator, on the device of each.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::env;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use roundelay::UniqueId as WorldId;
 use roundelay_kernels::shared_memory::World as HostWorld;
@@ -163,18 +163,18 @@ impl CommSeat {
             }
             let impatient = IMPATIENT.load(Ordering::Relaxed);
             let patience = if impatient { LITTLE_PATIENCE } else { PATIENCE };
-            let begun = Instant::now();
-            let met = OwnComm::meet(&WorldId::of_job(&self.name), place, patience);
-            let is_late = met.is_err() && begun.elapsed() >= patience;
-            IMPATIENT.store(is_late, Ordering::Relaxed);
-            if is_late {
+            let joined = OwnComm::join(&WorldId::of_job(&self.name), place, patience);
+            let is_unmet =
+                matches!(&joined, Err(error) if error.code() == roundelay::Code::NotJoined);
+            IMPATIENT.store(is_unmet, Ordering::Relaxed);
+            if is_unmet {
                 let why = format!(
                     "not all of its {} ranks came within {patience:?}: others are on another host, or do without this library or its settings",
                     place.nranks
                 );
                 return Err(Refusal(Code::INVALID_USAGE, why));
             }
-            met
+            OwnComm::on_device(joined?, &place.device)
         }));
     }
 }
