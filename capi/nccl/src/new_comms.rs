@@ -91,21 +91,24 @@ unsafe fn finish(made: Vec<NewComm>, code: Code) -> Code {
     let with_handles: Vec<_> = with_handles.collect();
     if goes_on {
         for new in with_handles {
-            thread::spawn(move || one(new));
+            // Without a thread the communicator stays without a world, and its other ranks do not wait for long.
+            drop(thread::Builder::new().spawn(move || one(new)));
         }
         return code;
     }
     let several = with_handles.len() > 1;
-    let finished: Vec<_> = if several {
+    let finish_all = || {
+        if !several {
+            return in_own_context(|| with_handles.into_iter().map(one).collect());
+        }
         thread::scope(|threads| {
             let begun: Vec<_> =
                 with_handles.into_iter().map(|new| threads.spawn(move || one(new))).collect();
             begun.into_iter().filter_map(|thread| thread.join().ok()).collect()
         })
-    } else {
-        in_own_context(|| with_handles.into_iter().map(one).collect())
     };
     answer(|| {
+        let finished: Vec<_> = caught(|| Ok(finish_all()))?;
         finished.into_iter().try_for_each(|(at, finished)| {
             let place: *mut Comm = std::ptr::with_exposed_provenance_mut(at);
             // SAFETY: the caller's promise.

@@ -415,7 +415,7 @@ impl Taken for OwnCall {
     }
 
     fn prepare(group: &mut [Self]) -> Result<(), Left> {
-        let prepared = in_own_context(|| {
+        let prepare = || {
             for of in by_comm(group) {
                 match_own_messages(of)?;
             }
@@ -426,7 +426,9 @@ impl Taken for OwnCall {
                 }
             }
             make_all(apart(unmade, Self::is_beside))
-        });
+        };
+        let prepared = caught(|| Ok(in_own_context(prepare)));
+        let prepared = prepared.unwrap_or_else(|refusal| Err(refusal.into()));
         prepared.map_err(|unmade| match unmade {
             Unmade::Left(why) => Left::Passed(why),
             Unmade::Failed(refusal) => Left::Refused(answer(|| Err(refusal))),
