@@ -1,6 +1,8 @@
 //! The parts that the command, the C library and the library for MPI share: from a name to a source, from a source to
 //! algorithms with their parameters set, and ranges of sizes.
 
+mod own_algorithms;
+
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +21,8 @@ use roundelay_core::syntax::used_files::UsedFiles;
 use roundelay_core::syntax::{Source, read_limit};
 
 use crate::{Problem, Topology, library};
+
+pub use own_algorithms::{ALGORITHM, OwnAlgorithm};
 
 /// Values of parameters, by their names.
 pub type Settings = Vec<(String, String)>;

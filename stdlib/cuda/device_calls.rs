@@ -42,6 +42,13 @@ impl DeviceCalls {
         Self { rank, chosen, options, plans: Mutex::new(Kept::new(Comm::PLANS)) }
     }
 
+    /// Sets the number of CTAs that later plans have for each stream of a rank, as [`CudaOptions::parts`] does.
+    #[must_use]
+    pub fn parts(mut self, parts: u32) -> Self {
+        self.options = self.options.parts(parts);
+        self
+    }
+
     /// The rank with its device.
     pub fn rank(&self) -> &CudaRank {
         &self.rank
@@ -72,6 +79,12 @@ impl DeviceCalls {
         plans.make_room(|_| true);
         plans.insert(call, plan.clone());
         Ok(plan)
+    }
+
+    /// Returns the plan of a call if the ranks have made it.
+    pub fn find(&self, call: Call) -> Option<Arc<ProcessPlan>> {
+        let call = call.of(self.rank.nranks()).ok()?;
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner).get(&call).cloned()
     }
 
     /// Waits until the last launch of every plan is over.

@@ -72,6 +72,11 @@ fn captures_forbid_what_they_do_not_see() {
 }
 
 #[test]
+fn events_have_the_times_of_their_streams() {
+    run("times", &[]);
+}
+
+#[test]
 fn processes_have_a_device_in_slices_or_alone() {
     let slices = ("ROUNDELAY_FAKE_SLICE", "1000");
     run("slices_of_one_device", &[slices]);

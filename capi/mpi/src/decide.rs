@@ -4,13 +4,14 @@
 //! an op that MPI defines they may only give MPI's types.
 
 use roundelay::{Call, Collective, DType, ReduceOp};
+use roundelay_interposer::Shape;
 use roundelay_kernels::mpi::Mpi;
 
 use crate::arguments::{Given, given};
 use crate::block_counts::{self, OursBlocks};
 use crate::call::{MpiCall, MpiCollective, Values};
 use crate::choice::{CallShape, Maker};
-use crate::contests::{Shape, is_same_from_both};
+use crate::contests::is_same_from_both;
 use crate::mpi_job::MpiJob;
 use crate::seats::Seat;
 use crate::settings::{Settings, Take, TakeoverMode};
@@ -38,7 +39,7 @@ pub(crate) enum Chosen {
     /// A contest decides; `by_table` is the choice of the table.
     Contest {
         ours: Ours,
-        shape: Shape,
+        shape: Shape<MpiCollective>,
         by_table: bool,
     },
 }

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use roundelay_interposer::CallReport;
+use roundelay_interposer::{CallReport, Shape, Verdict};
 
 use crate::call::MpiCollective;
-use crate::contests::{Shape, Verdict};
 use crate::seats::WorldWays;
 use crate::why::Why;
 
@@ -17,12 +16,12 @@ pub(crate) const NOTHING: &str = "no collective came through the library: the pr
 pub(crate) struct MpiReport {
     pub(crate) calls: CallReport<MpiCollective, Why>,
     /// The contests that this rank took part in, in the order of their ends.
-    decided: Vec<(Shape, Verdict)>,
+    decided: Vec<(Shape<MpiCollective>, Verdict)>,
     ways: WorldWays,
 }
 
 impl MpiReport {
-    pub(crate) fn decided(&mut self, shape: Shape, verdict: Verdict) {
+    pub(crate) fn decided(&mut self, shape: Shape<MpiCollective>, verdict: Verdict) {
         self.decided.push((shape, verdict));
     }
 
@@ -37,10 +36,8 @@ impl fmt::Display for MpiReport {
             writeln!(f, "roundelay: {NOTHING}")?;
         }
         write!(f, "{}", self.calls)?;
-        for (shape, Verdict { ours, theirs, taken }) in &self.decided {
-            let [ours, theirs] = [ours, theirs].map(|seconds| seconds * 1e6);
-            let what = if *taken { "taken" } else { "passed on" };
-            writeln!(f, "roundelay: {shape}: {ours:.1} us here, {theirs:.1} us by MPI: {what}")?;
+        for (shape, verdict) in &self.decided {
+            f.write_str(&verdict.line(shape, "MPI"))?;
         }
         for ((nranks, _), way) in &self.ways {
             writeln!(f, "roundelay: on {nranks} ranks, {way}")?;

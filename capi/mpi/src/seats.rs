@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use roundelay::{Call, ChosenWay, Rank, World};
+use roundelay_interposer::Contests;
 use roundelay_kernels::mpi::{Abi, Functions, Handle, Mpi};
 
+use crate::call::MpiCollective;
 use crate::choice::Maker;
-use crate::contests::Contests;
 use crate::mpi_job::MpiJob;
 
 /// A communicator.
@@ -30,7 +31,7 @@ pub(crate) struct Seat {
     pub(crate) all: Option<String>,
     /// The state after the first call of ours.
     pub(crate) joined: Mutex<Joined>,
-    pub(crate) contests: Contests,
+    pub(crate) contests: Contests<MpiCollective>,
 }
 
 impl Seat {

@@ -1,12 +1,10 @@
 //! The settings from the environment.
 
 use std::env;
-use std::ops::RangeInclusive;
 
 use roundelay::selection::Selection;
-use roundelay::tools::{algorithms, byte_range, words_of};
-use roundelay::{Algorithm as _, Collective, Promises};
-use roundelay_core::layout::Configured;
+use roundelay::tools::{ALGORITHM, OwnAlgorithm};
+use roundelay::{Collective, Promises};
 use roundelay_interposer::{REPORT, one_of};
 
 /// How a program's calls are treated.
@@ -31,19 +29,12 @@ pub(crate) enum Take {
     All,
 }
 
-/// An algorithm of the user's, and the calls that it is for.
-#[derive(Clone, Debug)]
-pub(crate) struct Own {
-    pub(crate) bytes: RangeInclusive<u64>,
-    pub(crate) algorithm: Configured,
-}
-
 /// All settings. A setting that makes no sense leaves all calls to MPI, and is reported once.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) mode: TakeoverMode,
     pub(crate) take: Take,
-    pub(crate) own: Vec<Own>,
+    pub(crate) own: Vec<OwnAlgorithm>,
     pub(crate) report: bool,
     /// The promises about the order of reductions: where there are some, all reductions are taken.
     pub(crate) promises: Promises,
@@ -51,7 +42,6 @@ pub(crate) struct Settings {
 
 const MODE: &str = "ROUNDELAY_MPI";
 const TAKE: &str = "ROUNDELAY_MPI_TAKE";
-const ALGORITHM: &str = "ROUNDELAY_ALGORITHM";
 
 impl Settings {
     /// Reads the settings of this process from its environment.
@@ -76,7 +66,7 @@ impl Settings {
             [Take::Faster, Take::Table, Take::All][one_of(TAKE, &["faster", "table", "all"])?];
         let report = one_of(REPORT, &["0", "1"])? == 1;
         let own = match var(ALGORITHM) {
-            Some(text) if mode != TakeoverMode::Off => all_own(&text)?,
+            Some(text) if mode != TakeoverMode::Off => OwnAlgorithm::all(&text)?,
             _ => Vec::new(),
         };
         Ok(Self { mode, take, own, report, promises: Promises::new() })
@@ -88,73 +78,9 @@ impl Settings {
     }
 
     /// Returns the algorithm that the user wants for a call of this collective and size.
-    pub(crate) fn own(&self, collective: Collective, bytes: u64) -> Option<&Own> {
-        self.own
-            .iter()
-            .rev()
-            .find(|own| own.algorithm.collective() == collective && own.bytes.contains(&bytes))
+    pub(crate) fn own(&self, collective: Collective, bytes: u64) -> Option<&OwnAlgorithm> {
+        OwnAlgorithm::find(&self.own, collective, bytes)
     }
-}
-
-/// Reads `AllReduce: my.coll; Broadcast 64K..=1M: MyTree arity=2`.
-fn all_own(text: &str) -> Result<Vec<Own>, String> {
-    let entries = text.split(';').map(str::trim).filter(|entry| !entry.is_empty());
-    entries
-        .map(|entry| own(entry).map_err(|why| format!("{ALGORITHM}, `{entry}`: {why}")))
-        .collect()
-}
-
-fn own(entry: &str) -> Result<Own, String> {
-    let (calls, source) = entry.split_once(':').ok_or(
-        "it has no colon; write a collective, a colon and a source, as in `AllReduce: my.coll`",
-    )?;
-    let mut calls = calls.split_whitespace();
-    let name = calls.next().unwrap_or_default();
-    let collective = collective(name).ok_or_else(|| {
-        let names: Vec<_> = Collective::ALL.iter().map(|known| known.name()).collect();
-        format!("`{name}` is no collective; there are {}", names.join(", "))
-    })?;
-    let bytes = match calls.next() {
-        None => 0..=u64::MAX,
-        Some(range) => byte_range(range).ok_or_else(|| {
-            format!("`{range}` is no range of sizes; write `64K..1M`, `..=4096` or `1M..`, in bytes, K, M or G")
-        })?,
-    };
-    if let Some(more) = calls.next() {
-        return Err(format!(
-            "`{more}` before the colon; a range of sizes is one word, as `64K..1M`"
-        ));
-    }
-    let source = source.trim();
-    let (file, words) = source.split_once(char::is_whitespace).unwrap_or((source, ""));
-    if file.is_empty() {
-        return Err("it names no source behind the colon".to_owned());
-    }
-    let (algorithm, settings) = words_of(words)?;
-    let found = algorithms(file, algorithm.as_deref(), &settings);
-    let mut found = found.map_err(|(_, message)| message)?;
-    found.retain(|algorithm| algorithm.collective() == collective);
-    let names: Vec<_> = found.iter().map(|algorithm| algorithm.name().to_owned()).collect();
-    match (found.pop(), found.is_empty()) {
-        (Some(algorithm), true) => Ok(Own { bytes, algorithm }),
-        (Some(_), false) => Err(format!(
-            "{file} has several algorithms for {collective}: {}; name one behind the file",
-            names.join(", ")
-        )),
-        (None, _) => Err(format!("{file} has no algorithm for {collective}")),
-    }
-}
-
-/// Returns a collective by its name here or in MPI.
-fn collective(name: &str) -> Option<Collective> {
-    let mpi = name.strip_prefix("MPI_").unwrap_or(name);
-    Some(match mpi.to_ascii_lowercase().as_str() {
-        "bcast" => Collective::Broadcast,
-        "reduce_scatter_block" => Collective::ReduceScatter,
-        lower => {
-            Collective::ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(lower))?
-        }
-    })
 }
 
 #[cfg(test)]

@@ -5,12 +5,13 @@ use std::sync::PoisonError;
 use std::time::Instant;
 
 use roundelay::{Call, Code, EngineError, Error};
+use roundelay_interposer::{CallMaker, Shape, Turn};
 use roundelay_kernels::mpi::Mpi;
 use roundelay_kernels::shared_memory::at_site;
 
 use crate::call::{MpiCall, MpiCollective};
 use crate::call_buffers::{Copied, Side};
-use crate::contests::{CallMaker, Shape, Turn};
+use crate::contests::agree;
 use crate::decide::{Chosen, Ours, decide};
 use crate::faults::{hand_over, raise};
 use crate::last_passes;
@@ -72,7 +73,7 @@ struct Taking<'a> {
 
 impl Taking<'_> {
     /// Makes it, or leaves it to MPI, as the contest of its shape says.
-    fn compete(&self, shape: Shape, by_table: bool) -> Result<c_int, Why> {
+    fn compete(&self, shape: Shape<MpiCollective>, by_table: bool) -> Result<c_int, Why> {
         let Self { process, mpi, seat, asked, large, .. } = self;
         let contests = &seat.contests;
         let mut turn = contests.turn(shape, by_table);
@@ -80,8 +81,8 @@ impl Taking<'_> {
             turn = Turn::Settled(self.agree(shape, by_table));
         }
         match turn {
-            Turn::Settled(CallMaker::Mpi) if contests.is_settled(shape) => Err(Why::Size),
-            Turn::Settled(CallMaker::Mpi) => Err(Why::Table),
+            Turn::Settled(CallMaker::Theirs) if contests.is_settled(shape) => Err(Why::Size),
+            Turn::Settled(CallMaker::Theirs) => Err(Why::Table),
             Turn::Settled(CallMaker::Ours) | Turn::Due => self.take(),
             Turn::Tried(CallMaker::Ours) => {
                 let since = Instant::now();
@@ -89,38 +90,38 @@ impl Taking<'_> {
                 match &done {
                     Ok(_) => contests.note(shape, CallMaker::Ours, since.elapsed()),
                     // All ranks found this alike.
-                    Err(_) => contests.settle(shape, CallMaker::Mpi),
+                    Err(_) => contests.settle(shape, CallMaker::Theirs),
                 }
                 done
             }
-            Turn::Tried(CallMaker::Mpi) => {
+            Turn::Tried(CallMaker::Theirs) => {
                 if process.settings.report {
                     process.report().calls.add_pass(asked.what, Why::Trial);
                 }
                 let since = Instant::now();
                 let code = pass(mpi.functions(), asked, *large);
-                contests.note(shape, CallMaker::Mpi, since.elapsed());
+                contests.note(shape, CallMaker::Theirs, since.elapsed());
                 Ok(code)
             }
         }
     }
 
     /// Has the ranks agree on the times of a contest, and returns the maker of all further calls.
-    fn agree(&self, shape: Shape, by_table: bool) -> CallMaker {
+    fn agree(&self, shape: Shape<MpiCollective>, by_table: bool) -> CallMaker {
         let mut joined = self.seat.joined.lock().unwrap_or_else(PoisonError::into_inner);
         let Joined::World(ready) = &mut *joined else {
-            self.seat.contests.settle(shape, CallMaker::Mpi);
-            return CallMaker::Mpi;
+            self.seat.contests.settle(shape, CallMaker::Theirs);
+            return CallMaker::Theirs;
         };
         let agreed = at_site(ready.world.caller_site(), || {
-            progress::calling(|| self.seat.contests.agree(shape, by_table, &mut ready.rank))
+            progress::calling(|| agree(&self.seat.contests, shape, by_table, &mut ready.rank))
         });
         match agreed {
             Ok(verdict) => {
                 if self.process.settings.report {
                     self.process.report().decided(shape, verdict);
                 }
-                if verdict.taken { CallMaker::Ours } else { CallMaker::Mpi }
+                if verdict.taken { CallMaker::Ours } else { CallMaker::Theirs }
             }
             // The next call of the world has the error, too.
             Err(_) => CallMaker::Ours,

@@ -1,223 +1,108 @@
 //! NCCL's functions without NCCL: communicators are worlds of processes with a GPU each, and operations run proved
-//! algorithms on it. Several ranks may share a GPU. The mode is that of the whole process, by `ROUNDELAY_NCCL=alone`.
+//! algorithms on it. Several ranks may share a GPU, or be of one process. The mode is that of the whole process, by
+//! `ROUNDELAY_NCCL=alone`.
 
-use std::collections::HashMap;
-use std::ffi::{c_int, c_uint};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::ffi::c_int;
+use std::ptr::null_mut;
+use std::sync::Arc;
 
-use roundelay::cuda::{CudaRank, DeviceCalls};
-use roundelay::{Call, Collective, DType, Error, Options, ReduceOp, UniqueId as WorldId, World};
-use roundelay_kernels::cuda::nccl_dtype;
-use roundelay_kernels::library_files::{ALONE, NCCL as REAL};
+use roundelay::UniqueId as WorldId;
+use roundelay::cuda::CudaRank;
+use roundelay_kernels::library_files::{ALONE, NCCL};
 
-use crate::function_table::functions;
+use crate::call_errors::{Refusal, answer, guard, write, wrong};
+use crate::functions::NcclFunctions;
+use crate::group;
 use crate::last_error;
-use crate::mode::is_alone;
 use crate::name::Name;
-use crate::operation::{Left, Operation, Taken};
+use crate::new_comms::{NewComm, device_of, make};
+use crate::own_comm::{DEADLINE, OwnComm, RankPlace};
+use crate::own_memory;
 use crate::process::process;
-use crate::types::{Answer as _, Code, Comm, In, Out, Stream, Team, Text, UniqueId, Window};
-use crate::why::Why;
+use crate::seats::{self, CommSeat, seat, world};
+use crate::types::{Answer, Code, Comm, Out, UniqueId};
 
 /// The version of NCCL whose functions the table has.
 const VERSION: c_int = 23_203;
-/// NCCL waits for ever, and frameworks end a job after ten minutes: a rank may prepare its data for long.
-const DEADLINE: Duration = Duration::from_secs(30 * 60);
+
+/// `NCCL_SHRINK_ABORT`: calls that are under way end.
+const SHRINK_ABORT: c_int = 1;
 
 /// The functions where no NCCL is behind the library.
 pub(crate) struct Alone;
 
-/// Returns the functions of this mode, if the process is in it.
-pub(crate) fn alone() -> Option<&'static Alone> {
-    is_alone().then_some(&Alone)
+/// Makes a world the communicator of a handle and of that name.
+fn sit(name: String, made: Result<OwnComm, Refusal>) -> Result<Comm, Refusal> {
+    let seat = CommSeat::new(name);
+    let comm = std::ptr::without_provenance_mut(Arc::as_ptr(&seat).addr());
+    seat.set_world(made?);
+    seat.sit(comm);
+    Ok(comm)
 }
 
-macro_rules! refusals {
-    ($($since:literal $kind:ident $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty;)*) => {
-        /// All functions, each of which refuses its call where this mode does not have it.
-        #[allow(non_snake_case, clippy::too_many_arguments, reason = "the functions are NCCL's")]
-        pub(crate) trait OwnFunctions {
-            $(
-                /// # Safety
-                /// The arguments are valid as NCCL requires.
-                unsafe fn $name(&self, $($arg: $ty),*) -> $ret {
-                    _ = ($($arg,)*);
-                    last_error::tell(&format!(
-                        "{} is not there without an NCCL behind the library ({REAL}={ALONE})",
-                        Name::$name
-                    ));
-                    <$ret>::REFUSED
-                }
-            )*
-        }
-    };
-}
-functions!(refusals);
-
-/// A communicator of this mode.
-struct OwnComm {
-    world: World,
-    calls: DeviceCalls,
-    device: usize,
-    /// The first failure, after which every call fails alike.
-    failure: Mutex<Option<(Code, String)>>,
-}
-
-/// The communicators by their handles.
-static COMMS: LazyLock<Mutex<HashMap<usize, Arc<OwnComm>>>> = LazyLock::new(Mutex::default);
-
-fn comms() -> MutexGuard<'static, HashMap<usize, Arc<OwnComm>>> {
-    COMMS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The failure of a call, told to the program.
-struct Refusal(Code, String);
-
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        let code = error.code().as_str();
-        let answer = match code {
-            "E0402" | "E0404" | "E0409" | "E0411" | "E0431" => Code::INVALID_ARGUMENT,
-            "E0413" | "E0405" | "E0428" => Code::REMOTE,
-            "E0414" | "E0427" => Code::INVALID_USAGE,
-            "E0415" | "E0429" => Code::SYSTEM,
-            "E0419" | "E0421" => Code::CUDA,
-            _ => Code::INTERNAL,
-        };
-        Self(answer, error.to_string())
-    }
-}
-
-impl From<roundelay::cuda::Error> for Refusal {
-    fn from(error: roundelay::cuda::Error) -> Self {
-        Error::from(error).into()
-    }
-}
-
-impl From<roundelay::EngineError> for Refusal {
-    fn from(error: roundelay::EngineError) -> Self {
-        Error::from(error).into()
-    }
-}
-
-fn wrong(what: impl Into<String>) -> Refusal {
-    Refusal(Code::INVALID_ARGUMENT, what.into())
-}
-
-/// Returns the code of a call's failure, whose text is kept for `ncclGetLastError`.
-fn guard<R>(call: impl FnOnce() -> Result<R, Refusal>) -> Result<R, Code> {
-    let done = catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
-        Err(Refusal(Code::INTERNAL, "the library panicked, which is a defect of it".into()))
-    });
-    done.map_err(|Refusal(code, text)| {
-        last_error::tell(&text);
-        code
+/// Returns what remains to be done for a rank of a world.
+fn new_rank(at: *mut Comm, name: String, id: WorldId, place: RankPlace) -> NewComm {
+    NewComm::new(at, move |_, _| {
+        let rank = place.rank;
+        let comm = sit(name, OwnComm::meet(&id, &place, DEADLINE))?;
+        process().joins(rank as i32);
+        Ok(comm)
     })
 }
 
-/// Has a call answer by its code.
-fn answer(call: impl FnOnce() -> Result<(), Refusal>) -> Code {
-    guard(call).err().unwrap_or(Code::SUCCESS)
-}
-
-/// Writes a result of a function.
-///
-/// # Safety
-/// `to` is null or has room for the value.
-unsafe fn write<T>(to: *mut T, what: &str, value: T) -> Result<(), Refusal> {
-    if to.is_null() {
-        return Err(wrong(format!("{what} is null")));
-    }
-    // SAFETY: the caller's promise.
-    unsafe { to.write(value) };
-    Ok(())
-}
-
-impl OwnComm {
-    /// Returns the communicator of a handle.
-    fn of(comm: Comm) -> Result<Arc<Self>, Refusal> {
-        let found = comms().get(&comm.addr()).cloned();
-        found.ok_or_else(|| wrong("the communicator is null, or was destroyed"))
-    }
-
-    /// Makes the ranks of a world those of a communicator, on the device that is current in this thread.
-    fn on_device(world: World) -> Result<Comm, Refusal> {
-        let device = CudaRank::current_device()?;
-        let calls = world.device_calls(device)?;
-        let own = Arc::new(Self { world, calls, device, failure: Mutex::default() });
-        let handle = Arc::as_ptr(&own).addr();
-        comms().insert(handle, own);
-        Ok(std::ptr::without_provenance_mut(handle))
-    }
-
-    fn failure(&self) -> MutexGuard<'_, Option<(Code, String)>> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Keeps a failure after which the communicator is of no use.
-    fn keep(&self, refusal: Refusal) -> Refusal {
-        let Refusal(code, text) = &refusal;
-        if matches!(*code, Code::REMOTE | Code::CUDA | Code::INTERNAL) {
-            self.failure().get_or_insert_with(|| (*code, text.clone()));
+/// Finishes communicators, or keeps them for the end of the group.
+fn finish(new: Result<Vec<NewComm>, Refusal>) -> Code {
+    match guard(|| new) {
+        // SAFETY: the program keeps the places of the handles until its group has ended.
+        Ok(new) => unsafe { make(new, Code::SUCCESS, group::is_open()) },
+        Err(code) => {
+            group::fail(code);
+            code
         }
-        refusal
     }
-
-    fn leave(comm: Comm, then: impl FnOnce(&Self)) -> Code {
-        if comm.is_null() {
-            return Code::SUCCESS;
-        }
-        answer(|| {
-            let own = Self::of(comm)?;
-            comms().remove(&comm.addr());
-            then(&own);
-            match Arc::try_unwrap(own) {
-                Ok(Self { world, calls, failure, .. }) => {
-                    let failed = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
-                    drop(calls);
-                    // A world that failed is left without a word.
-                    if failed.is_none() { world.leave().map_err(Refusal::from) } else { Ok(()) }
-                }
-                // Another thread is in a call, with which it goes.
-                Err(_) => Ok(()),
-            }
-        })
-    }
-}
-
-/// Refuses to make a communicator in a group, whose other calls would make those of this process's other ranks.
-pub(crate) fn refuse_in_group() -> Code {
-    answer(|| {
-        let why = "a communicator cannot be made in a group: a process is one rank here";
-        Err(Refusal(Code::INVALID_USAGE, why.to_owned()))
-    })
 }
 
 /// Joins the world of an id.
-///
-/// # Safety
-/// `comm` is null or has room for a handle.
-unsafe fn join(comm: *mut Comm, nranks: c_int, id: &UniqueId, rank: c_int) -> Code {
-    answer(|| {
-        let number = |what: &str, value: c_int| {
-            u32::try_from(value).map_err(|_| wrong(format!("{what} is {value}")))
-        };
+fn join(comm: *mut Comm, nranks: c_int, id: &UniqueId, rank: c_int) -> Code {
+    let number = |what: &str, value: c_int| {
+        u32::try_from(value).map_err(|_| wrong(format!("{what} is {value}")))
+    };
+    let place = || {
         let (nranks, rank) = (number("nranks", nranks)?, number("rank", rank)?);
+        if nranks == 0 || rank >= nranks {
+            return Err(wrong(format!("there is no rank {rank} of {nranks}")));
+        }
         if comm.is_null() {
             return Err(wrong("comm is null"));
         }
-        let options = Options::new().deadline(DEADLINE);
-        let world = World::join_with(&WorldId::from_bytes(id.bytes()), nranks, rank, options)?;
-        let made = OwnComm::on_device(world)?;
-        process().joins(rank as i32);
-        // SAFETY: the caller's promise.
-        unsafe { write(comm, "comm", made) }
+        let device = CudaRank::current_device().map_err(Refusal::from);
+        Ok(RankPlace { nranks, rank, device })
+    };
+    let (name, world) = (seats::name_of_id(id), WorldId::from_bytes(id.bytes()));
+    finish(place().map(|place| vec![new_rank(comm, name, world, place)]))
+}
+
+/// Leaves the world of a communicator, after `then`.
+fn leave(comm: Comm, then: impl FnOnce(&CommSeat, &OwnComm)) -> Code {
+    if comm.is_null() {
+        return Code::SUCCESS;
+    }
+    answer(|| {
+        let (seat, own) = seat(comm)?;
+        then(&seat, &own);
+        drop((seats::remove(comm), seat));
+        OwnComm::leave(own)
     })
 }
 
-impl OwnFunctions for Alone {
+impl NcclFunctions for Alone {
+    unsafe fn otherwise<F: Copy, R: Answer>(&self, name: Name, _: impl FnOnce(F) -> R) -> R {
+        last_error::tell(&format!(
+            "{name} is not there without an NCCL behind the library ({NCCL}={ALONE})"
+        ));
+        R::REFUSED
+    }
+
     unsafe fn GetVersion(&self, version: *mut c_int) -> Code {
         // SAFETY: the caller's promise.
         answer(|| unsafe { write(version, "version", VERSION) })
@@ -235,8 +120,7 @@ impl OwnFunctions for Alone {
         id: UniqueId,
         rank: c_int,
     ) -> Code {
-        // SAFETY: the caller's promise.
-        unsafe { join(comm, nranks, &id, rank) }
+        join(comm, nranks, &id, rank)
     }
 
     unsafe fn CommInitRankConfig(
@@ -248,8 +132,7 @@ impl OwnFunctions for Alone {
         _config: Out,
     ) -> Code {
         // A call that is done at once is right for a nonblocking communicator, too; the rest is about NCCL's channels.
-        // SAFETY: the caller's promise.
-        unsafe { join(comm, nranks, &id, rank) }
+        join(comm, nranks, &id, rank)
     }
 
     unsafe fn CommInitRankScalable(
@@ -266,7 +149,7 @@ impl OwnFunctions for Alone {
         }
         // All ranks have the same ids.
         // SAFETY: the caller's promise: there is at least one.
-        unsafe { join(comm, nranks, &*ids, rank) }
+        join(comm, nranks, unsafe { &*ids }, rank)
     }
 
     unsafe fn CommSplit(
@@ -277,51 +160,133 @@ impl OwnFunctions for Alone {
         made: *mut Comm,
         _config: Out,
     ) -> Code {
-        answer(|| {
-            let own = OwnComm::of(comm)?;
+        let part = || {
+            let (seat, own) = seat(comm)?;
             if made.is_null() {
                 return Err(wrong("newcomm is null"));
             }
+            let name = seat.name_of_part(color);
             let color = match color {
                 -1 => None,
                 color => Some(u32::try_from(color).map_err(|_| wrong(format!("color {color}")))?),
             };
-            let part = own.world.split(color, key.into())?;
-            let part = part.map_or(Ok(std::ptr::null_mut()), OwnComm::on_device)?;
+            Ok(vec![NewComm::new(made, move |_, _| {
+                let part = own.world.split(color, key.into())?;
+                let device = Ok(own.device);
+                let Some(part) = part else { return Ok(null_mut()) };
+                sit(name, OwnComm::on_device(part.deadline(DEADLINE), &device))
+            })])
+        };
+        finish(part())
+    }
+
+    unsafe fn CommInitAll(&self, comms: *mut Comm, ndevices: c_int, devices: *const c_int) -> Code {
+        let all = || {
+            let count = CudaRank::devices()?;
+            let nranks = u32::try_from(ndevices).ok().filter(|nranks| *nranks > 0);
+            let nranks = nranks.ok_or_else(|| wrong(format!("ndev is {ndevices}")))?;
+            if comms.is_null() {
+                return Err(wrong("comm is null"));
+            }
+            let id = WorldId::new()?;
+            let device = |rank: u32| {
+                // SAFETY: the caller's promise.
+                let device = unsafe { device_of(devices, rank) };
+                let known = usize::try_from(device).ok().filter(|device| *device < count);
+                known.ok_or_else(|| wrong(format!("there is no device {device} among {count}")))
+            };
+            let new = |rank| {
+                let place = RankPlace { nranks, rank, device: Ok(device(rank)?) };
+                // SAFETY: the caller's promise: there is room for as many handles.
+                let at = unsafe { comms.add(rank as usize) };
+                Ok(new_rank(at, id.to_hex(), id.clone(), place))
+            };
+            (0..nranks).map(new).collect()
+        };
+        finish(all())
+    }
+
+    unsafe fn CommShrink(
+        &self,
+        comm: Comm,
+        without: *mut c_int,
+        count: c_int,
+        made: *mut Comm,
+        _config: Out,
+        flags: c_int,
+    ) -> Code {
+        let rest = || {
+            let (seat, own) = seat(comm)?;
+            let (nranks, rank) = (own.nranks(), own.world.rank().id());
+            let count =
+                usize::try_from(count).ok().filter(|count| (1..nranks as usize).contains(count));
+            let count = count.filter(|_| !without.is_null() && !made.is_null());
+            let count = count.ok_or_else(|| {
+                wrong(format!(
+                    "newcomm or the list of ranks is null, or is not of 1 to {} ranks",
+                    nranks - 1
+                ))
+            })?;
             // SAFETY: the caller's promise.
-            unsafe { write(made, "newcomm", part) }
-        })
+            let mut ranks: Vec<_> = (0..count).map(|at| unsafe { *without.add(at) }).collect();
+            ranks.sort_unstable();
+            let is_rank = |rank: &c_int| u32::try_from(*rank).is_ok_and(|rank| rank < nranks);
+            if !ranks.iter().all(is_rank) || ranks.windows(2).any(|two| two[0] == two[1]) {
+                return Err(wrong(format!("the ranks {ranks:?} are not some of {nranks}")));
+            }
+            if ranks.contains(&(rank as c_int)) {
+                return Err(wrong(format!("rank {rank} calls, which is to be left out")));
+            }
+            if flags & SHRINK_ABORT != 0 {
+                own.abort(Code::REMOTE, "the program called ncclCommShrink, which ends its calls");
+            }
+            let before = ranks.iter().filter(|other| **other < rank as c_int).count() as u32;
+            let (nranks, rank) = (nranks - count as u32, rank - before);
+            let name = seat.name_without(&ranks);
+            let place = RankPlace { nranks, rank, device: Ok(own.device) };
+            let id = WorldId::of_job(&name);
+            Ok(vec![new_rank(made, name, id, place)])
+        };
+        finish(rest())
+    }
+
+    unsafe fn MemAlloc(&self, at: *mut Out, size: usize) -> Code {
+        // SAFETY: the caller's promise.
+        answer(|| unsafe { write(at, "ptr", own_memory::allocate(size)?) })
+    }
+
+    unsafe fn MemFree(&self, at: Out) -> Code {
+        answer(|| own_memory::free(at))
     }
 
     unsafe fn CommFinalize(&self, comm: Comm) -> Code {
         if comm.is_null() {
             return Code::SUCCESS;
         }
-        answer(|| Ok(OwnComm::of(comm)?.calls.wait()?))
+        answer(|| {
+            let (seat, own) = seat(comm)?;
+            own.calls.wait()?;
+            seat.lanes.wait()
+        })
     }
 
     unsafe fn CommDestroy(&self, comm: Comm) -> Code {
-        OwnComm::leave(comm, |_| {})
+        leave(comm, |_, _| {})
     }
 
     unsafe fn CommAbort(&self, comm: Comm) -> Code {
-        OwnComm::leave(comm, |own| {
+        leave(comm, |seat, own| {
             let why = "the program called ncclCommAbort";
-            own.failure().get_or_insert_with(|| (Code::REMOTE, why.to_owned()));
-            // A world that has failed before needs no end.
-            _ = own.calls.rank().abort(why);
-            _ = own.world.abort(why);
+            seat.lanes.abort(Code::REMOTE, why);
+            own.abort(Code::REMOTE, why);
         })
     }
 
     unsafe fn CommGetAsyncError(&self, comm: Comm, state: *mut c_int) -> Code {
         answer(|| {
-            let own = OwnComm::of(comm)?;
-            if let Err(ended) = own.calls.rank().check() {
-                own.keep(ended.into());
-            }
-            let failure = own.failure().clone();
-            let code = failure.map_or(Code::SUCCESS, |(code, text)| {
+            let (seat, own) = seat(comm)?;
+            let failed = seat.lanes.state().map(|failed| own.keep(failed));
+            let code = own.state().or(failed).map_or(Code::SUCCESS, |Refusal(code, text)| {
                 last_error::tell(&text);
                 code
             });
@@ -332,30 +297,30 @@ impl OwnFunctions for Alone {
 
     unsafe fn CommCount(&self, comm: Comm, count: *mut c_int) -> Code {
         // SAFETY: the caller's promise.
-        answer(|| unsafe { write(count, "count", OwnComm::of(comm)?.world.nranks() as c_int) })
+        answer(|| unsafe { write(count, "count", world(comm)?.nranks() as c_int) })
     }
 
     unsafe fn CommCuDevice(&self, comm: Comm, device: *mut c_int) -> Code {
         // SAFETY: the caller's promise.
-        answer(|| unsafe { write(device, "device", OwnComm::of(comm)?.device as c_int) })
+        answer(|| unsafe { write(device, "device", world(comm)?.device as c_int) })
     }
 
     unsafe fn CommUserRank(&self, comm: Comm, rank: *mut c_int) -> Code {
         // SAFETY: the caller's promise.
-        answer(|| unsafe { write(rank, "rank", OwnComm::of(comm)?.world.rank().id() as c_int) })
+        answer(|| unsafe { write(rank, "rank", world(comm)?.world.rank().id() as c_int) })
     }
 
     unsafe fn CommRegister(&self, comm: Comm, at: Out, _size: usize, handle: *mut Out) -> Code {
         // Buffers are staged: nothing is to be kept of them.
         answer(|| {
-            OwnComm::of(comm)?;
+            world(comm)?;
             // SAFETY: the caller's promise.
             unsafe { write(handle, "handle", at) }
         })
     }
 
     unsafe fn CommDeregister(&self, comm: Comm, _handle: Out) -> Code {
-        answer(|| OwnComm::of(comm).map(drop))
+        answer(|| world(comm).map(drop))
     }
 
     unsafe fn GroupStart(&self) -> Code {
@@ -364,82 +329,5 @@ impl OwnFunctions for Alone {
 
     unsafe fn GroupEnd(&self) -> Code {
         Code::SUCCESS
-    }
-}
-
-/// An operation on a communicator of this mode.
-pub(crate) struct OwnCall {
-    name: Name,
-    own: Arc<OwnComm>,
-    call: Call,
-    io: [u64; 2],
-    stream: Stream,
-}
-
-impl OwnCall {
-    fn of(operation: &Operation) -> Result<Self, Refusal> {
-        let own = OwnComm::of(operation.comm)?;
-        let collective = match operation.name {
-            Name::AllReduce | Name::AllReduceConfig => Collective::AllReduce,
-            Name::Reduce | Name::ReduceConfig => Collective::Reduce,
-            Name::ReduceScatter | Name::ReduceScatterConfig => Collective::ReduceScatter,
-            Name::Broadcast | Name::BroadcastConfig | Name::Bcast => Collective::Broadcast,
-            Name::AllGather | Name::AllGatherConfig => Collective::AllGather,
-            Name::AlltoAll | Name::AlltoAllConfig => Collective::AllToAll,
-            Name::Gather | Name::GatherConfig => Collective::Gather,
-            Name::Scatter | Name::ScatterConfig => Collective::Scatter,
-            other => {
-                let text = format!("{other} is not there without an NCCL behind the library");
-                return Err(Refusal(Code::INVALID_USAGE, text));
-            }
-        };
-        let dtype: DType = nccl_dtype(operation.dtype)
-            .ok_or_else(|| wrong(format!("there is no data type {}", operation.dtype)))?;
-        let ops = [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min, ReduceOp::Avg];
-        let op = usize::try_from(operation.op).ok().and_then(|at| ops.get(at).copied());
-        let op = op.ok_or_else(|| wrong(format!("there is no operator {}", operation.op)))?;
-        let nranks = own.world.nranks();
-        let root = u32::try_from(operation.root).ok().filter(|root| *root < nranks);
-        let root = root.ok_or_else(|| wrong(format!("there is no rank {}", operation.root)))?;
-        // `ncclBcast` has one buffer.
-        let send =
-            if operation.name == Name::Bcast { operation.recv.cast() } else { operation.send };
-        let io = [send.addr() as u64, operation.recv.addr() as u64];
-        let call = Call { collective, root, count: operation.count as u64, dtype, op };
-        Ok(Self { name: operation.name, own, call, io, stream: operation.stream })
-    }
-
-    fn issue(&self) -> Result<(), Refusal> {
-        if let Some((code, text)) = &*self.own.failure() {
-            return Err(Refusal(*code, text.clone()));
-        }
-        let begun = Instant::now();
-        if self.call.count == 0 {
-            process().took(self.name, "nothing", begun.elapsed());
-            return Ok(());
-        }
-        let issued = self.own.calls.plan(self.call).map_err(Refusal::from).and_then(|plan| {
-            // SAFETY: the arguments are the program's, which promises that they are valid.
-            unsafe { plan.launch_at(self.stream.cast(), self.io) }?;
-            process().took(self.name, &plan.kernel().name, begun.elapsed());
-            Ok(())
-        });
-        issued.map_err(|refusal| {
-            process().refused(self.name);
-            self.own.keep(refusal)
-        })
-    }
-}
-
-impl Taken for OwnCall {
-    fn take(operation: &Operation) -> Result<Self, Left> {
-        if alone().is_none() {
-            return Err(Left::Passed(Why::NoWorld));
-        }
-        guard(|| Self::of(operation)).map_err(Left::Refused)
-    }
-
-    fn run(group: Vec<Self>) -> Code {
-        answer(|| group.iter().try_for_each(Self::issue))
     }
 }

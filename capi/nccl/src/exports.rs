@@ -3,13 +3,16 @@
 
 use std::ffi::{c_int, c_uint};
 
-use crate::alone::{OwnFunctions as _, alone, refuse_in_group};
+use crate::alone::Alone;
 use crate::function_table::functions;
+use crate::functions::{Behind, NcclFunctions as _};
 use crate::group;
 use crate::last_error;
+use crate::mode::is_alone;
 use crate::name::Name;
 use crate::operation::Operation;
-use crate::pass::{has, is_inside, lacks, pass};
+use crate::overlay::Overlay;
+use crate::pass::{has, is_inside, lacks};
 use crate::process::process;
 use crate::types::{Answer as _, Code, Comm, In, Out, Stream, Team, Text, UniqueId, Window};
 
@@ -21,18 +24,21 @@ macro_rules! exports {
             use super::*;
 
             $(pub(super) unsafe fn $name($($arg: $ty),*) -> $ret {
-                /// Has the real library make the call, or this one where it is alone.
+                /// Makes the call in the mode of the process. A call of the real library's own is its affair.
                 ///
                 /// # Safety
                 /// The arguments are valid as NCCL requires.
                 unsafe fn theirs($($arg: $ty),*) -> $ret {
-                    if let Some(alone) = alone() {
-                        // SAFETY: the arguments are the program's.
-                        return unsafe { alone.$name($($arg),*) };
+                    // SAFETY: the arguments are the program's.
+                    unsafe {
+                        if is_alone() {
+                            Alone.$name($($arg),*)
+                        } else if is_inside() {
+                            Behind.$name($($arg),*)
+                        } else {
+                            Overlay.$name($($arg),*)
+                        }
                     }
-                    type Function = unsafe extern "C" fn($($ty),*) -> $ret;
-                    // SAFETY: the table has the type of the function, and the arguments are the program's.
-                    unsafe { pass(Name::$name, |function: Function| function($($arg),*)) }
                 }
                 process().is_called();
                 exports!(@$kind $name $($arg)*)
@@ -74,12 +80,7 @@ macro_rules! exports {
         unsafe { theirs($($arg),*) }
     }};
     (@joins $name:ident $comm:ident $nranks:ident $($arg:ident)*) => {{
-        if alone().is_some() && group::is_open() {
-            let code = refuse_in_group();
-            group::fail(code);
-            return code;
-        }
-        if !is_inside() && alone().is_none() {
+        if !is_inside() && !is_alone() {
             process().joins(exports!(@rank $($arg)*));
         }
         exports!(@call $name $comm $nranks $($arg)*)

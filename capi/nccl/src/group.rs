@@ -6,10 +6,12 @@ use std::ffi::c_int;
 use std::mem::take;
 use std::ptr::{null, null_mut};
 
-use crate::alone::{OwnCall, alone};
 use crate::last_error;
+use crate::mode::is_alone;
 use crate::name::Name;
+use crate::new_comms;
 use crate::operation::{Left, Operation, Taken};
+use crate::own_call::OwnCall;
 use crate::pass::{is_inside, pass};
 use crate::process::process;
 use crate::types::{Code, Comm, In, Out, Stream};
@@ -27,6 +29,8 @@ struct ThreadGroup<T> {
     queue: Vec<(Operation, T)>,
     /// Whether the real library has an operation of the group.
     goes_on: bool,
+    /// The communicators and streams of those that it has.
+    passed: Vec<(Comm, Stream)>,
     /// The first error of a call that the real library does not know of.
     wrong: Code,
 }
@@ -38,10 +42,10 @@ pub(crate) fn operation(operation: &Operation) -> Code {
 
 /// Lets the real library know of the operations before a call that goes to it, where there is one.
 pub(crate) fn hand_over() {
-    if alone().is_some() {
+    if is_alone() {
         return;
     }
-    _ = of_thread(ThreadGroup::hand_over);
+    _ = of_thread(|group| group.hand_over(&Why::Group));
 }
 
 /// Has the group of this thread fail at its end, if there is one.
@@ -61,7 +65,16 @@ pub(crate) fn start(pass: impl Fn() -> Code) -> Code {
 
 /// Ends a group by the real library's function. A group whose time is asked for is not run.
 pub(crate) fn end(is_simulated: bool, pass: impl Fn() -> Code) -> Code {
-    of_thread(|group| group.end(is_simulated, &pass, &refused_operation)).unwrap_or_else(pass)
+    let ended = of_thread(|group| {
+        let code = group.end(is_simulated, &pass, &refused_operation);
+        (code, group.depth == 0)
+    });
+    match ended {
+        // SAFETY: the program keeps the places of handles until its group has ended.
+        Some((code, true)) => unsafe { new_comms::end_group(code, is_simulated) },
+        Some((code, false)) => code,
+        None => pass(),
+    }
 }
 
 /// Gives the group of this thread to `then`: `None` inside the real library, which keeps its own groups, and in a thread
@@ -75,7 +88,7 @@ fn of_thread<R>(then: impl FnOnce(&mut ThreadGroup<OwnCall>) -> R) -> Option<R> 
 
 /// Has the real library refuse an operation, so that it starts nothing of its group.
 fn refused_operation() {
-    if alone().is_some() {
+    if is_alone() {
         return;
     }
     type AllReduce = unsafe extern "C" fn(In, Out, usize, c_int, c_int, Comm, Stream) -> Code;
@@ -89,7 +102,13 @@ fn refused_operation() {
 
 impl<T> ThreadGroup<T> {
     const fn new() -> Self {
-        Self { depth: 0, queue: Vec::new(), goes_on: false, wrong: Code::SUCCESS }
+        Self {
+            depth: 0,
+            queue: Vec::new(),
+            goes_on: false,
+            passed: Vec::new(),
+            wrong: Code::SUCCESS,
+        }
     }
 }
 
@@ -103,31 +122,53 @@ impl<T: Taken> ThreadGroup<T> {
     }
 
     fn operation(&mut self, operation: &Operation) -> Code {
-        let why = match T::take(operation) {
-            Ok(taken) if self.depth == 0 => return T::run(vec![taken]),
+        let left = match T::take(operation, self.depth > 0) {
+            Ok(taken) if self.depth == 0 => {
+                let mut one = vec![taken];
+                match T::prepare(&mut one) {
+                    Ok(()) => return T::run(one),
+                    Err(left) => left,
+                }
+            }
             Ok(taken) if !self.goes_on => {
                 self.queue.push((*operation, taken));
                 return Code::SUCCESS;
             }
-            Ok(_) => Why::Group,
-            Err(Left::Passed(why)) => why,
-            Err(Left::Refused(code)) => {
+            Ok(_) => Left::Passed(Why::Group),
+            Err(left) => left,
+        };
+        match left {
+            Left::Passed(why) => {
+                self.hand_over(&Why::Group);
+                self.pass(operation, why)
+            }
+            Left::Refused(code) => {
                 process().refused(operation.name);
                 self.fail(code);
-                return code;
+                code
             }
-        };
-        self.hand_over();
+        }
+    }
+
+    /// Has the real library make an operation, which starts now or at the end of the group.
+    fn pass(&mut self, operation: &Operation, why: Why) -> Code {
         process().passed(operation.name, why);
+        let on = (operation.comm, operation.stream);
+        if self.depth == 0 {
+            return T::pass(&[on], || operation.pass());
+        }
+        if !self.passed.contains(&on) {
+            self.passed.push(on);
+        }
         operation.pass()
     }
 
-    fn hand_over(&mut self) {
+    /// Gives the real library the operations of the group so far.
+    fn hand_over(&mut self, why: &Why) {
         self.goes_on = self.depth > 0;
         for (operation, _) in take(&mut self.queue) {
-            process().passed(operation.name, Why::Group);
             // The real library keeps an error of it for the end of the group.
-            operation.pass();
+            self.pass(&operation, why.clone());
         }
     }
 
@@ -138,7 +179,7 @@ impl<T: Taken> ThreadGroup<T> {
     }
 
     fn end(&mut self, is_simulated: bool, pass: &dyn Fn() -> Code, refuse: &dyn Fn()) -> Code {
-        if self.depth == 0 && alone().is_some() {
+        if self.depth == 0 && is_alone() {
             last_error::tell("ncclGroupEnd without an ncclGroupStart");
             return Code::INVALID_USAGE;
         }
@@ -147,9 +188,31 @@ impl<T: Taken> ThreadGroup<T> {
             return pass();
         }
         if is_simulated {
-            self.hand_over();
+            self.hand_over(&Why::Group);
         }
-        let Self { queue, wrong, .. } = std::mem::replace(self, Self::new());
+        if !self.wrong.is_wrong() && !self.queue.is_empty() {
+            let (operations, mut taken): (Vec<_>, Vec<_>) =
+                take(&mut self.queue).into_iter().unzip();
+            match T::prepare(&mut taken) {
+                Ok(()) => {
+                    *self = Self::new();
+                    let ours = T::run(taken);
+                    let theirs = pass();
+                    return if ours.is_wrong() { ours } else { theirs };
+                }
+                Err(Left::Passed(why)) => {
+                    self.queue = operations.into_iter().zip(taken).collect();
+                    self.hand_over(&why);
+                }
+                Err(Left::Refused(code)) => {
+                    for operation in &operations {
+                        process().refused(operation.name);
+                    }
+                    self.wrong = code;
+                }
+            }
+        }
+        let Self { passed, wrong, .. } = std::mem::replace(self, Self::new());
         if wrong.is_wrong() {
             // The error that is told is that of the call.
             last_error::keep(|| {
@@ -158,13 +221,7 @@ impl<T: Taken> ThreadGroup<T> {
             });
             return wrong;
         }
-        let ours = if queue.is_empty() {
-            Code::SUCCESS
-        } else {
-            T::run(queue.into_iter().map(|(_, taken)| taken).collect())
-        };
-        let theirs = pass();
-        if ours.is_wrong() { ours } else { theirs }
+        T::pass(&passed, pass)
     }
 }
 
@@ -185,9 +242,24 @@ mod tests {
     struct Even(usize);
 
     impl Taken for Even {
-        fn take(operation: &Operation) -> Result<Self, Left> {
+        fn take(operation: &Operation, _: bool) -> Result<Self, Left> {
             let count = operation.count;
             if count.is_multiple_of(2) { Ok(Self(count)) } else { Err(Left::Passed(Why::NoWorld)) }
+        }
+
+        /// No plan is made of 10, and none can be made of 12.
+        fn prepare(group: &mut [Self]) -> Result<(), Left> {
+            match group.iter().find(|even| even.0 >= 10) {
+                Some(Self(10)) => Err(Left::Passed(Why::Captured)),
+                Some(_) => Err(Left::Refused(Code(6))),
+                None => Ok(()),
+            }
+        }
+
+        fn pass(on: &[(Comm, Stream)], call: impl FnOnce() -> Code) -> Code {
+            // All operations have one stream.
+            assert!(on.len() <= 1);
+            call()
         }
 
         fn run(group: Vec<Self>) -> Code {
@@ -223,7 +295,7 @@ mod tests {
                 ")" => group.end(false, &theirs("end"), &refuse),
                 "?" => group.end(true, &theirs("simulate"), &refuse),
                 "!" => {
-                    group.hand_over();
+                    group.hand_over(&Why::Group);
                     theirs("call")()
                 }
                 "x" => {
@@ -265,6 +337,14 @@ mod tests {
         assert_eq!(ran("2 ! 4"), "ours 2, call, ours 4");
         // The time that is asked for is the real library's.
         assert_eq!(ran("( 2 ?"), "start, theirs 2, simulate");
+    }
+
+    #[test]
+    fn what_cannot_be_prepared_goes_on_whole_or_fails_whole() {
+        assert_eq!(ran("( 2 10 4 )"), "start, theirs 2, theirs 10, theirs 4, end");
+        assert_eq!(ran("10 ( 2 )"), "theirs 10, start, ours 2, end");
+        assert_eq!(ran("( 2 12 )"), "start, refuse, end, = 6");
+        assert_eq!(ran("12 2"), "= 6, ours 2");
     }
 
     #[test]

@@ -54,20 +54,30 @@ impl Operation {
 
 /// An operation that was taken: it runs here, and not in the real library.
 pub(crate) trait Taken: Sized {
-    /// Takes an operation.
+    /// Takes an operation, which starts now or at the end of a group.
     ///
     /// # Errors
     /// Why it does not run here.
-    fn take(operation: &Operation) -> Result<Self, Left>;
+    fn take(operation: &Operation, in_group: bool) -> Result<Self, Left>;
+
+    /// Makes the operations of a group ready to start.
+    ///
+    /// # Errors
+    /// Why they do not run here, alike on all ranks: none has started.
+    fn prepare(group: &mut [Self]) -> Result<(), Left>;
 
     /// Starts the operations of a group, in their order, each on its stream.
     fn run(group: Vec<Self>) -> Code;
+
+    /// Has the real library make a call that starts operations of communicators on streams.
+    fn pass(on: &[(Comm, Stream)], call: impl FnOnce() -> Code) -> Code;
 }
 
 /// Why an operation does not run here.
+#[derive(Clone, Debug)]
 pub(crate) enum Left {
     /// It is the real library's.
     Passed(Why),
-    /// It has wrong arguments, whose error is told.
+    /// It failed with this error, which is told.
     Refused(Code),
 }

@@ -16,6 +16,8 @@ pub(crate) struct Process {
     /// Whether calls are counted.
     reports: AtomicBool,
     calls: Mutex<CallReport<Name, Why>>,
+    /// The lines about contests, in the order of their ends.
+    decided: Mutex<Vec<String>>,
     /// The rank of this process in its first communicator; -1 before.
     rank: AtomicI32,
     /// Whether a function was called.
@@ -27,6 +29,7 @@ pub(crate) struct Process {
 static PROCESS: Process = Process {
     reports: AtomicBool::new(false),
     calls: Mutex::new(CallReport::new()),
+    decided: Mutex::new(Vec::new()),
     rank: AtomicI32::new(-1),
     called: AtomicBool::new(false),
     said: SaidOnce::new(),
@@ -77,6 +80,13 @@ impl Process {
         self.counts(|calls| calls.add_failure(name));
     }
 
+    /// Keeps the line about a contest that has ended.
+    pub(crate) fn decided(&self, line: String) {
+        if self.reports.load(Ordering::Relaxed) {
+            self.decided.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        }
+    }
+
     fn counts(&self, count: impl FnOnce(&mut CallReport<Name, Why>)) {
         if self.reports.load(Ordering::Relaxed) {
             count(&mut self.calls.lock().unwrap_or_else(PoisonError::into_inner));
@@ -105,6 +115,7 @@ impl Process {
             Ok(real) => real.text(),
             Err(why) => format!("no NCCL: {why}"),
         };
-        tell(format_args!("{nothing}{calls}roundelay: behind the library is {behind}\n"));
+        let decided = self.decided.lock().unwrap_or_else(PoisonError::into_inner).concat();
+        tell(format_args!("{nothing}{calls}{decided}roundelay: behind the library is {behind}\n"));
     }
 }

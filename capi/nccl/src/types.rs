@@ -52,7 +52,7 @@ impl Code {
     pub(crate) const INVALID_ARGUMENT: Self = Self(4);
     pub(crate) const INVALID_USAGE: Self = Self(5);
     pub(crate) const REMOTE: Self = Self(6);
-    const IN_PROGRESS: Self = Self(7);
+    pub(crate) const IN_PROGRESS: Self = Self(7);
 
     /// Whether something is wrong. A call that goes on is not wrong.
     pub(crate) fn is_wrong(self) -> bool {

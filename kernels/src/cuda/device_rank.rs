@@ -20,7 +20,14 @@ impl DeviceRank {
     pub(super) fn new(device: Device, rank: RankId, nranks: u32) -> Result<Self, Error> {
         let making = format!("making a stream on device {}", device.ordinal);
         device.context.bind_to_thread().map_err(failed(making.clone()))?;
-        let stream = device.context.new_stream().map_err(failed(making))?;
+        // The first stream of a context is made when all work of the device is done, if slices have events. Kernels of other
+        // ranks may wait there for what this rank is to do.
+        // SAFETY: no slice of this context has work under way: it was opened for this rank, which waited for what it did.
+        unsafe { device.context.disable_event_tracking() };
+        let stream = device.context.new_stream().map_err(failed(making));
+        // SAFETY: as before.
+        unsafe { device.context.enable_event_tracking() };
+        let stream = stream?;
         Ok(Self { device, stream, rank, nranks })
     }
 

@@ -163,6 +163,26 @@ static void unsafe_calls() {
     }
 }
 
+// The time between two events, which both have come and are for times.
+static void times() {
+    ALONE.begin();
+    CUstream a = stream();
+    CUevent begun, ended, untimed = event();
+    float milliseconds = -1;
+    OK(cuEventCreate(&begun, CU_EVENT_DEFAULT));
+    OK(cuEventCreate(&ended, CU_EVENT_DEFAULT));
+    EXPECT(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&milliseconds, begun, ended));
+    OK(cuEventRecord(begun, a));
+    OK(cuLaunchHostFunc(a, [](void*) { usleep(30000); }, nullptr));
+    OK(cuEventRecord(ended, a));
+    EXPECT(CUDA_ERROR_NOT_READY, cuEventElapsedTime(&milliseconds, begun, ended));
+    OK(cuEventRecord(untimed, a));
+    OK(cuStreamSynchronize(a));
+    OK(cuEventElapsedTime(&milliseconds, begun, ended));
+    SAME(milliseconds >= 30 && milliseconds < 3000, true);
+    EXPECT(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&milliseconds, begun, untimed));
+}
+
 // What begins, forks, joins and ends a capture, and what does not.
 static void captures() {
     CUcontext context = ALONE.begin();
@@ -275,5 +295,6 @@ const Case STREAMS[] = {
     {"host_function", host_function},
     {"unsafe_calls", unsafe_calls},
     {"captures", captures},
+    {"times", times},
     {nullptr, nullptr},
 };

@@ -187,6 +187,8 @@ CUresult take(CUcontext context, u64 bytes);
 // share, or of this process alone.
 struct Counters {
     std::atomic<u32> recorded, done, destroyed;
+    // The nanoseconds of the last.
+    std::atomic<u64> time;
 };
 // Those in a page of a file.
 std::shared_ptr<Counters> counters_in(int fd);
@@ -239,4 +241,5 @@ struct CUevent_st {
     std::weak_ptr<fake::Capture> capture;
     bool captured;
     size_t lane, works;
+    bool timed;
 };

@@ -1,6 +1,7 @@
 // Events, by which streams wait for each other, also those of other processes.
 #include "driver.h"
 
+#include <chrono>
 #include <climits>
 
 #include <linux/futex.h>
@@ -22,6 +23,7 @@ static void wait_for(Counters& counters, u32 last) {
 }
 
 static void arrive(Counters& counters, u32 last) {
+    counters.time = u64(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
     for (u32 done = counters.done; i32(done - last) < 0 && !counters.done.compare_exchange_weak(done, last);) {
     }
     syscall(SYS_futex, &counters.done, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
@@ -74,7 +76,8 @@ CUresult cuEventCreate(CUevent* event, unsigned flags) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     counters->recorded = counters->done = counters->destroyed = 0;
-    *event = new CUevent_st{counters, fd, false, {}, false, 0, 0};
+    counters->time = 0;
+    *event = new CUevent_st{counters, fd, false, {}, false, 0, 0, !untimed};
     return CUDA_SUCCESS;
 }
 CUresult cuEventDestroy(CUevent event) {
@@ -124,5 +127,26 @@ CUresult cuEventSynchronize(CUevent event) {
     TRY(outside(event));
     wait_for(*event->counters, event->counters->recorded);
     return CUDA_SUCCESS;
+}
+static CUresult elapsed(float* milliseconds, CUevent begun, CUevent ended) {
+    for (CUevent event : {begun, ended}) {
+        TRY(outside(event));
+        const auto& counters = *event->counters;
+        if (!event->timed || counters.recorded == 0) {
+            return CUDA_ERROR_INVALID_HANDLE;
+        }
+        if (!come(counters, counters.recorded)) {
+            return CUDA_ERROR_NOT_READY;
+        }
+    }
+    *milliseconds = float(double(int64_t(ended->counters->time - begun->counters->time)) / 1e6);
+    return CUDA_SUCCESS;
+}
+#undef cuEventElapsedTime
+CUresult cuEventElapsedTime(float* milliseconds, CUevent begun, CUevent ended) {
+    return elapsed(milliseconds, begun, ended);
+}
+CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent begun, CUevent ended) {
+    return elapsed(milliseconds, begun, ended);
 }
 }

@@ -194,7 +194,7 @@ CUresult cuIpcOpenEventHandle(CUevent* event, CUipcEventHandle handle) {
     if (counters == nullptr) {
         return CUDA_ERROR_MAP_FAILED;
     }
-    *event = new CUevent_st{std::move(counters), -1, true, {}, false, 0, 0};
+    *event = new CUevent_st{std::move(counters), -1, true, {}, false, 0, 0, false};
     return CUDA_SUCCESS;
 }
 }

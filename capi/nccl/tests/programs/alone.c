@@ -1,99 +1,5 @@
 /* A job of NCCL as programs write it, with a library that has no NCCL behind it: LIBRARY RANK NRANKS FILE [die]. */
-#include <dlfcn.h>
-#include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-typedef struct {
-    char bytes[128];
-} Id;
-
-static void *driver, *nccl;
-static int rank, nranks;
-
-static void *found(void *library, const char *name) {
-    void *function = dlsym(library, name);
-    if (function == NULL) {
-        fprintf(stderr, "no %s\n", name);
-        exit(1);
-    }
-    return function;
-}
-
-static const char *last_error(void) {
-    const char *(*function)(void *);
-    *(void **)&function = found(nccl, "ncclGetLastError");
-    return function(NULL);
-}
-
-/* Calls a function, whose code must be this one. */
-#define IS(CODE, LIBRARY, NAME, TYPES, ...)                                                                            \
-    do {                                                                                                               \
-        int (*function) TYPES;                                                                                         \
-        *(void **)&function = found(LIBRARY, #NAME);                                                                   \
-        const int code = function(__VA_ARGS__);                                                                        \
-        if (code != (CODE)) {                                                                                          \
-            fprintf(stderr, "rank %d line %d: %s is %d: %s\n", rank, __LINE__, #NAME, code, last_error());             \
-            exit(1);                                                                                                   \
-        }                                                                                                              \
-    } while (0)
-#define CUDA(NAME, TYPES, ...) IS(0, driver, NAME, TYPES, __VA_ARGS__)
-#define NCCL(NAME, TYPES, ...) IS(0, nccl, NAME, TYPES, __VA_ARGS__)
-
-enum { COUNT = 500, F32 = 7, SUM = 0, MAX = 2, AVG = 4 };
-#define REDUCE (const void *, void *, size_t, int, int, void *, void *)
-#define ROOTED (const void *, void *, size_t, int, int, int, void *, void *)
-#define COPIED (const void *, void *, size_t, int, void *, void *)
-#define COPIED_ROOT (const void *, void *, size_t, int, int, void *, void *)
-
-static void *buffer(float first, int count) {
-    uint64_t at;
-    float *values = malloc(sizeof(float) * (size_t)count);
-    for (int i = 0; i < count; ++i) values[i] = first + (float)(i % 5);
-    CUDA(cuMemAlloc_v2, (uint64_t *, size_t), &at, sizeof(float) * (size_t)count);
-    CUDA(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), at, values, sizeof(float) * (size_t)count);
-    free(values);
-    return (void *)(uintptr_t)at;
-}
-
-static void has(const char *what, void *at, int from, int count, float first, float times) {
-    float values[8 * COUNT];
-    CUDA(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), values, (uint64_t)(uintptr_t)at + sizeof(float) * (size_t)from,
-         sizeof(float) * (size_t)count);
-    for (int i = 0; i < count; ++i) {
-        const float expected = first + times * (float)(i % 5);
-        if (values[i] != expected) {
-            fprintf(stderr, "rank %d, %s: element %d is %g, and not %g\n", rank, what, i, (double)values[i], (double)expected);
-            exit(1);
-        }
-    }
-}
-
-static Id meet(const char *file) {
-    Id id;
-    if (rank == 0) {
-        NCCL(ncclGetUniqueId, (Id *), &id);
-        char part[4096];
-        snprintf(part, sizeof part, "%s.part", file);
-        FILE *out = fopen(part, "wb");
-        fwrite(&id, sizeof id, 1, out);
-        fclose(out);
-        rename(part, file);
-        return id;
-    }
-    for (;;) {
-        FILE *in = fopen(file, "rb");
-        if (in != NULL) {
-            const size_t read = fread(&id, sizeof id, 1, in);
-            fclose(in);
-            if (read == 1) return id;
-        }
-        usleep(1000);
-    }
-}
+#include "job.h"
 
 /* Rank 1 dies; the others hear of it from another call, and by the communicator. */
 static int die(void *comm, void *from, void *to, void *stream) {
@@ -119,22 +25,134 @@ static int die(void *comm, void *from, void *to, void *stream) {
     return 0;
 }
 
+/* Memory of the library's, of which operations take any. */
+static void lend_memory(void *comm, void *stream) {
+    void *lent = NULL, *none = &lent;
+    const float one = (float)(rank + 1);
+    float got[2], sent[2] = {one, 2 * one};
+    NCCL(ncclMemAlloc, (void **, size_t), &lent, sizeof sent);
+    CUDA(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), (uint64_t)(uintptr_t)lent, sent, sizeof sent);
+    NCCL(ncclAllReduce, REDUCE, lent, lent, 2, F32, SUM, comm, stream);
+    CUDA(cuStreamSynchronize, (void *), stream);
+    CUDA(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), got, (uint64_t)(uintptr_t)lent, sizeof got);
+    if (got[0] != (float)(nranks * (nranks + 1) / 2) || got[1] != 2 * got[0]) exit(13);
+    IS(4, nccl, ncclMemFree, (void *), (char *)lent + 4);
+    NCCL(ncclMemFree, (void *), lent);
+    IS(4, nccl, ncclMemFree, (void *), lent);
+    NCCL(ncclMemFree, (void *), NULL);
+    NCCL(ncclMemAlloc, (void **, size_t), &none, 0);
+    if (none != NULL) exit(14);
+    IS(4, nccl, ncclMemAlloc, (void **, size_t), NULL, 8);
+    IS(1, nccl, ncclMemAlloc, (void **, size_t), &lent, (size_t)1 << 60);
+}
+
+#define SEND (const void *, size_t, int, int, void *, void *)
+#define RECV (void *, size_t, int, int, void *, void *)
+
+/* Messages: in one direction, in a ring, several to one rank in their order, between all, and to oneself. */
+static void send_and_receive(void *comm, void *stream, void *other) {
+    const int next = (rank + 1) % nranks, before = (rank + nranks - 1) % nranks, n = 64;
+    void *const mine = buffer((float)(100 * rank), 4 * n), *const got = buffer(-1, 4 * n);
+    if (rank == 0) NCCL(ncclSend, SEND, mine, (size_t)n, F32, 1, comm, stream);
+    if (rank == 1) {
+        NCCL(ncclRecv, RECV, got, (size_t)n, F32, 0, comm, stream);
+        CUDA(cuStreamSynchronize, (void *), stream);
+        has("Recv", got, 0, n, 0, 1);
+    }
+    /* Each rank waits for the one before it, but the last, which sends first in a group whose receive comes first. */
+    NCCL(ncclGroupStart, (void));
+    if (rank == nranks - 1) {
+        NCCL(ncclRecv, RECV, got, (size_t)n, F32, before, comm, stream);
+        NCCL(ncclSend, SEND, mine, (size_t)n, F32, 0, comm, other);
+        NCCL(ncclGroupEnd, (void));
+    } else {
+        NCCL(ncclRecv, RECV, got, (size_t)n, F32, before, comm, stream);
+        NCCL(ncclGroupEnd, (void));
+        NCCL(ncclSend, SEND, mine, (size_t)n, F32, next, comm, stream);
+    }
+    CUDA(cuStreamSynchronize, (void *), stream);
+    has("Recv of a chain", got, 0, n, (float)(100 * before), 1);
+    NCCL(ncclGroupStart, (void));
+    NCCL(ncclSend, SEND, mine, (size_t)n, F32, next, comm, stream);
+    NCCL(ncclRecv, RECV, got, (size_t)n, F32, before, comm, stream);
+    NCCL(ncclGroupEnd, (void));
+    CUDA(cuStreamSynchronize, (void *), stream);
+    has("Recv of a ring", got, 0, n, (float)(100 * before), 1);
+    /* Two messages of two lengths, and a collective between them. */
+    NCCL(ncclGroupStart, (void));
+    if (rank == 2) {
+        NCCL(ncclSend, SEND, mine, (size_t)n, F32, 0, comm, stream);
+        NCCL(ncclSend, SEND, (float *)mine + n, (size_t)2 * n, F32, 0, comm, stream);
+    }
+    NCCL(ncclAllReduce, REDUCE, (float *)mine + 3 * n, (float *)mine + 3 * n, (size_t)1, F32, SUM, comm, stream);
+    if (rank == 0) {
+        NCCL(ncclRecv, RECV, (float *)got + 2 * n, (size_t)n, F32, 2, comm, other);
+        NCCL(ncclRecv, RECV, got, (size_t)2 * n, F32, 2, comm, other);
+    }
+    NCCL(ncclGroupEnd, (void));
+    CUDA(cuStreamSynchronize, (void *), other);
+    CUDA(cuStreamSynchronize, (void *), stream);
+    if (rank == 0) {
+        has("the first message", got, 2 * n, n, 200, 1);
+        float value;
+        CUDA(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), &value, (uint64_t)(uintptr_t)got, sizeof value);
+        if (value != 200 + (float)(n % 5)) exit(16);
+    }
+    /* To oneself, beside messages to another rank; what has no partner is refused. */
+    NCCL(ncclGroupStart, (void));
+    NCCL(ncclRecv, RECV, got, (size_t)n, F32, rank, comm, other);
+    NCCL(ncclSend, SEND, mine, (size_t)n, F32, next, comm, stream);
+    NCCL(ncclSend, SEND, mine, (size_t)n, F32, rank, comm, stream);
+    NCCL(ncclRecv, RECV, (float *)got + n, (size_t)n, F32, before, comm, stream);
+    NCCL(ncclGroupEnd, (void));
+    CUDA(cuStreamSynchronize, (void *), stream);
+    has("a message to oneself", got, 0, n, (float)(100 * rank), 1);
+    IS(5, nccl, ncclSend, SEND, mine, (size_t)n, F32, rank, comm, stream);
+    NCCL(ncclGroupStart, (void));
+    NCCL(ncclSend, SEND, mine, (size_t)n, F32, rank, comm, stream);
+    NCCL(ncclRecv, RECV, got, (size_t)2 * n, F32, rank, comm, stream);
+    IS(5, nccl, ncclGroupEnd, (void));
+    IS(4, nccl, ncclSend, SEND, mine, (size_t)n, F32, nranks, comm, stream);
+    IS(4, nccl, ncclRecv, RECV, got, (size_t)n, F32, -1, comm, stream);
+    NCCL(ncclSend, SEND, NULL, 0, F32, next, comm, stream);
+}
+
+#define SHRINK (void *, const int *, int, void **, void *, int)
+
+/* All but rank 1 go on, twice; which ranks they are is told wrongly before. */
+static void shrink(void *comm, void *to, void *stream) {
+    const int one = 1, twice[] = {1, 1}, none = nranks, all[] = {0, 1, 2};
+    void *rest = NULL;
+    if (rank == 1) {
+        IS(4, nccl, ncclCommShrink, SHRINK, comm, &one, 1, &rest, NULL, 0);
+        return;
+    }
+    IS(4, nccl, ncclCommShrink, SHRINK, comm, twice, 2, &rest, NULL, 0);
+    IS(4, nccl, ncclCommShrink, SHRINK, comm, &none, 1, &rest, NULL, 0);
+    IS(4, nccl, ncclCommShrink, SHRINK, comm, all, nranks, &rest, NULL, 0);
+    IS(4, nccl, ncclCommShrink, SHRINK, comm, NULL, 1, &rest, NULL, 0);
+    IS(4, nccl, ncclCommShrink, SHRINK, comm, &one, 1, NULL, NULL, 0);
+    const int before = rank;
+    for (int i = 0; i < 2; ++i) {
+        int now = -1;
+        NCCL(ncclCommShrink, SHRINK, comm, &one, 1, &rest, NULL, 0);
+        NCCL(ncclCommUserRank, (void *, int *), rest, &now);
+        if (now != (before == 0 ? 0 : before - 1)) exit(15);
+        void *const mine = buffer((float)(now + 1), COUNT);
+        NCCL(ncclAllReduce, REDUCE, mine, to, COUNT, F32, SUM, rest, stream);
+        CUDA(cuStreamSynchronize, (void *), stream);
+        has("AllReduce of the rest", to, 0, COUNT, (float)(nranks * (nranks - 1) / 2), (float)(nranks - 1));
+        NCCL(ncclCommDestroy, (void *), rest);
+    }
+}
+
 int main(int argc, char **argv) {
     if (argc < 5) return 2;
     rank = atoi(argv[2]);
     nranks = atoi(argv[3]);
-    nccl = dlopen(argv[1], RTLD_NOW);
-    driver = dlopen("libcuda.so.1", RTLD_NOW);
-    if (nccl == NULL || driver == NULL) {
-        fprintf(stderr, "%s\n", dlerror());
-        return 1;
-    }
-    void *context, *stream, *other, *comm = NULL, *part = NULL;
-    int device, number, state;
-    CUDA(cuInit, (unsigned), 0);
-    CUDA(cuDeviceGet, (int *, int), &device, rank);
-    CUDA(cuDevicePrimaryCtxRetain, (void **, int), &context, device);
-    CUDA(cuCtxSetCurrent, (void *), context);
+    begin(argv[1], rank);
+    void *stream, *other, *comm = NULL, *part = NULL;
+    int number, state;
     CUDA(cuStreamCreate, (void **, unsigned), &stream, 1);
     CUDA(cuStreamCreate, (void **, unsigned), &other, 1);
     NCCL(ncclGetVersion, (int *), &number);
@@ -144,9 +162,9 @@ int main(int argc, char **argv) {
     IS(4, nccl, ncclCommInitRank, (void **, int, Id, int), &comm, nranks, id, nranks);
     IS(4, nccl, ncclCommInitRank, (void **, int, Id, int), NULL, nranks, id, rank);
     NCCL(ncclGroupStart, (void));
-    IS(5, nccl, ncclCommInitRank, (void **, int, Id, int), &comm, nranks, id, rank);
-    IS(5, nccl, ncclGroupEnd, (void));
     NCCL(ncclCommInitRank, (void **, int, Id, int), &comm, nranks, id, rank);
+    if (comm != NULL) return 10;
+    NCCL(ncclGroupEnd, (void));
     NCCL(ncclCommCount, (void *, int *), comm, &number);
     if (number != nranks) return 4;
     NCCL(ncclCommUserRank, (void *, int *), comm, &number);
@@ -201,9 +219,10 @@ int main(int argc, char **argv) {
     IS(4, nccl, ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, NULL, stream);
     IS(4, nccl, ncclBroadcast, COPIED_ROOT, from, to, COUNT, F32, nranks, comm, stream);
     IS(4, nccl, ncclAllReduce, REDUCE, (char *)from + 1, to, COUNT, F32, SUM, comm, stream);
-    IS(5, nccl, ncclSend, (const void *, size_t, int, int, void *, void *), from, COUNT, F32, 0, comm, stream);
-    if (strstr(last_error(), "ncclSend") == NULL) return 8;
-    IS(5, nccl, ncclMemAlloc, (void **, size_t), &part, 100);
+    send_and_receive(comm, stream, other);
+    IS(5, nccl, ncclCommWindowRegister, (void *, void *, size_t, void **, int), comm, from, 4, &part, 0);
+    if (strstr(last_error(), "ncclCommWindowRegister") == NULL) return 12;
+    lend_memory(comm, stream);
 
     NCCL(ncclCommSplit, (void *, int, int, void **, void *), comm, rank == 0 ? -1 : 0, -rank, &part, NULL);
     if ((part == NULL) != (rank == 0)) return 9;
@@ -214,6 +233,7 @@ int main(int argc, char **argv) {
         has("AllReduce of a part", to, 0, COUNT, sum - n, n - 1);
         NCCL(ncclCommDestroy, (void *), part);
     }
+    shrink(comm, to, stream);
     NCCL(ncclCommFinalize, (void *), comm);
     NCCL(ncclCommDestroy, (void *), comm);
     IS(4, nccl, ncclCommDestroy, (void *), comm);

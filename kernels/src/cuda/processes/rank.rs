@@ -102,6 +102,14 @@ impl CudaRank {
         super::super::device::current()
     }
 
+    /// Returns the number of devices.
+    ///
+    /// # Errors
+    /// E0415 without a driver or a device.
+    pub fn devices() -> Result<usize, Error> {
+        super::super::device::count()
+    }
+
     /// Checks that the processes of all ranks are there, without waiting; any thread may call it.
     ///
     /// # Errors

@@ -157,6 +157,11 @@ impl World {
         Self::join(&membership.id, membership.nranks, membership.rank, options)
     }
 
+    /// Returns how many ranks of the launch run on this host, where its launcher tells.
+    pub fn ranks_of_host() -> Option<u32> {
+        from_env_of_host().ok().map(|membership| membership.nranks)
+    }
+
     /// Has a waiting rank call `progress` from time to time, in the thread that waits: for work that must go on
     /// meanwhile and has no thread of its own. During a long wait, these calls come every tenth of a millisecond or
     /// more often.
