@@ -31,7 +31,8 @@ use roundelay::{
     EngineError, Error, Finding, Groups, Level, Missing, NoSuchOp, NotPromises, Options,
     OrderClass, Plan, Problem, Promises, Proof, Proved, Rank, RankId, RankPlan, ReduceOp, Ring,
     Rings, Runs, Schedule, SpmdPlan, Stats, Stuck, ToPlan, Topology, Tree, Trees, Unproved,
-    WrongData, collective, float8, half, include_collective, select, select_with, stay_on_core,
+    WrongData, collective, float8, half, include_collective, select, select_with, stay_in_place,
+    stay_on_core,
 };
 
 include_collective!("../../examples/recursive_doubling.coll");
@@ -134,7 +135,10 @@ fn each_rank_has_a_thread() -> Result<(), Error> {
             let mine: RankPlan<'_> = plan.rank(rank).expect("one of two");
             let mine @ Runs { .. } = mine;
             threads.spawn(move || {
-                stay_on_core(mine.id());
+                match mine.id() {
+                    0 => stay_on_core(0),
+                    rank => stay_in_place(rank, 2),
+                }
                 let mut buffer = [1.5_f64; 3];
                 mine.run_in_place(&mut buffer).expect("both call");
                 assert_eq!(buffer, [3.0; 3]);
