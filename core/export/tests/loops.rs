@@ -79,6 +79,20 @@ fn a_ring_keeps_its_loops() {
     .assert_eq(&print(&form(text, 4)));
 }
 
+/// A list without ranks takes no part, also before the first move of a program.
+#[test]
+fn a_pass_of_nobody_has_no_loops() {
+    let text = "algorithm Nobody() -> AllReduce {
+        fifo like output;
+        let nobody = [];
+        nobody.send(local.input);
+        copy(local.input, local.output);
+    }";
+    let form = form(text, 1);
+    assert!(!form.of_program());
+    assert!(print(&form).contains("copy input[0, 1] -> output[0, 1]"), "{}", print(&form));
+}
+
 /// The slots and the waits of a fifo are arithmetic on the steps of its links.
 #[test]
 fn passes_are_moves_and_signals() {

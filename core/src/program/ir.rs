@@ -74,9 +74,8 @@ impl Program {
     /// Whether a primitive has a list of ranks in place of a peer.
     pub fn passes_lists(&self) -> bool {
         self.is_any(|program| {
-            let is_list = |peer: &Expr| program.kind(peer) == Some(Kind::List);
             program.stmts().any(|stmt| match &stmt.kind {
-                StmtKind::Pass(pass) => pass.from.iter().chain(&pass.to).any(is_list),
+                StmtKind::Pass(pass) => program.list_of_peers(pass).is_some(),
                 _ => false,
             })
         })

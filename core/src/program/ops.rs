@@ -1,6 +1,6 @@
 //! The operators of a program in one table: their names in its text form, and the kinds of their operands.
 
-use super::ir::{Expr, Kind, Op, Program};
+use super::ir::{Expr, Kind, Op, Pass, Program};
 use crate::values::arith::IntFn;
 use crate::values::tree::TreeKind;
 use roundelay_topology::GpuModel;
@@ -173,11 +173,21 @@ impl Op {
 
 impl Program {
     /// The kind of the value of an expression; `None` where that has no kind.
-    pub fn kind(&self, expr: &Expr) -> Option<Kind> {
+    pub(crate) fn kind(&self, expr: &Expr) -> Option<Kind> {
         if let Op::Var(var) = expr.op {
             return Some(self.var(var).kind);
         }
         let args: Option<Vec<Kind>> = expr.args.iter().map(|arg| self.kind(arg)).collect();
         expr.op.result(&args?)
+    }
+
+    /// Whether the value of an expression is a list.
+    pub(crate) fn is_list(&self, expr: &Expr) -> bool {
+        self.kind(expr) == Some(Kind::List)
+    }
+
+    /// Returns the list of ranks in place of a peer of a pass, the first where there are two.
+    pub fn list_of_peers<'a>(&self, pass: &'a Pass) -> Option<&'a Expr> {
+        pass.from.iter().chain(&pass.to).find(|peer| self.is_list(peer))
     }
 }

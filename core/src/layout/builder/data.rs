@@ -11,7 +11,7 @@ use crate::schedule::lengths::{self, Lengths};
 use crate::schedule::{Buffer, Op, OpKind, Operand};
 
 /// The most sources of one move; longer folds become several moves.
-const MAX_SOURCES: usize = 8;
+pub(super) const MAX_SOURCES: usize = 8;
 /// The most destinations of one move.
 const MAX_DESTINATIONS: usize = 8;
 

@@ -88,8 +88,8 @@ struct Pass<'a> {
     to: &'a [RankId],
 }
 
-/// The use of several peers in one primitive: the number of them that a move has room for.
-const MOST_PEERS: usize = 7;
+/// The most peers of a primitive on either side: a move has a source, or a destination, of the rank's own beside theirs.
+const MOST_PEERS: usize = super::data::MAX_SOURCES - 1;
 
 /// Credits that a sender takes back at the end of a fifo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,7 +220,10 @@ impl Builder<'_> {
         for (peers, does) in [(from, "receives from"), (to, "sends to")] {
             peers.iter().try_for_each(|peer| self.far(at, *peer, does))?;
             if peers.len() > MOST_PEERS {
-                let title = format!("a primitive {does} {} peers, and has room for 7", peers.len());
+                let title = format!(
+                    "a primitive {does} {} peers, and has room for {MOST_PEERS}",
+                    peers.len()
+                );
                 let finding = Finding::new(Code::TooManyOperands, SpanId(at), title)
                     .help("take them in several primitives, each with a part of the list");
                 return Err(self.fail(finding));

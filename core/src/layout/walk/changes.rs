@@ -11,7 +11,7 @@ use crate::layout::area::{Area, Cut};
 use crate::layout::builder::{Builder, Stop};
 pub(super) use crate::layout::turning::Change;
 use crate::layout::turning::{BY_RANK, Digits, Turning, unlike};
-use crate::program::ir::{Call, Expr, Kind, Op, Param, Pass, VarId};
+use crate::program::ir::{Call, Expr, Op, Param, Pass, VarId};
 use crate::rational::Rat;
 use crate::syntax::ast::BinOp;
 use crate::values::groups::GroupPlace;
@@ -91,10 +91,8 @@ impl<'p> Walk<'p> {
 
     pub(super) fn turned_pass(&mut self, b: &mut Builder<'_>, pass: &'p Pass) -> Result<(), Stop> {
         let Pass { from, own, dst, to } = pass;
-        for peers in [from, to].into_iter().flatten() {
-            if b.turning().is_some() && self.program.kind(peers) == Some(Kind::List) {
-                self.outside(b, peers, "a list of peers is not followed from rank to rank")?;
-            }
+        if let Some(peers) = b.turning().and_then(|_| self.program.list_of_peers(pass)) {
+            self.outside(b, peers, "a list of peers is not followed from rank to rank")?;
         }
         self.turned_places(b, [from, own, dst, to].into_iter().flatten())
     }

@@ -5,7 +5,7 @@ use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::layout::builder::fifo;
 use crate::layout::builder::{Builder, Place, Stop};
-use crate::program::ir::{Expr, Kind, Pass, Stmt};
+use crate::program::ir::{Expr, Pass, Stmt};
 
 impl<'p> Walk<'p> {
     /// Returns an option of the fifo.
@@ -41,13 +41,16 @@ impl<'p> Walk<'p> {
         };
         let ends = [from, to].map(Option::unwrap_or_default);
         b.pass(self.at, &ends[0], own, dst, &ends[1])?;
-        self.trace_pass(b, stmt, ends.map(|peers| peers.first().copied()));
+        // A list may take no part, and then there is no move; its loops are those of the schedule in any case.
+        if self.program.list_of_peers(pass).is_none() {
+            self.trace_pass(b, stmt, ends.map(|peers| peers.first().copied()));
+        }
         Ok(())
     }
 
     /// Returns the peer of a primitive, or those of a list of ranks.
     fn peers(&mut self, b: &mut Builder<'_>, expr: &'p Expr) -> Result<Vec<RankId>, Stop> {
-        if self.program.kind(expr) != Some(Kind::List) {
+        if !self.program.is_list(expr) {
             return Ok(vec![self.rank(b, expr)?]);
         }
         let numbers = self.list(b, expr)?;

@@ -5,7 +5,7 @@ use super::regions::{Cut, RankCut};
 use super::{Around, Lift, LiftResult, Rows, Unfit};
 use crate::loops::ir::{LoopNode, Number, Op, binary, sum};
 use roundelay_core::layout::trace::PassSteps;
-use roundelay_core::program::ir::{Expr, Kind, Pass, Program, Stmt};
+use roundelay_core::program::ir::{Pass, Program, Stmt};
 use roundelay_core::schedule::{Buffer, SignalKind};
 use roundelay_core::syntax::ast::BinOp;
 
@@ -26,8 +26,7 @@ impl<'p> Lift<'p> {
         nodes: &mut Vec<LoopNode>,
     ) -> LiftResult<()> {
         // The number of a list's peers differs between ranks, and so would the operands of one move.
-        let is_list = |peer: &Expr| self.frame.program.kind(peer) == Some(Kind::List);
-        if pass.from.iter().chain(&pass.to).any(is_list) {
+        if self.frame.program.list_of_peers(pass).is_some() {
             return Err(Unfit);
         }
         let seen: Vec<_> = self.traces.iter().map(|trace| trace.passes(stmt)).collect();
