@@ -31,6 +31,13 @@ pub(crate) struct Given {
     pub(crate) notes: Vec<String>,
 }
 
+impl From<System> for Given {
+    fn from(system: System) -> Self {
+        let topology = Arc::new(system.topology.clone().into());
+        Self { topology, system: Some(system), notes: Vec::new() }
+    }
+}
+
 /// Returns the topology that the flags name, if they name one.
 pub(crate) fn given(flags: &TopologyFlags) -> Result<Option<Given>, Failure> {
     optional(flags.topology.as_deref(), flags.assume.as_deref())
@@ -110,9 +117,7 @@ fn machine(text: &str, assumption: Option<Assumption>) -> Result<Given, Failure>
     })?;
     let driver = if text == HERE { driver() } else { Err("the files are a copy".to_owned()) };
     let driver = driver.as_deref().map_err(String::as_str);
-    let system = here::read(text, &root, driver, assumption)?;
-    let topology = Arc::new(system.topology.clone().into());
-    Ok(Given { topology, system: Some(system), notes: Vec::new() })
+    Ok(here::read(text, &root, driver, assumption)?.into())
 }
 
 /// Reads the machines of several files as the hosts of one job.
@@ -126,9 +131,7 @@ pub(crate) fn fused(files: &[String], assume: Option<&str>) -> Result<Given, Fai
         })
     };
     let systems = files.iter().map(machine).collect::<Result<Vec<_>, _>>()?;
-    let system = fuse(&files.join(" + "), &systems)?;
-    let topology = Arc::new(system.topology.clone().into());
-    Ok(Given { topology, system: Some(system), notes: Vec::new() })
+    Ok(fuse(&files.join(" + "), &systems)?.into())
 }
 
 /// Asks NVIDIA's driver for its GPUs.

@@ -95,11 +95,9 @@ class Lane {
 #endif
 #ifdef ROUNDELAY_STAGED
         // Children of the first stream begin after it, and end before it.
-        if (active()) {
-            if (!REGISTERED || launch.stage.table == 0) {
-                stage(launch.stage.input, launch.ranks[me].input, launch.stage.input_length);
-                meet();
-            }
+        if (active() && copies()) {
+            stage(launch.stage.input, launch.ranks[me].input, launch.stage.input_length);
+            meet();
         }
 #endif
     }
@@ -107,7 +105,7 @@ class Lane {
     // Ends the program.
     ROUNDELAY_DEVICE ~Lane() {
 #ifdef ROUNDELAY_STAGED
-        if (stream == 0 && (!REGISTERED || launch.stage.table == 0)) {
+        if (stream == 0 && copies()) {
             at = Walk{};
             meet();
             stage(launch.ranks[me].output, launch.stage.output, launch.stage.output_length);
@@ -329,6 +327,9 @@ class Lane {
 
   private:
 #ifdef ROUNDELAY_STAGED
+    // Whether the rank's buffers are copied in this launch, and not used where they are.
+    ROUNDELAY_DEVICE bool copies() const { return !REGISTERED || launch.stage.table == 0; }
+
     // Copies between a buffer of the caller and its stage; such a copy is no step of the program.
     ROUNDELAY_SHARED void stage(u64 from, u64 to, u64 length) {
         const Portion portion = roundelay::portion(length, launch.parts, part);

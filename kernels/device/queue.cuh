@@ -74,7 +74,7 @@ class Walker {
 
     // Waits for room for an entry, behind the one that was open.
     ROUNDELAY_DEVICE void begin() {
-        if (grown > 0) close();
+        show();
         while (written - done >= QUEUED) done = wait_until_not(&queue().done, done);
     }
 

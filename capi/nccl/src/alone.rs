@@ -286,10 +286,7 @@ impl NcclFunctions for Alone {
         answer(|| {
             let (seat, own) = seat(comm)?;
             let failed = seat.lanes.state().map(|failed| own.keep(failed));
-            let code = own.state().or(failed).map_or(Code::SUCCESS, |Refusal(code, text)| {
-                last_error::tell(&text);
-                code
-            });
+            let code = own.state().or(failed).map_or(Code::SUCCESS, Refusal::tell);
             // SAFETY: the caller's promise.
             unsafe { write(state, "asyncError", code.0) }
         })
@@ -311,7 +308,7 @@ impl NcclFunctions for Alone {
     }
 
     unsafe fn CommRegister(&self, comm: Comm, at: Out, _size: usize, handle: *mut Out) -> Code {
-        // Buffers are staged: nothing is to be kept of them.
+        // The ranks offer each other buffers as they are called with: nothing is to be kept of them.
         answer(|| {
             world(comm)?;
             // SAFETY: the caller's promise.

@@ -11,6 +11,14 @@ use crate::types::Code;
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal(pub(crate) Code, pub(crate) String);
 
+impl Refusal {
+    /// Keeps the text for `ncclGetLastError`, and returns the code.
+    pub(crate) fn tell(self) -> Code {
+        last_error::tell(&self.1);
+        self.0
+    }
+}
+
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let code = error.code().as_str();
@@ -58,10 +66,7 @@ pub(crate) fn caught<R>(call: impl FnOnce() -> Result<R, Refusal>) -> Result<R, 
 
 /// Returns the code of a call's failure, whose text is kept for `ncclGetLastError`.
 pub(crate) fn guard<R>(call: impl FnOnce() -> Result<R, Refusal>) -> Result<R, Code> {
-    caught(call).map_err(|Refusal(code, text)| {
-        last_error::tell(&text);
-        code
-    })
+    caught(call).map_err(Refusal::tell)
 }
 
 /// Has a call answer by its code.

@@ -12,7 +12,6 @@ use roundelay::cuda::CudaRank;
 use crate::call_errors::{Refusal, answer};
 use crate::functions::{Behind, NcclFunctions};
 use crate::group;
-use crate::last_error;
 use crate::name::Name;
 use crate::new_comms::{NewComm, device_of, make};
 use crate::own_comm::{OwnComm, RankPlace};
@@ -287,10 +286,7 @@ impl NcclFunctions for Overlay {
         let ours = match seat.known() {
             None => Code::IN_PROGRESS,
             Some(Err(_)) => Code::SUCCESS,
-            Some(Ok(own)) => own.state().map_or(Code::SUCCESS, |Refusal(code, text)| {
-                last_error::tell(&text);
-                code
-            }),
+            Some(Ok(own)) => own.state().map_or(Code::SUCCESS, Refusal::tell),
         };
         // SAFETY: as before.
         unsafe { state.write(ours.0) };

@@ -215,20 +215,19 @@ impl OwnCall {
             return Err(Refusal(Code::INVALID_USAGE, why).into());
         }
         let made = caught(|| {
-            own.calls.plan(*call).map_err(|error| {
+            Ok(own.calls.plan(*call).map_err(|error| {
                 let is_unfit =
                     !is_alone() && !is_of_program(&error) && own.calls.rank().check().is_ok();
-                let Refusal(code, text) = error.into();
-                // No code is 0 for a refusal: it stands for what the algorithm cannot run.
-                Refusal(if is_unfit { Code::SUCCESS } else { code }, text)
-            })
+                (is_unfit, Refusal::from(error))
+            }))
         });
-        match made {
+        match made.unwrap_or_else(|panicked| Err((false, panicked))) {
             Ok(plan) => {
                 self.plan = Some(plan);
                 Ok(())
             }
-            Err(Refusal(Code::SUCCESS, text)) => {
+            // The algorithm cannot run it.
+            Err((true, Refusal(_, text))) => {
                 let why = text.lines().next().unwrap_or_default().to_owned();
                 own.unfit().insert(*call, why.clone());
                 if let Some((trial, _)) = self.trial {
@@ -236,7 +235,7 @@ impl OwnCall {
                 }
                 Err(Unmade::Left(Why::Unfit(why)))
             }
-            Err(refusal) => Err(own.keep(refusal).into()),
+            Err((false, refusal)) => Err(own.keep(refusal).into()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Memory of GPUs for `ncclMemAlloc` without an NCCL. Operations stage their buffers, so it is like any other.
+//! Memory of GPUs for `ncclMemAlloc` without an NCCL: plain allocations, which operations copy as any other's.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};

@@ -29,9 +29,11 @@ pub(crate) fn main(flags: &TopoFlags) -> Result<bool, Failure> {
     let document = flags.format != TopoFormat::Human;
     output::reserve(&[("--svg", flags.svg.as_deref())], document)?;
     let read = match &flags.topology[..] {
-        [] => topology::quietly(topology::HERE, flags.assume.as_deref()).map(|(given, _)| given),
-        [text] => topology::quietly(text, flags.assume.as_deref()).map(|(given, _)| given),
-        files => topology::fused(files, flags.assume.as_deref()),
+        files @ [_, _, ..] => topology::fused(files, flags.assume.as_deref()),
+        one => {
+            let text = one.first().map_or(topology::HERE, String::as_str);
+            topology::quietly(text, flags.assume.as_deref()).map(|(given, _)| given)
+        }
     };
     let given = match read {
         Ok(given) => given,

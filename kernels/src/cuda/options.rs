@@ -23,7 +23,7 @@ pub enum Registration {
     /// No memory of callers.
     Never,
     /// Memory that its owner may free at any time, as each process that maps it holds it: virtual memory with
-    /// descriptors, as a [`RankBuffer`](super::RankBuffer), `ncclMemAlloc` and the expandable segments of `PyTorch` have.
+    /// descriptors, as a [`RankBuffer`](super::RankBuffer), NCCL's own `ncclMemAlloc` and the expandable segments of `PyTorch` have.
     #[default]
     Shared,
     /// Plain allocations, too, as those of `cudaMalloc` are. Their owner frees none that a plan was launched on before the

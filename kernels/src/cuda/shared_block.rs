@@ -18,6 +18,7 @@ use crate::shared_memory::Mapping;
 
 /// The kind of memory of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum BlockKind {
     /// Memory of the device with a descriptor: it lives as long as any process holds it.
     Virtual,
@@ -51,6 +52,7 @@ impl BlockKind {
 
 /// The words by which a process maps a block of another, beside the descriptor of one that has one.
 pub(super) struct Ticket {
+    pub(super) kind: BlockKind,
     /// Zeros where the block has a descriptor.
     legacy: [u8; HANDLE],
     pub(super) bytes: usize,
@@ -58,30 +60,31 @@ pub(super) struct Ticket {
 
 impl Ticket {
     /// The bytes of the words.
-    pub(super) const BYTES: usize = HANDLE + 8;
+    pub(super) const BYTES: usize = 1 + HANDLE + 8;
 
     /// Returns the ticket of a plain allocation.
     pub(super) fn of_handle(legacy: [u8; HANDLE], bytes: usize) -> Self {
-        Self { legacy, bytes }
+        Self { kind: BlockKind::Legacy, legacy, bytes }
     }
 
     /// Returns the ticket of a block with a descriptor, of at least `bytes` bytes.
-    pub(super) fn of_file(bytes: usize) -> Self {
-        Self { legacy: [0; HANDLE], bytes }
+    pub(super) fn of_file(kind: BlockKind, bytes: usize) -> Self {
+        Self { kind, legacy: [0; HANDLE], bytes }
     }
 
-    pub(super) fn to_bytes(&self) -> [u8; Self::BYTES] {
-        let mut told = [0; Self::BYTES];
-        told[..HANDLE].copy_from_slice(&self.legacy);
-        told[HANDLE..].copy_from_slice(&(self.bytes as u64).to_le_bytes());
-        told
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let bytes = (self.bytes as u64).to_le_bytes();
+        [&[self.kind as u8], &self.legacy[..], &bytes].concat()
     }
 
     /// Reads the words of another rank.
     pub(super) fn read(told: &[u8]) -> Option<Self> {
+        let (kind, told) = told.split_first()?;
+        let kinds = [BlockKind::Virtual, BlockKind::Legacy, BlockKind::Host];
+        let kind = kinds.into_iter().find(|known| *known as u8 == *kind)?;
         let (legacy, bytes) = told.split_first_chunk()?;
         let bytes = u64::from_le_bytes(bytes.try_into().ok()?);
-        Some(Self { legacy: *legacy, bytes: usize::try_from(bytes).ok()? })
+        Some(Self { kind, legacy: *legacy, bytes: usize::try_from(bytes).ok()? })
     }
 }
 
@@ -179,14 +182,13 @@ impl SharedBlock {
     /// Maps a block that another process owns.
     pub(super) fn import(
         device: &Device,
-        kind: BlockKind,
-        Ticket { legacy, bytes }: &Ticket,
+        Ticket { kind, legacy, bytes }: &Ticket,
         descriptor: Option<OwnedFd>,
     ) -> Result<Self, Error> {
         let bytes = *bytes;
         let doing = format!("mapping another rank's memory into device {}", device.ordinal);
         bind(device)?;
-        match kind {
+        match *kind {
             BlockKind::Virtual => {
                 let descriptor = descriptor.ok_or_else(|| lacks_descriptor(doing.clone()))?;
                 let mut handle = 0;
@@ -296,11 +298,12 @@ impl SharedBlock {
 
     /// Returns the words with which other processes map the block.
     pub(super) fn ticket(&self) -> Ticket {
-        let legacy = match self.hold {
-            Hold::Allocated { legacy } => legacy,
-            _ => [0; HANDLE],
-        };
-        Ticket { legacy, bytes: self.bytes }
+        match self.hold {
+            Hold::Allocated { legacy } => Ticket::of_handle(legacy, self.bytes),
+            Hold::Host { .. } => Ticket::of_file(BlockKind::Host, self.bytes),
+            // No rank tells others of a block that it has opened itself.
+            Hold::Virtual { .. } | Hold::Opened => Ticket::of_file(BlockKind::Virtual, self.bytes),
+        }
     }
 }
 

@@ -123,6 +123,15 @@ impl PlannedCall {
         Ok(())
     }
 
+    /// Returns the bytes of a rank's input and output.
+    #[cfg_attr(
+        not(all(feature = "cuda", target_os = "linux")),
+        allow(dead_code, reason = "only ranks of processes with a GPU map whole buffers")
+    )]
+    pub(crate) fn bytes(&self, rank: RankId) -> [usize; 2] {
+        [self.input_len(rank), self.output_len(rank)].map(|len| len * self.dtype.size())
+    }
+
     /// Checks that there is an in-place form.
     pub(crate) fn check_in_place(&self) -> Result<(), Error> {
         Buffers::check_in_place(&self.schedule, &self.proof)

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use roundelay_base::units::count;
-use roundelay_topology::host::{Core, Cores, Root};
+use roundelay_topology::host::{Core, Cores, NODES, Root, folder_numbers};
 use roundelay_topology::nccl::element::Element;
 use roundelay_topology::nccl::graph::Completed;
 use roundelay_topology::nccl::speeds;
 
 use super::pci::Tree;
-use super::processors::NODES;
 use super::source;
 
 /// Adds the cores of a machine without GPUs, below their caches and memory nodes.
@@ -67,9 +66,7 @@ pub(super) fn add_cores(tree: &mut Tree, cores: &Cores, facts: &mut Completed) {
 /// Returns the distances of a memory node to the nodes of `others`, in their order.
 fn distances(root: &Root, node: u32, others: &[u32]) -> Option<String> {
     // The system lists a distance for each node that is online, with or without processors.
-    let name = |entry: &String| entry.strip_prefix("node")?.parse().ok();
-    let mut online: Vec<u32> = root.list(NODES).iter().filter_map(name).collect();
-    online.sort_unstable();
+    let online = folder_numbers(root, NODES, "node");
     let text = root.text(&format!("{NODES}/node{node}/distance"))?;
     let words: Vec<_> = text.split_whitespace().collect();
     let at = |other: &u32| {

@@ -1,10 +1,7 @@
 //! The make of the processors, and the processors of each memory node, in NCCL's words.
 
-use roundelay_topology::host::Root;
+use roundelay_topology::host::{NODES, Root};
 use roundelay_topology::nccl::element::Element;
-
-/// The folder of the memory nodes.
-pub(super) const NODES: &str = "sys/devices/system/node";
 
 /// The attributes that all CPUs of a host have in common.
 pub(super) struct Processors {

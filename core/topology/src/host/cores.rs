@@ -8,7 +8,8 @@ use super::Root;
 /// The most processors of a host.
 const MOST: usize = 1 << 13;
 const CPUS: &str = "sys/devices/system/cpu";
-const NODES: &str = "sys/devices/system/node";
+/// The folder of the memory nodes.
+pub const NODES: &str = "sys/devices/system/node";
 
 /// A core.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,7 +147,7 @@ pub fn list(numbers: &[u32]) -> String {
 /// Returns the processors that are online.
 fn online(root: &Root) -> Vec<u32> {
     let listed = root.text(&format!("{CPUS}/online")).and_then(|text| numbers(&text));
-    listed.unwrap_or_else(|| numbered(root, CPUS, "cpu"))
+    listed.unwrap_or_else(|| folder_numbers(root, CPUS, "cpu"))
 }
 
 /// Returns the memory node of each processor.
@@ -156,11 +157,12 @@ fn nodes(root: &Root) -> BTreeMap<u32, u32> {
         let cpus = list.and_then(|list| numbers(&list)).unwrap_or_default();
         cpus.into_iter().map(move |cpu| (cpu, node))
     };
-    numbered(root, NODES, "node").into_iter().flat_map(cpus).collect()
+    folder_numbers(root, NODES, "node").into_iter().flat_map(cpus).collect()
 }
 
-/// Returns the numbers behind `name` in the names of a folder, in order.
-fn numbered(root: &Root, folder: &str, name: &str) -> Vec<u32> {
+/// Returns the numbers behind `name` in the names of a folder, in order: those of memory nodes behind `node` in
+/// [`NODES`].
+pub fn folder_numbers(root: &Root, folder: &str, name: &str) -> Vec<u32> {
     let number = |entry: &String| entry.strip_prefix(name)?.parse().ok();
     let mut all: Vec<u32> = root.list(folder).iter().filter_map(number).collect();
     all.retain(|number| (*number as usize) < MOST);

@@ -6,5 +6,5 @@
 mod cores;
 mod root;
 
-pub use cores::{Core, Cores, list, numbers};
+pub use cores::{Core, Cores, NODES, folder_numbers, list, numbers};
 pub use root::Root;

@@ -12,7 +12,6 @@ use super::super::shared_block::{BlockKind, Ticket, export, legacy_handle};
 
 /// An allocation, and the place of a buffer in it.
 pub(super) struct LentMemory {
-    pub(super) kind: BlockKind,
     /// The bytes from the beginning of the allocation to the buffer.
     pub(super) offset: u64,
     pub(super) ticket: Ticket,
@@ -66,8 +65,8 @@ impl LentMemory {
         }
         let size = usize::try_from(size).map_err(|_| "it is too large".to_owned())?;
         if ask(HANDLES)? & 1 == 1 {
-            let (ticket, descriptor) = (Ticket::of_file(size), Some(descriptor(address)?));
-            return Ok(Self { kind: BlockKind::Virtual, offset, ticket, descriptor });
+            let ticket = Ticket::of_file(BlockKind::Virtual, size);
+            return Ok(Self { offset, ticket, descriptor: Some(descriptor(address)?) });
         }
         if ask(LEGACY)? == 0 {
             return Err("its allocator gives no handles of it".to_owned());
@@ -80,7 +79,7 @@ impl LentMemory {
         let handle =
             legacy_handle(start).map_err(|error| format!("the driver refuses: {error}"))?;
         let ticket = Ticket::of_handle(handle, size);
-        Ok(Self { kind: BlockKind::Legacy, offset, ticket, descriptor: None })
+        Ok(Self { offset, ticket, descriptor: None })
     }
 
     /// The descriptor of the allocation, where it has one.

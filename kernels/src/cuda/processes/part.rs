@@ -142,7 +142,6 @@ impl ProcessPlan {
         let dtype = call.dtype;
         let mine = rank.rank();
         let nranks = rank.nranks();
-        let sizes = |rank| [call.input_len(rank), call.output_len(rank)].map(|n| n * dtype.size());
         let too_large = || {
             let what = format!("the memory of rank {mine} for {count} elements a unit");
             Error::from(crate::Error::TooLarge { what })
@@ -158,12 +157,11 @@ impl ProcessPlan {
         let arena = Arena::new(&layout, facts.words.len(), nranks as usize, 1);
         let arena = arena.map_err(|_| too_large())?;
         let layouts: Option<Vec<BlockLayout>> =
-            call.ranks().map(|rank| BlockLayout::new(&arena, sizes(rank))).collect();
+            call.ranks().map(|rank| BlockLayout::new(&arena, call.bytes(rank))).collect();
         let layouts = layouts.ok_or_else(too_large)?;
         let words = CONTROL_HEAD + CONTROL_GROUP * facts.groups.len();
         let made = Self::allocate(rank, layouts[mine.index()].bytes, words);
-        let ((block, control), told) =
-            agree(world, made, |(block, _)| block.ticket().to_bytes().to_vec())?;
+        let ((block, control), told) = agree(world, made, |(block, _)| block.ticket().to_bytes())?;
         let control_file = control.as_ref().and_then(SharedBlock::descriptor);
         let files: Vec<_> = block.descriptor().into_iter().chain(control_file).collect();
         let mut files = world.exchange_descriptors(&files)?;
@@ -172,15 +170,14 @@ impl ProcessPlan {
             let at = peer.index();
             let ticket = Ticket::read(&told[at]).filter(|it| it.bytes >= layouts[at].bytes);
             let ticket = ticket.ok_or_else(too_large)?;
-            let (kind, file) = (shared.kinds[at], files[at].pop());
-            Ok((peer, SharedBlock::import(&rank.device, kind, &ticket, file)?))
+            Ok((peer, SharedBlock::import(&rank.device, &ticket, files[at].pop())?))
         });
         let mapped: Result<Vec<(RankId, SharedBlock)>, Error> = mapped.collect();
         let control = match control {
             Some(control) => Ok(control),
             None => {
-                let ticket = Ticket::of_file(control_bytes(words));
-                SharedBlock::import(&rank.device, BlockKind::Host, &ticket, control_file)
+                let ticket = Ticket::of_file(BlockKind::Host, control_bytes(words));
+                SharedBlock::import(&rank.device, &ticket, control_file)
             }
         };
         let prepared = mapped.and_then(|peers| {
@@ -434,7 +431,7 @@ impl PartOfRank for KernelPart {
         // SAFETY: the tables hold the blocks of all ranks, which this plan keeps mapped; launches are ordered after one
         // another; the caller lends its buffers.
         unsafe { self.device_plan.launch(stream, (AddressTable::Direct, stage), grid, what) }?;
-        let bytes = output_len * call.dtype.size();
+        let [_, bytes] = call.bytes(rank);
         if !late || bytes == 0 || table != 0 {
             return Ok(());
         }

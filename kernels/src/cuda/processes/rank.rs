@@ -144,13 +144,10 @@ impl CudaRank {
             let kind = BlockKind::of_device(&device)?;
             let uuid = uuid_of(&device.context).map_err(failed(what))?;
             let probe = SharedBlock::own(&device, kind, "memory to try the ways to it", 1)?;
-            Ok((device, kind, uuid, probe))
+            Ok((device, uuid, probe))
         });
-        let ((device, _, uuid, probe), told) = agree(&world, opened, |(_, kind, uuid, probe)| {
-            let mut bytes = vec![u8::from(*kind == BlockKind::Virtual)];
-            bytes.extend(uuid);
-            bytes.extend(probe.ticket().to_bytes());
-            bytes
+        let ((device, uuid, probe), told) = agree(&world, opened, |(_, uuid, probe)| {
+            [&uuid[..], &probe.ticket().to_bytes()].concat()
         })?;
         let peers = told.iter().map(|bytes| Peer::read(bytes)).collect::<Option<Vec<_>>>();
         let Some(peers) = peers else {
@@ -165,7 +162,7 @@ impl CudaRank {
                 routes.push((Transport::SameDevice, None));
                 continue;
             }
-            let mapped = SharedBlock::import(&device, peer.kind, &peer.ticket, files[rank].pop());
+            let mapped = SharedBlock::import(&device, &peer.ticket, files[rank].pop());
             routes.push(match mapped {
                 Ok(_) => way_to(&device, &uuid, &peer.uuid),
                 Err(error) => (Transport::Host, Some(error.to_string())),
@@ -181,7 +178,7 @@ impl CudaRank {
         let mut kinds = Vec::new();
         for (owner, peer) in peers.iter().enumerate() {
             let barred = (0..nranks).find(|from| is(*from, owner, Transport::Host));
-            kinds.push(if barred.is_some() { BlockKind::Host } else { peer.kind });
+            kinds.push(if barred.is_some() { BlockKind::Host } else { peer.ticket.kind });
             if let (Some(from), Some((route, why))) = (barred, routes.get_mut(owner)) {
                 if owner != mine && *route != Transport::Host {
                     *why = Some(format!("rank {from} cannot reach the device of rank {owner}"));
@@ -225,16 +222,13 @@ impl CudaRank {
 
 /// The words of a rank about its device and its block.
 struct Peer {
-    kind: BlockKind,
     uuid: Uuid,
     ticket: Ticket,
 }
 
 impl Peer {
     fn read(told: &[u8]) -> Option<Self> {
-        let (kind, rest) = told.split_first()?;
-        let (uuid, rest) = rest.split_first_chunk()?;
-        let kind = if *kind == 1 { BlockKind::Virtual } else { BlockKind::Legacy };
-        Some(Self { kind, uuid: *uuid, ticket: Ticket::read(rest)? })
+        let (uuid, rest) = told.split_first_chunk()?;
+        Some(Self { uuid: *uuid, ticket: Ticket::read(rest)? })
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Each rank has a few tables of addresses: the first has the stages of its buffers, each other one a pair of buffers of
 //! its caller. The kernel tells the other ranks which table its rank uses in that launch, so each rank decides for itself,
-//! launch by launch. Ranks offer each other pairs in the second launch of a plan, the fourth, the eighth and so on, where
-//! all of them meet anyhow; only a pair that all ranks have mapped gets a table.
+//! launch by launch. Ranks offer each other pairs in the second launch of a plan, the fourth, the eighth and so on, in
+//! which all of them take part; only a pair that all ranks have mapped gets a table.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -71,15 +71,6 @@ impl PlanParts<'_> {
     fn device(&self) -> &Device {
         &self.rank.device
     }
-
-    fn bytes(&self, rank: RankId) -> [usize; 2] {
-        bytes(self.call, rank)
-    }
-}
-
-/// Returns the bytes of a rank's input and output.
-pub(super) fn bytes(call: &PlannedCall, rank: RankId) -> [usize; 2] {
-    [call.input_len(rank), call.output_len(rank)].map(|len| len * call.dtype.size())
 }
 
 /// Returns the reason why a plan has no registry, the same on all ranks.
@@ -91,7 +82,7 @@ pub(super) fn reason_for_none(
     if registration == Registration::Never {
         return Some("the options say that buffers are copied".to_owned());
     }
-    let most = call.ranks().flat_map(|rank| bytes(call, rank)).max().unwrap_or(0);
+    let most = call.ranks().flat_map(|rank| call.bytes(rank)).max().unwrap_or(0);
     if most < LEAST {
         return Some(format!("no buffer of the call has {} KiB", LEAST >> 10));
     }
@@ -129,7 +120,7 @@ impl Registry {
         let mut state = self.state();
         state.launches += 1;
         let launches = state.launches;
-        let bytes = parts.bytes(parts.rank.rank());
+        let bytes = parts.call.bytes(parts.rank.rank());
         let pair = Pair { io, ids: ids(io, bytes), last: launches };
         if launches > 1 && launches.is_power_of_two() {
             state.exchange(parts, captures, &pair, self.registration)?;
@@ -158,7 +149,7 @@ fn ids(io: [u64; 2], bytes: [usize; 2]) -> [u64; 2] {
 struct Offer {
     table: usize,
     /// Input and output, where the rank has such buffers: the offset in an allocation.
-    buffers: [Option<(BlockKind, u64, Ticket)>; 2],
+    buffers: [Option<(u64, Ticket)>; 2],
 }
 
 /// The first byte of the words of a rank in an exchange.
@@ -172,7 +163,7 @@ impl Offer {
                 told.push(0);
                 continue;
             };
-            told.push(if lent.kind == BlockKind::Virtual { 1 } else { 2 });
+            told.push(1);
             told.extend(lent.offset.to_le_bytes());
             told.extend(lent.ticket.to_bytes());
         }
@@ -187,17 +178,15 @@ impl Offer {
             return None;
         }
         for buffer in buffers.iter_mut().filter(|_| table > 0) {
-            let (kind, behind) = rest.split_first()?;
+            let (there, behind) = rest.split_first()?;
             rest = behind;
-            let kind = match kind {
-                0 => continue,
-                1 => BlockKind::Virtual,
-                _ => BlockKind::Legacy,
-            };
+            if *there == 0 {
+                continue;
+            }
             let (offset, behind) = rest.split_first_chunk()?;
             let (ticket, behind) = behind.split_at_checked(Ticket::BYTES)?;
             rest = behind;
-            *buffer = Some((kind, u64::from_le_bytes(*offset), Ticket::read(ticket)?));
+            *buffer = Some((u64::from_le_bytes(*offset), Ticket::read(ticket)?));
         }
         Some(Self { table, buffers })
     }
@@ -211,7 +200,7 @@ impl Offer {
     ) -> Result<(Vec<SharedBlock>, [u64; 2]), Error> {
         let (mut files, mut io, mut blocks) = (files.into_iter(), [0; 2], Vec::new());
         for ((buffer, bytes), at) in self.buffers.iter().zip(bytes).zip(&mut io) {
-            let Some((kind, offset, ticket)) = buffer else {
+            let Some((offset, ticket)) = buffer else {
                 if bytes == 0 {
                     continue;
                 }
@@ -221,8 +210,8 @@ impl Offer {
             if end.is_none_or(|end| end > ticket.bytes) {
                 return Err(too_short());
             }
-            let file = (*kind == BlockKind::Virtual).then(|| files.next()).flatten();
-            let block = SharedBlock::import(device, *kind, ticket, file)?;
+            let file = (ticket.kind == BlockKind::Virtual).then(|| files.next()).flatten();
+            let block = SharedBlock::import(device, ticket, file)?;
             *at = block.address() + offset;
             blocks.push(block);
         }
@@ -351,7 +340,7 @@ impl State {
                 continue;
             }
             self.mapped.remove(&(other, offer.table));
-            let bytes = parts.bytes(RankId(other as u32));
+            let bytes = parts.call.bytes(RankId(other as u32));
             // A rank that cannot map the buffers copies nothing but what it has now.
             if let Ok((blocks, io)) = offer.import(device, bytes, files) {
                 parts.device_plan.write_buffers(device, at, io)?;
@@ -370,7 +359,7 @@ fn lend(
     registration: Registration,
 ) -> Result<[Option<LentMemory>; 2], String> {
     let rank = parts.rank.rank();
-    let bytes = parts.bytes(rank);
+    let bytes = parts.call.bytes(rank);
     let [input, output] = pair.io;
     let ends = [input + bytes[0] as u64, output + bytes[1] as u64];
     if bytes.iter().all(|bytes| *bytes > 0) && input < ends[1] && output < ends[0] {
