@@ -9,3 +9,7 @@ mod export;
 mod exports;
 #[path = "contest/mistakes.rs"]
 mod mistakes;
+#[path = "contest/operator_mistakes.rs"]
+mod operator_mistakes;
+#[path = "contest/operators.rs"]
+mod operators;

@@ -73,7 +73,19 @@ impl<'a> Texts<'a> {
         output::write(&file.to_string_lossy(), &format!("{text}\n"))
     }
 
-    /// Does the same with the text of an algorithm at a rank count.
+    /// Writes a file beside the text, where that goes to a folder.
+    pub(crate) fn put_beside(&self, file: &str, text: &str) -> Result<(), Failure> {
+        match self.to {
+            Some(path) if self.is_folder(path) => {
+                let file = Path::new(path).join(file);
+                self.keep_source(&file)?;
+                output::write(&file.to_string_lossy(), text)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Puts the text of an algorithm at a rank count.
     pub(crate) fn put_at(&self, name: &str, nranks: u32, text: &str) -> Result<(), Failure> {
         self.put(&format!("{name}_{nranks}"), text)
     }

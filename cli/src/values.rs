@@ -10,6 +10,7 @@ use roundelay::{Collective, DType, Level, NotPromises, Promises, ReduceOp};
 use roundelay_core::diagnostics::Code;
 use roundelay_core::values::resource::Resource;
 use roundelay_core::verify::Signals;
+use roundelay_export::contest::operator::Profile;
 use roundelay_simulate::cost::{read_rate, read_time};
 
 /// Why a value is refused. The flag and the value stand before it when it is printed.
@@ -199,6 +200,10 @@ pub(crate) fn level(text: &str) -> Result<Level, RefusedValue> {
 
 pub(crate) fn signals(text: &str) -> Result<Signals, RefusedValue> {
     text.parse().map_err(|why: String| RefusedValue::new("is not how signals may behave").help(why))
+}
+
+pub(crate) fn profile(text: &str) -> Result<Profile, RefusedValue> {
+    text.parse().map_err(|why: String| RefusedValue::new("is no profile").help(why))
 }
 
 pub(crate) fn budget(text: &str) -> Result<(Resource, u64), RefusedValue> {

@@ -87,7 +87,7 @@ fn n_is_ranks_everywhere() {
         }
     }
     assert_eq!(
-        with_ranks, 22,
-        "check, watch, run, bench, calibrate, simulate, 10 of emit, signals, list, select, synthesize, launch, executor synthesize"
+        with_ranks, 23,
+        "check, watch, run, bench, calibrate, simulate, 11 of emit, signals, list, select, synthesize, launch, executor synthesize"
     );
 }

@@ -8,18 +8,38 @@ use std::process::Command;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_export::contest::operator::Profile;
 use roundelay_tests::root;
 
 /// As the runtimes that executors are built into are compiled.
 const FLAGS: &[&str] = &["-std=c++14", "-Wall", "-Wextra", "-Werror", "-O1", "-pthread"];
 
-const RUNTIME: &[&str] = &["framework.cpp", "ledger.cpp", "main.cpp", "reduce.cpp", "runtime.cpp"];
+const RUNTIME: &[&str] = &["ledger.cpp", "main.cpp", "reduce.cpp", "runtime.cpp"];
+
+/// The file of the runtime with the calls that a program makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// Of the class of the contest.
+    Framework,
+    /// Of the interface for operators, for a range of products.
+    Hcomm(Profile),
+}
+
+impl Door {
+    fn file(self) -> &'static str {
+        match self {
+            Self::Framework => "framework.cpp",
+            Self::Hcomm(_) => "hcomm.cpp",
+        }
+    }
+}
 
 /// A compiled program with one executor.
 #[derive(Clone, Debug)]
 pub(crate) struct Executable {
     path: PathBuf,
     executor: String,
+    door: Door,
 }
 
 /// A call of it.
@@ -38,6 +58,12 @@ pub(crate) struct Call<'a> {
     /// Runs one task at a time in the order of a seed; `None` runs a thread for each stream.
     pub(crate) seed: Option<u64>,
     pub(crate) in_place: bool,
+    /// Lets flags count their posts.
+    pub(crate) loose: bool,
+    /// When data of pushes arrive: 0 at once, 1 before a later signal to the peer, 2 at the end.
+    pub(crate) late: u32,
+    /// The mistake that the text makes; 0 makes none.
+    pub(crate) mutant: u32,
 }
 
 impl Default for Call<'_> {
@@ -52,6 +78,9 @@ impl Default for Call<'_> {
             dead: &[],
             seed: None,
             in_place: false,
+            loose: false,
+            late: 0,
+            mutant: 0,
         }
     }
 }
@@ -63,6 +92,8 @@ pub(crate) struct Printed {
     pub(crate) links: Vec<(u32, u32, u64)>,
     /// Bytes of scratch, slave streams, notifies and levels of rank 0.
     pub(crate) resources: [u64; 4],
+    /// Of an operator, by call: elements a unit that a pass takes, and threads and notifies of threads.
+    pub(crate) passes: Vec<[u64; 3]>,
 }
 
 fn folder() -> PathBuf {
@@ -124,13 +155,18 @@ fn make(path: &Path, arguments: impl FnOnce(&Path) -> Vec<PathBuf>) -> Made {
 impl Executable {
     /// Compiles the text of an executor; the compiler's words if it refuses.
     pub(crate) fn compile(text: &str, executor: &str) -> Result<Self, String> {
+        Self::compile_for(Door::Framework, text, executor)
+    }
+
+    /// Compiles a text with the calls of `door`.
+    pub(crate) fn compile_for(door: Door, text: &str, executor: &str) -> Result<Self, String> {
         let made_of = |text: &str| {
             let mut hasher = DefaultHasher::new();
             (*RUNTIME_HASH, text).hash(&mut hasher);
             format!("{:016x}", hasher.finish())
         };
         let mut objects = Vec::new();
-        for name in RUNTIME {
+        for name in RUNTIME.iter().copied().chain([door.file()]) {
             let object = folder().join(format!("{name}-{}.o", made_of(name)));
             make(&object, |_| vec!["-c".into(), contest().join(name)])?;
             objects.push(object);
@@ -141,15 +177,19 @@ impl Executable {
             fs::write(&source, text).expect("a file of ours");
             [vec![source], objects].concat()
         })?;
-        Ok(Self { path, executor: executor.to_owned() })
+        Ok(Self { path, executor: executor.to_owned(), door })
     }
 
     fn start(&self, call: &Call<'_>) -> Command {
         let mut command = Command::new(&self.path);
+        command.env("MUTANT", call.mutant.to_string());
         let mut word = |key: &str, value: String| {
             command.arg(format!("{key}={value}"));
         };
-        word("executor", self.executor.clone());
+        match self.door {
+            Door::Framework => word("executor", self.executor.clone()),
+            Door::Hcomm(profile) => word("profile", profile.to_string()),
+        }
         word("nranks", call.nranks.to_string());
         let counts: Vec<_> = call.counts.iter().map(ToString::to_string).collect();
         word("counts", counts.join(","));
@@ -159,6 +199,8 @@ impl Executable {
         word("ccl", call.ccl.to_string());
         word("inplace", u32::from(call.in_place).to_string());
         word("traffic", "1".to_owned());
+        word("loose", u32::from(call.loose).to_string());
+        word("late", call.late.to_string());
         let dead: Vec<_> = call.dead.iter().map(|(a, b)| format!("{a}-{b}")).collect();
         word("dead", dead.join(","));
         if let Some(seed) = call.seed {
@@ -223,6 +265,7 @@ fn reported(done: &std::process::Output) -> Result<Printed, String> {
         let number = |at: usize| words[at].parse::<u64>().expect("a number");
         match words[0] {
             "link" => report.links.push((number(1) as u32, number(2) as u32, number(3))),
+            "pass" => report.passes.push([1, 3, 5].map(number)),
             "rank" if words[1] == "0" => report.resources = [3, 5, 7, 9].map(number),
             _ => {}
         }

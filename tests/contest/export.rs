@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use roundelay_core::check::Frontend;
+use roundelay_core::diagnostics::Finding;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
 use roundelay_core::verify::Proved;
+use roundelay_export::contest::operator::{Operator, Profile, operator};
 use roundelay_export::contest::{Export, SizeClass, contest};
 use roundelay_tests::{compile, sources};
 use roundelay_topology::Problem;
 
-use crate::contest::executable::Executable;
+use crate::contest::executable::{Door, Executable};
 
 /// An algorithm on a topology.
 pub(crate) struct Placed {
@@ -71,21 +73,56 @@ fn placed(
     Ok(Placed { source, proved, run })
 }
 
-/// Returns the C++ text of an executor with these classes; the error is text.
-pub(crate) fn export(name: &str, classes: &[(Option<u64>, &Placed)]) -> Result<String, String> {
+/// Returns an executor with these classes for export.
+fn of<'t>(name: &'t str, classes: &'t [(Option<u64>, &'t Placed)]) -> Export<'t> {
     let classes = classes.iter().map(|(below, placed)| SizeClass {
         below: *below,
         algorithm: &placed.run,
         schedule: placed.proved.schedule(),
         source: Some(&placed.source),
     });
-    let export = Export { name, docs: &[], dma_reduce: true, classes: classes.collect() };
-    contest(&export).map_err(|all| {
-        all.into_iter()
-            .map(|(_, f)| format!("{} [{}]", f.title, f.code))
-            .collect::<Vec<_>>()
-            .join("\n")
-    })
+    Export { name, docs: &[], dma_reduce: true, classes: classes.collect() }
+}
+
+fn told(all: Vec<(usize, Finding)>) -> String {
+    let line = |(_, f): (usize, Finding)| format!("{} [{}]", f.title, f.code);
+    all.into_iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the C++ text of an executor with these classes; the error is text.
+pub(crate) fn export(name: &str, classes: &[(Option<u64>, &Placed)]) -> Result<String, String> {
+    contest(&of(name, classes)).map_err(told)
+}
+
+/// Returns the texts of an operator with these classes; the error is text.
+pub(crate) fn export_operator(
+    name: &str,
+    classes: &[(Option<u64>, &Placed)],
+    profile: Profile,
+) -> Result<Operator, String> {
+    operator(&of(name, classes), profile).map_err(told)
+}
+
+/// Returns the text of an operator with the functions by which the driver of the tests reaches it.
+pub(crate) fn with_driver(text: &str, name: &str, profile: Profile, reduces: bool) -> String {
+    let op = if reduces { "op, " } else { "" };
+    let kernel =
+        if profile == Profile::A2 { "nullptr".to_owned() } else { format!("{name}Kernel") };
+    format!(
+        "{text}
+#include \"operator.h\"
+HcclResult CallOperator(const void* input, void* output, uint64_t count, HcclDataType type, HcclReduceOp op,
+                        HcclComm comm, aclrtStream stream) {{
+    (void)op;
+    return {name}(input, output, count, type, {op}comm, stream);
+}}
+uint64_t OperatorPass(uint64_t count, HcclDataType type, uint64_t bytes) {{
+    (void)count;
+    return MostBytes(bytes) / SizeOf(type);
+}}
+unsigned int (*const OperatorKernel)(void*) = {kernel};
+"
+    )
 }
 
 /// An exported executor as a program, with the algorithms of its classes.
@@ -101,6 +138,21 @@ impl Exported {
         let text = export(name, &given).expect("it is exported");
         let program =
             Executable::compile(&text, name).unwrap_or_else(|log| panic!("{log}\n{text}"));
+        Self { program, classes }
+    }
+
+    /// Exports and compiles an operator.
+    pub(crate) fn operator(
+        name: &str,
+        classes: Vec<(Option<u64>, Placed)>,
+        profile: Profile,
+    ) -> Self {
+        let given: Vec<_> = classes.iter().map(|(below, placed)| (*below, placed)).collect();
+        let text = export_operator(name, &given, profile).expect("it is exported").source;
+        let reduces = classes[0].1.proved.schedule().collective.reduces();
+        let text = with_driver(&text, name, profile, reduces);
+        let program = Executable::compile_for(Door::Hcomm(profile), &text, name);
+        let program = program.unwrap_or_else(|log| panic!("{log}\n{text}"));
         Self { program, classes }
     }
 

@@ -16,7 +16,7 @@ use roundelay_export::loops::{Loops, text as loops_text};
 use roundelay_export::rust::rust;
 
 use crate::emit_exchange::{self, MscclFlags};
-use crate::executor::{self, Which};
+use crate::executor::{self, ProfileFlags, Which};
 use crate::flags::SourceFlags;
 use crate::kernel::{HostFlags, KernelFlags, TargetFlags};
 use crate::lints::LintFlags;
@@ -74,6 +74,8 @@ enum EmitForm {
     Mscclpp(MscclppOf),
     /// An executor as C++ in the form of the contest
     HcclCpp(Which),
+    /// An executor or an algorithm as an operator for HCOMM, in C++
+    Hcomm(HcommFlags),
 }
 
 /// A file that is read and not laid out.
@@ -225,6 +227,17 @@ struct MscclppOf {
     in_place: bool,
 }
 
+#[derive(Args)]
+struct HcommFlags {
+    #[command(flatten)]
+    of: OneCountFlags,
+    /// The executor of the source that is written [default: the only one, unless a rank count or an algorithm is given]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["nranks", "algorithm"])]
+    executor: Option<String>,
+    #[command(flatten)]
+    profile: ProfileFlags,
+}
+
 /// The number of ranks where none is given.
 const DEFAULT: u32 = 4;
 
@@ -249,6 +262,7 @@ impl EmitForm {
             Self::Msccl(MscclOf { of, .. }) => (&of.source.source, "xml", false),
             Self::Mscclpp(MscclppOf { of, .. }) => (&of.source.source, "json", false),
             Self::HcclCpp(which) => (which.source(), "cc", false),
+            Self::Hcomm(HcommFlags { of, .. }) => (&of.source.source, "cc", false),
         }
     }
 }
@@ -331,6 +345,7 @@ pub(crate) fn main(flags: &EmitFlags) -> Result<bool, Failure> {
             })
         }
         EmitForm::HcclCpp(which) => executor::export(which, to),
+        EmitForm::Hcomm(flags) => hcomm(flags, to),
     }?;
     Ok(true)
 }
@@ -422,6 +437,28 @@ fn for_one_count(
     match text(&read.1, &read.0, nranks) {
         Ok(text) => to.put_at(read.1.name(), nranks, &text),
         Err(errors) => Err(wrong_at(errors, &read, flags.nranks.is_none())),
+    }
+}
+
+/// Writes an executor, or an algorithm at a rank count, as an operator.
+fn hcomm(flags: &HcommFlags, to: &Texts) -> Result<(), Failure> {
+    let HcommFlags { of, executor, profile: ProfileFlags { profile } } = flags;
+    of.blocks.refuse("hcomm")?;
+    let named = of.nranks.is_some() || of.source.algorithm.is_some();
+    if executor.is_some() || (!named && executor::is_executor(&of.source.source)) {
+        let lints = of.source.lints.clone();
+        let which = Which::new(&of.source.source, executor.as_deref(), lints);
+        return executor::export_operator(&which, *profile, to);
+    }
+    let read = algorithm(&of.source)?;
+    let nranks = of.nranks.unwrap_or(DEFAULT);
+    let source = file_of(&read.1, &read.0);
+    let operator = prove_source(&read.1, nranks).and_then(|proved| {
+        executor::algorithm_operator(&read.1, &proved, source.as_ref(), *profile)
+    });
+    match operator {
+        Ok(operator) => executor::put(read.1.name(), &operator, to),
+        Err(errors) => Err(wrong_at(errors, &read, of.nranks.is_none())),
     }
 }
 

@@ -5,6 +5,7 @@ use roundelay_core::json::Json;
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::verdict::Optimum;
 use roundelay_core::verify::Signals;
+use roundelay_export::contest::operator::OperatorNeeds;
 use serde::{Serialize, Serializer};
 
 use super::executor_flags::CheckFlags;
@@ -36,6 +37,33 @@ struct ExecutorCheckReport {
     loop_max_count: u64,
     signals: String,
     classes_proved: Vec<Proved>,
+    /// The resources that it takes as an operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hcomm: Option<ListedNeeds>,
+}
+
+/// The resources that an operator takes of a communicator.
+#[derive(Serialize)]
+pub(super) struct ListedNeeds {
+    threads: u32,
+    thread_notifies: u32,
+    channel_notifies: u32,
+    /// For each class, the notifies that a lane's signals take in turn.
+    in_turn: Vec<u32>,
+    /// Needed, and not documented.
+    pub(super) assumptions: Vec<String>,
+}
+
+impl From<OperatorNeeds> for ListedNeeds {
+    fn from(needs: OperatorNeeds) -> Self {
+        Self {
+            threads: needs.threads,
+            thread_notifies: needs.thread_notifies,
+            channel_notifies: needs.channel_notifies,
+            assumptions: needs.assumptions.iter().map(ToString::to_string).collect(),
+            in_turn: needs.in_turn,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -62,7 +90,11 @@ pub(super) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
     executor
         .prove_with(flags.signals)
         .map_err(|errors| refuse(flags.asked.format, &errors, &source, wrong))?;
-    let report = ExecutorCheckReport::new(&executor, flags.signals);
+    let needs = flags.interface.needs(&executor).transpose();
+    let needs = needs.map_err(|errors| refuse(flags.asked.format, &errors, &source, wrong))?;
+    let hcomm = needs.map(ListedNeeds::from);
+    let report =
+        ExecutorCheckReport { hcomm, ..ExecutorCheckReport::new(&executor, flags.signals) };
     match flags.asked.format {
         Format::Json => print_json(&report),
         Format::Human => report.print(),
@@ -92,6 +124,7 @@ impl ExecutorCheckReport {
         };
         Self {
             ok: true,
+            hcomm: None,
             executor: Listed::new(executor),
             root: executor.collective.is_rooted().then_some(executor.root().0),
             scratch: executor.scratch_bytes(executor.ccl_buffer),
@@ -143,6 +176,19 @@ impl ExecutorCheckReport {
         }
         line("exposed", &self.exposed.join(", "));
         line("loop", &format!("at most {} elements of 4 bytes a unit", self.loop_max_count));
+        if let Some(needs) = &self.hcomm {
+            let ListedNeeds { threads, thread_notifies, channel_notifies, .. } = needs;
+            line(
+                "HCOMM",
+                &format!(
+                    "{threads} threads with {thread_notifies} notifies, {channel_notifies} at an end of a channel"
+                ),
+            );
+            line("", "no one-shot notify loses a signal");
+            for (nth, assumption) in needs.assumptions.iter().enumerate() {
+                line(if nth == 0 { "relies on" } else { "" }, assumption);
+            }
+        }
         for (class, proved) in classes.iter().zip(&self.classes_proved) {
             let ListedClass { algorithm, .. } = class;
             let streams = count(proved.slave_streams as usize, "slave stream");

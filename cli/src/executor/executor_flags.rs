@@ -1,9 +1,10 @@
 //! The flags of `roundelay executor`.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use roundelay::{DType, ReduceOp};
 use roundelay_core::executor::Executor;
 use roundelay_core::verify::Signals;
+use roundelay_export::contest::operator::Profile;
 use roundelay_runner::executor::ExecutorData;
 use roundelay_synthesis::executor::Links;
 
@@ -11,7 +12,9 @@ use crate::flags::EngineFlags;
 use crate::lints::LintFlags;
 use crate::report::Format;
 use crate::synthesize::MachineFlags;
-use crate::values::{RefusedValue, at_least, bytes, dtype, rate, reduce_op, signals, time};
+use crate::values::{
+    RefusedValue, at_least, bytes, dtype, profile, rate, reduce_op, signals, time,
+};
 
 #[derive(Args)]
 pub(crate) struct ExecutorFlags {
@@ -59,6 +62,11 @@ pub(crate) struct Which {
 }
 
 impl Which {
+    /// Names the executor of a page for another command.
+    pub(crate) fn new(source: &str, executor: Option<&str>, lints: LintFlags) -> Self {
+        Self { source: source.to_owned(), executor: executor.map(str::to_owned), lints }
+    }
+
     /// Returns the name or the file, as it is written.
     pub(crate) fn source(&self) -> &str {
         &self.source
@@ -82,6 +90,34 @@ pub(super) struct CheckFlags {
     /// How the runtime's signals behave: counting, binary, link-shared, or binary,link-shared
     #[arg(long, default_value = "counting", value_parser = signals)]
     pub(super) signals: Signals,
+    #[command(flatten)]
+    pub(super) interface: InterfaceFlags,
+}
+
+/// The calls that an executor is written for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Interface {
+    /// The class of the contest, whose links have two flags each way
+    #[default]
+    Contest,
+    /// Operators of one's own, whose channels have up to 64 notifies
+    Hcomm,
+}
+
+#[derive(Args)]
+pub(super) struct InterfaceFlags {
+    /// The calls that the executor is written for
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) interface: Interface,
+    #[command(flatten)]
+    pub(super) profile: ProfileFlags,
+}
+
+#[derive(Args)]
+pub(crate) struct ProfileFlags {
+    /// The products that an operator is for: a2, a3 or 350
+    #[arg(long, default_value = "a2", value_parser = profile)]
+    pub(crate) profile: Profile,
 }
 
 /// The data of a run, and how the run checks it.
@@ -152,6 +188,8 @@ pub(super) struct ScoreFlags {
     pub(super) sizes: Vec<u64>,
     #[command(flatten)]
     pub(super) links: LinkFlags,
+    #[command(flatten)]
+    pub(super) interface: InterfaceFlags,
     /// Only simulate: run nothing on this machine
     #[arg(long)]
     pub(super) simulate_only: bool,

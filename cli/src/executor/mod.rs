@@ -18,9 +18,9 @@ use crate::lints::LintFlags;
 use crate::program::{self, compile};
 use crate::report::{Failure, Format, print_all, refuse, wrong};
 pub(crate) use executor_flags::ExecutorFlags;
-pub(crate) use executor_flags::Which;
 use executor_flags::{AskedExecutor, ExecutorCommand};
-pub(crate) use export::export;
+pub(crate) use executor_flags::{ProfileFlags, Which};
+pub(crate) use export::{algorithm_operator, export, export_operator, put};
 
 pub(crate) fn main(flags: &ExecutorFlags) -> Result<bool, Failure> {
     match &flags.command {
@@ -49,6 +49,15 @@ pub(crate) fn read(name: &str) -> Result<Source, Failure> {
         )));
     }
     program::read(name)
+}
+
+/// Whether `name` is an executor of the library, or a file with one.
+pub(crate) fn is_executor(name: &str) -> bool {
+    let in_library = || roundelay::executor::names().iter().any(|known| known == name);
+    let heads = |text: String| {
+        text.lines().any(|line| line.trim_start_matches("pub ").starts_with("executor "))
+    };
+    in_library() || std::fs::read_to_string(name).is_ok_and(heads)
 }
 
 /// Compiles the executors of `source`.

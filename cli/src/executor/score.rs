@@ -9,12 +9,13 @@ use roundelay_runner::executor::{ExecutorRow, Runner, Runs};
 use roundelay_synthesis::executor::ScoredCall;
 use serde::Serialize;
 
+use super::check::ListedNeeds;
 use super::executor_flags::ScoreFlags;
 use super::size;
 use crate::build_facts;
 use crate::memory_bound::room;
 use crate::progress;
-use crate::report::{Failure, Format};
+use crate::report::{Failure, Format, refuse, wrong};
 use crate::streams::{print, print_json};
 use crate::topo::short;
 
@@ -46,6 +47,9 @@ struct ScoreVerdict {
     proved: [&'static str; 5],
     /// Whether one-shot flags, one set for each link, would do for the signals too.
     one_shot_links: bool,
+    /// The things that an operator relies on and that are not documented.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hcomm: Option<Vec<String>>,
 }
 
 #[derive(Serialize)]
@@ -71,7 +75,7 @@ const PROVED: [&str; 5] = [
 ];
 
 pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
-    let executor = flags.asked.load()?;
+    let (source, executor) = flags.asked.load_with_source()?;
     for &bytes in &flags.sizes {
         call(&executor, bytes, flags).check(&executor)?;
     }
@@ -81,8 +85,12 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
         build_facts::warn("executor score");
     }
     let text = flags.asked.format == Format::Human;
-    let verdict =
-        ScoreVerdict { proved: PROVED, one_shot_links: executor.prove_with(SIGNALS).is_ok() };
+    let format = flags.asked.format;
+    let needs = flags.interface.needs(&executor).transpose();
+    let needs = needs.map_err(|errors| refuse(format, &errors, &source, wrong))?;
+    let hcomm = needs.map(|needs| ListedNeeds::from(needs).assumptions);
+    let one_shot_links = executor.prove_with(SIGNALS).is_ok();
+    let verdict = ScoreVerdict { proved: PROVED, one_shot_links, hcomm };
     if text {
         head(&executor, &verdict, flags);
     }
@@ -187,8 +195,18 @@ fn head(executor: &Executor, verdict: &ScoreVerdict, flags: &ScoreFlags) {
     let proved = verdict.proved;
     print(&format!("  \x1b[1;92mright\x1b[0m     {}", proved[..2].join("; ")));
     print(&format!("            {}", proved[2..].join("; ")));
-    let links = if verdict.one_shot_links { "would do" } else { "would not do" };
-    print(&format!("            one-shot flags, one set a link, {links} for its signals"));
+    match &verdict.hcomm {
+        None => {
+            let links = if verdict.one_shot_links { "would do" } else { "would not do" };
+            print(&format!("            one-shot flags, one set a link, {links} for its signals"));
+        }
+        Some(assumptions) => {
+            print("            no one-shot notify of HCOMM loses a signal");
+            for (nth, one) in assumptions.iter().enumerate() {
+                print(&format!("  {:<9} {one}", if nth == 0 { "relies on" } else { "" }));
+            }
+        }
+    }
     print(&format!(
         "  simulated with links of {} GB/s and {} us, streams in order, signals as messages, reductions free",
         short(flags.links.bandwidth / 1e9),

@@ -15,7 +15,7 @@ use statements::{SHOWN, place, written};
 
 #[path = "../src/loops/cpp_names.rs"]
 mod cpp_names;
-#[path = "../src/cuda/lanes.rs"]
+#[path = "../src/loops/lanes.rs"]
 mod lanes;
 #[path = "../src/mpi/names.rs"]
 mod names;

@@ -1,7 +1,11 @@
 // What a dry run knows instead of bytes: which part of the user's input each byte descends from, and how often
 // each rank's is in it. Sizes cost nothing, so a call beyond 4 GiB is looked through in no time.
 #pragma once
-#include "hccl_stub.h"
+#include <map>
+#include <string>
+#include <vector>
+
+#include "hccl_types.h"
 
 namespace hccl {
 

@@ -1,17 +1,17 @@
-// Runs an executor of the registry on files: `key=value` words, see Usage. Ends with 1 where the executor is wrong, 2
+// Runs an executor or an operator on files: `key=value` words, see Usage. Ends with 1 where the executor is wrong, 2
 // where a word is.
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <sstream>
 
-#include "runtime.h"
+#include "door.h"
 
 namespace {
 
 const char* const USAGE =
-    "words: executor=NAME nranks=N counts=N,... [type=f32] [op=sum] [units=IN,OUT] [ccl=BYTES] [dead=0-1,2-3]\n"
-    "       [input=FILE output=FILE | dry=1] [inplace=1] [seed=N] [deadline=MS] [traffic=1]\n"
+    "words: [executor=NAME] [profile=a2|a3|350] nranks=N counts=N,... [type=f32] [op=sum] [units=IN,OUT] [ccl=BYTES] [dead=0-1,2-3]\n"
+    "       [input=FILE output=FILE | dry=1] [inplace=1] [seed=N] [deadline=MS] [traffic=1] [loose=1] [late=1|2]\n"
     "There is a call for each count, all enqueued before the first runs; the files hold call by call, rank by rank.\n";
 
 [[noreturn]] void Usage(const std::string& what) {
@@ -64,15 +64,9 @@ std::vector<u64> Split(const std::string& text, char between) {
     return numbers;
 }
 
-struct Rank {
-    std::unique_ptr<hccl::CollExecutorBase> executor;
-    std::vector<hccl::OpParam> calls;
-    hccl::AlgResourceResponse resource;
-};
-
 [[noreturn]] void Wrong(const hccl::World& world) {
     const std::string& message = world.message();
-    std::cerr << "error: " << (message.empty() ? "the executor refuses" : message) << "\n";
+    std::cerr << "error: " << (message.empty() ? "the program refuses" : message) << "\n";
     std::exit(1);
 }
 
@@ -103,6 +97,8 @@ int main(int argc, char** argv) {
     options.threads = words.count("seed") == 0;
     options.seed = Number(words, "seed", 0);
     options.deadlineMillis = u32(Number(words, "deadline", options.deadlineMillis));
+    options.counts = Number(words, "loose", 0) != 0;
+    options.arrival = static_cast<hccl::Arrival>(Number(words, "late", 0));
     std::istringstream cut(words["dead"]);
     for (std::string pair; std::getline(cut, pair, ',');) {
         const std::vector<u64> ends = Split(pair, '-');
@@ -113,57 +109,42 @@ int main(int argc, char** argv) {
     }
 
     hccl::World world(options);
-    const u64 ccl = Number(words, "ccl", 200 << 20);
+    const hccl::Words named = {words["executor"], words["profile"], Number(words, "ccl", 200 << 20)};
+    const std::unique_ptr<hccl::Door> door = hccl::MakeDoor(world, named);
+    if (door == nullptr) {
+        Usage("no executor `" + words["executor"] + "`; there are" + hccl::KnownExecutors());
+    }
     std::ifstream in(words["input"], std::ios::binary);
-    std::vector<Rank> ranks(options.nranks);
+    std::vector<std::vector<hccl::DeviceMem>> outputs(options.nranks);
     for (u32 rank = 0; rank < options.nranks; ++rank) {
-        Rank& one = ranks[rank];
-        const hccl::Site site = {&world, rank, options.nranks, ccl};
-        one.executor = hccl::CollExecRegistry::Instance().Get(words["executor"], site);
-        if (one.executor == nullptr) {
-            std::string known;
-            for (const std::string& name : hccl::CollExecRegistry::Instance().Names()) {
-                known += " " + name;
-            }
-            Usage("no executor `" + words["executor"] + "`; there are" + known);
-        }
-        one.resource.cclInput = world.Allocate(rank, ccl, "CCL_IN", static_cast<u32>(hccl::UserMemType::INPUT_MEM));
-        one.resource.cclOutput = world.Allocate(rank, ccl, "CCL_OUT", static_cast<u32>(hccl::UserMemType::OUTPUT_MEM));
-        hccl::AlgResourceRequest request;
-        if (one.executor->CalcResRequest(request) != HCCL_SUCCESS ||
-            world.Provide(rank, request, one.resource) != HCCL_SUCCESS) {
+        if (door->Open(rank, words.count("traffic") != 0) != HCCL_SUCCESS) {
             Wrong(world);
-        }
-        if (words.count("traffic") != 0) {
-            std::cout << "rank " << rank << " scratch " << request.scratchMemSize << " slaves " << request.streamNum
-                      << " notifies " << request.notifyNum << " levels " << request.opTransport.size() << "\n";
         }
     }
     for (const u64 count : counts) {
         for (u32 rank = 0; rank < options.nranks; ++rank) {
-            hccl::OpParam param;
-            param.tag = words["executor"];
+            hccl::UserCall param;
             param.input = world.Allocate(rank, units[0] * count * unit, "user input", 0);
             param.output = param.input;
             if (Number(words, "inplace", 0) == 0) {
                 param.output = world.Allocate(rank, units[1] * count * unit, "user output", 0);
             }
             param.count = count;
-            param.dataType = type;
-            param.reduceType = op;
+            param.type = type;
+            param.op = op;
             char* const bytes = reinterpret_cast<char*>(world.Bytes(param.input));
             if (options.dry) {
                 world.ledger().Input(rank, param.input.address(), param.input.size());
             } else if (!in.read(bytes, std::streamsize(param.input.size()))) {
                 Usage("input=FILE has too few bytes");
             }
-            if (ranks[rank].executor->Orchestrate(param, ranks[rank].resource) != HCCL_SUCCESS) {
+            if (door->Call(rank, param) != HCCL_SUCCESS) {
                 Wrong(world);
             }
-            ranks[rank].calls.push_back(param);
+            outputs[rank].push_back(param.output);
         }
     }
-    if (!world.Run()) {
+    if (door->Close() != HCCL_SUCCESS || !world.Run()) {
         Wrong(world);
     }
     if (words.count("traffic") != 0) {
@@ -174,7 +155,7 @@ int main(int argc, char** argv) {
     std::ofstream out(words["output"], std::ios::binary);
     for (size_t call = 0; call < counts.size(); ++call) {
         for (u32 rank = 0; rank < options.nranks; ++rank) {
-            const hccl::DeviceMem& memory = ranks[rank].calls[call].output;
+            const hccl::DeviceMem& memory = outputs[rank][call];
             if (options.dry) {
                 const std::string wrong = world.ledger().Wrong(memory.address(), memory.size());
                 if (!wrong.empty()) {

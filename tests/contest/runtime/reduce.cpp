@@ -106,6 +106,24 @@ template <class T, class Ops> void Fold(HcclReduceOp op, u8* dst, const u8* src,
 
 } // namespace
 
+u32 SizeOf(HcclDataType type) {
+    switch (type) {
+    case HCCL_DATA_TYPE_INT8:
+    case HCCL_DATA_TYPE_UINT8: return 1;
+    case HCCL_DATA_TYPE_INT16:
+    case HCCL_DATA_TYPE_UINT16:
+    case HCCL_DATA_TYPE_FP16:
+    case HCCL_DATA_TYPE_BFP16: return 2;
+    case HCCL_DATA_TYPE_INT32:
+    case HCCL_DATA_TYPE_UINT32:
+    case HCCL_DATA_TYPE_FP32: return 4;
+    case HCCL_DATA_TYPE_INT64:
+    case HCCL_DATA_TYPE_UINT64:
+    case HCCL_DATA_TYPE_FP64: return 8;
+    }
+    return 0;
+}
+
 void ReduceBytes(HcclDataType type, HcclReduceOp op, u8* dst, const u8* src, u64 bytes) {
     switch (type) {
     case HCCL_DATA_TYPE_INT8: return Fold<int8_t, Whole<int8_t>>(op, dst, src, bytes);

@@ -1,6 +1,6 @@
 // dst = src op dst: the arithmetic that the host's kernels have, bit for bit, but for which NaN a NaN is.
 #pragma once
-#include "hccl_stub.h"
+#include "hccl_types.h"
 
 namespace hccl {
 

@@ -11,8 +11,6 @@
 namespace hccl {
 namespace {
 
-World& Of(HcclDispatcher dispatcher) { return *static_cast<World*>(dispatcher); }
-
 std::string Name(u32 rank) { return "rank " + std::to_string(rank); }
 
 // The memory of a dry run: a range of addresses for each allocation, far from each other.
@@ -36,9 +34,6 @@ DeviceMem World::Allocate(u32 rank, u64 bytes, const std::string& name, u32 expo
         address = u64(reinterpret_cast<uintptr_t>(made.bytes.get()));
     }
     memory_.emplace(address, std::move(made));
-    if (exposed != 0) {
-        shown_[{rank, exposed}] = DeviceMem(address, bytes);
-    }
     return DeviceMem(address, bytes);
 }
 
@@ -69,57 +64,12 @@ bool World::IsLocal(const Stream& stream, u64 address, u64 bytes) const {
     return owner != nullptr && owner->rank == stream.rank;
 }
 
-HcclResult World::Provide(u32 rank, const AlgResourceRequest& request, AlgResourceResponse& response) {
-    response.mainStream.rank = rank;
-    for (u32 i = 1; i <= request.streamNum; ++i) {
-        Stream slave;
-        slave.rank = rank;
-        slave.index = i;
-        response.slaveStreams.push_back(slave);
-    }
-    for (u32 i = 0; i < request.notifyNum; ++i) {
-        flags_.emplace_back("notify " + std::to_string(i));
-        response.notifies.push_back(std::make_shared<LocalNotify>(flags_.size() - 1));
-    }
-    response.scratch =
-        Allocate(rank, request.scratchMemSize, "scratch", static_cast<u32>(UserMemType::SCRATCH_MEM));
-    for (u32 level = 0; level < request.opTransport.size(); ++level) {
-        std::map<u32, LINK> links;
-        for (const u32 peer : request.opTransport[level].peers) {
-            if (peer >= options_.nranks || peer == rank) {
-                return Fail(HCCL_E_PARA, Name(rank) + " asks for a link to rank " + std::to_string(peer));
-            }
-            if (options_.dead.count({std::min(rank, peer), std::max(rank, peer)}) != 0) {
-                return Fail(HCCL_E_NOT_FOUND, Name(rank) + " asks for a link to rank " + std::to_string(peer) +
-                                                  ", and that cable is cut");
-            }
-            links[peer] = std::make_shared<Transport>(this, rank, peer, level);
-        }
-        levels_[{rank, level}] = request.opTransport[level];
-        response.levels.push_back(links);
-    }
-    return HCCL_SUCCESS;
+u64 World::NewFlag(const std::string& name) {
+    flags_.emplace_back(name);
+    return flags_.size() - 1;
 }
 
-u64 World::LinkFlag(u32 from, u32 to, u32 level, u32 kind) {
-    const auto found = linkFlags_.emplace(std::vector<u32>{from, to, level, kind}, flags_.size());
-    if (found.second) {
-        const std::string signal = kind == 0 ? "TxAck" : "TxDataSignal";
-        flags_.emplace_back(signal + " of rank " + std::to_string(from) + " to rank " + std::to_string(to));
-    }
-    return found.first->second;
-}
-
-HcclResult World::RemoteMem(u32 self, u32 peer, u32 level, UserMemType type, DeviceMem& memory) {
-    const u32 bit = static_cast<u32>(type);
-    const auto request = levels_.find({peer, level});
-    if (request == levels_.end() || (request->second.exposed & bit) == 0) {
-        return Fail(HCCL_E_NOT_FOUND, Name(self) + " asks for memory of rank " + std::to_string(peer) +
-                                          " that its links do not show");
-    }
-    memory = shown_[{peer, bit}];
-    return HCCL_SUCCESS;
-}
+bool World::IsDead(u32 one, u32 other) const { return options_.dead.count(std::minmax(one, other)) != 0; }
 
 // Whether a task of `stream` may touch that memory.
 HcclResult World::Reach(const Stream& stream, u64 address, u64 bytes) {
@@ -131,8 +81,7 @@ HcclResult World::Reach(const Stream& stream, u64 address, u64 bytes) {
     if (owner->rank != stream.rank && owner->exposed == 0) {
         return Fail(HCCL_E_PARA, who + ": " + owner->name + " of rank " + std::to_string(owner->rank) + " is private");
     }
-    const auto pair = std::minmax(owner->rank, stream.rank);
-    if (options_.dead.count({pair.first, pair.second}) != 0) {
+    if (IsDead(owner->rank, stream.rank)) {
         return Fail(HCCL_E_NOT_FOUND,
                     who + ": the cable to rank " + std::to_string(owner->rank) + " is cut");
     }
@@ -146,8 +95,12 @@ HcclResult World::Enqueue(const Stream& stream, const Task& task) {
     }
     Queue& queue = *queues_[found.first->second];
     if (task.kind == Task::Kind::COPY || task.kind == Task::Kind::REDUCE) {
-        CHK_RET(Reach(stream, task.src, task.bytes));
-        CHK_RET(Reach(stream, task.dst, task.bytes));
+        for (const u64 address : {task.src, task.dst}) {
+            const HcclResult reached = Reach(stream, address, task.bytes);
+            if (reached != HCCL_SUCCESS) {
+                return reached;
+            }
+        }
     }
     queue.tasks.push_back(task);
     return HCCL_SUCCESS;
@@ -168,7 +121,7 @@ std::string World::Place(const Queue& queue, size_t at) const {
 
 bool World::Ready(const Queue& queue) const {
     const Task& task = queue.tasks[queue.done];
-    return task.kind != Task::Kind::WAIT || flags_[task.flag].raised;
+    return task.kind != Task::Kind::WAIT || flags_[task.flag].raised > 0;
 }
 
 std::string World::Stuck(const std::string& why) const {
@@ -199,6 +152,20 @@ void World::Move(const Task& task) {
     }
 }
 
+void World::Arrive(Queue& queue, u32 peer) {
+    std::vector<std::pair<Task, std::vector<u8>>> left;
+    for (auto& push : queue.pushes) {
+        if (peer != ~u32(0) && push.first.peer != peer) {
+            left.push_back(std::move(push));
+            continue;
+        }
+        Task task = push.first;
+        task.src = u64(reinterpret_cast<uintptr_t>(push.second.data()));
+        Move(task);
+    }
+    queue.pushes.swap(left);
+}
+
 void World::Step(Queue& queue, std::unique_lock<std::mutex>& lock) {
     const Task& task = queue.tasks[queue.done];
     if (task.kind == Task::Kind::COPY || task.kind == Task::Kind::REDUCE) {
@@ -206,7 +173,10 @@ void World::Step(Queue& queue, std::unique_lock<std::mutex>& lock) {
         if (from != to) {
             traffic_[{from, to}] += task.bytes;
         }
-        if (options_.dry) {
+        if (task.peer != ~u32(0) && options_.arrival != Arrival::AT_ONCE) {
+            const u8* const src = reinterpret_cast<const u8*>(uintptr_t(task.src));
+            queue.pushes.emplace_back(task, std::vector<u8>(src, src + task.bytes));
+        } else if (options_.dry) {
             Move(task);
         } else {
             lock.unlock();
@@ -216,7 +186,10 @@ void World::Step(Queue& queue, std::unique_lock<std::mutex>& lock) {
     } else {
         Flag& flag = flags_[task.flag];
         const bool post = task.kind == Task::Kind::POST;
-        if (post && flag.raised) {
+        if (post && options_.arrival == Arrival::BEFORE_A_SIGNAL) {
+            Arrive(queue, task.peer);
+        }
+        if (post && flag.raised > 0 && !options_.counts) {
             Fail(HCCL_E_INTERNAL, Place(queue, queue.done) + ", which is lost: the flag is raised, by " +
                                       Place(*flag.by, flag.task));
         }
@@ -224,7 +197,7 @@ void World::Step(Queue& queue, std::unique_lock<std::mutex>& lock) {
             flag.by = &queue;
             flag.task = queue.done;
         }
-        flag.raised = post;
+        flag.raised += post ? 1 : -1;
         if (post && flag.waiting != nullptr) {
             flag.waiting->ready.notify_one();
         }
@@ -244,7 +217,7 @@ void World::Follow(Queue& queue) {
         flag.waiting = &queue;
         const u64 seen = progress_;
         const auto deadline = std::chrono::milliseconds(options_.deadlineMillis);
-        const bool raised = queue.ready.wait_for(lock, deadline, [&] { return failed_ || flag.raised; });
+        const bool raised = queue.ready.wait_for(lock, deadline, [&] { return failed_ || flag.raised > 0; });
         flag.waiting = nullptr;
         if (!raised && progress_ == seen) {
             Fail(HCCL_E_INTERNAL, Stuck("nothing happened for " + std::to_string(options_.deadlineMillis) + " ms"));
@@ -300,86 +273,15 @@ bool World::Run() {
     } else if (!failed_) {
         OneByOne();
     }
+    for (const auto& queue : queues_) {
+        Arrive(*queue, ~u32(0));
+    }
     for (const Flag& flag : flags_) {
-        if (!failed_ && flag.raised) {
+        if (!failed_ && flag.raised > 0) {
             Fail(HCCL_E_INTERNAL, flag.name + " is left raised at the end: " + Place(*flag.by, flag.task));
         }
     }
     return !failed_;
-}
-
-// ---- what executors call -------------------------------------------------------------------------------------------
-
-static HcclResult Signal(HcclDispatcher dispatcher, const Stream& stream, Task::Kind kind, u64 flag) {
-    Task task;
-    task.kind = kind;
-    task.flag = flag;
-    return Of(dispatcher).Enqueue(stream, task);
-}
-
-HcclResult LocalNotify::Post(Stream& stream, HcclDispatcher dispatcher, const std::shared_ptr<LocalNotify>& notify) {
-    return Signal(dispatcher, stream, Task::Kind::POST, notify->flag_);
-}
-
-HcclResult LocalNotify::Wait(Stream& stream, HcclDispatcher dispatcher, const std::shared_ptr<LocalNotify>& notify) {
-    return Signal(dispatcher, stream, Task::Kind::WAIT, notify->flag_);
-}
-
-HcclResult Transport::TxAck(Stream& stream) {
-    return Signal(dispatcher_, stream, Task::Kind::POST, Of(dispatcher_).LinkFlag(self_, peer_, level_, 0));
-}
-
-HcclResult Transport::RxAck(Stream& stream) {
-    return Signal(dispatcher_, stream, Task::Kind::WAIT, Of(dispatcher_).LinkFlag(peer_, self_, level_, 0));
-}
-
-HcclResult Transport::TxDataSignal(Stream& stream) {
-    return Signal(dispatcher_, stream, Task::Kind::POST, Of(dispatcher_).LinkFlag(self_, peer_, level_, 1));
-}
-
-HcclResult Transport::RxDataSignal(Stream& stream) {
-    return Signal(dispatcher_, stream, Task::Kind::WAIT, Of(dispatcher_).LinkFlag(peer_, self_, level_, 1));
-}
-
-HcclResult Transport::GetRemoteMem(UserMemType type, DeviceMem& memory) const {
-    return Of(dispatcher_).RemoteMem(self_, peer_, level_, type, memory);
-}
-
-HcclResult HcclD2DMemcpyAsync(HcclDispatcher dispatcher, const DeviceMem& dst, const DeviceMem& src, Stream& stream) {
-    if (dst.size() != src.size()) {
-        return Of(dispatcher).Fail(HCCL_E_PARA, "a copy between memory of different sizes");
-    }
-    Task task;
-    task.kind = Task::Kind::COPY;
-    task.dst = dst.address();
-    task.src = src.address();
-    task.bytes = src.size();
-    return Of(dispatcher).Enqueue(stream, task);
-}
-
-HcclResult HcclReduceAsync(HcclDispatcher dispatcher, const DeviceMem& src, u64 count, HcclDataType type,
-                           HcclReduceOp op, Stream& stream, const DeviceMem& dst, ReduceAttr attr) {
-    World& world = Of(dispatcher);
-    const bool wide = type == HCCL_DATA_TYPE_INT64 || type == HCCL_DATA_TYPE_UINT64 || type == HCCL_DATA_TYPE_FP64;
-    const bool odd = type == HCCL_DATA_TYPE_UINT8 || type == HCCL_DATA_TYPE_UINT16 || type == HCCL_DATA_TYPE_UINT32;
-    if (attr == ReduceAttr::INLINE && (op == HCCL_REDUCE_PROD || wide || odd)) {
-        return world.Fail(HCCL_E_NOT_SUPPORT, "the copy engine does not reduce that type or op");
-    }
-    Task task;
-    task.kind = Task::Kind::REDUCE;
-    task.dst = dst.address();
-    task.src = src.address();
-    task.bytes = count * SizeOf(type);
-    task.type = type;
-    task.op = op;
-    if (task.bytes > dst.size() || task.bytes > src.size()) {
-        return world.Fail(HCCL_E_PARA, "a reduction of more elements than its memory holds");
-    }
-    if (attr == ReduceAttr::LOCAL && !(world.IsLocal(stream, task.dst, task.bytes) &&
-                                       world.IsLocal(stream, task.src, task.bytes))) {
-        return world.Fail(HCCL_E_PARA, "a rank's cores reduce memory of this rank alone");
-    }
-    return world.Enqueue(stream, task);
 }
 
 } // namespace hccl

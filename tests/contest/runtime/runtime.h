@@ -1,11 +1,15 @@
 // What runs an executor's tasks: streams, one-shot flags, memory with owners, links with dead cables.
 #pragma once
 #include <condition_variable>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "hccl_stub.h"
+#include "hccl_types.h"
 #include "ledger.h"
 
 namespace hccl {
@@ -20,7 +24,11 @@ struct Task {
     u64 bytes = 0;
     HcclDataType type = HCCL_DATA_TYPE_INT8;
     HcclReduceOp op = HCCL_REDUCE_SUM;
+    u32 peer = ~u32(0); // of a push, to whom; of a post, who hears it
 };
+
+// When the data of a push arrive.
+enum class Arrival { AT_ONCE, BEFORE_A_SIGNAL, AT_THE_END };
 
 struct Options {
     u32 nranks = 0;
@@ -28,6 +36,8 @@ struct Options {
     bool dry = false;                   // memory is addresses; what would be there is kept in a ledger
     bool threads = true;                // a thread a stream; else one task at a time, drawn by the seed
     u64 seed = 0;                       // 0: the first stream that can go on does, as far as it can
+    bool counts = false;                // a flag counts its posts, so that none is lost
+    Arrival arrival = Arrival::AT_ONCE;
     u32 deadlineMillis = 60000;         // without any progress, with threads
 };
 
@@ -35,16 +45,15 @@ class World {
 public:
     explicit World(const Options& options);
 
-    // Memory of a rank; `exposed` is its UserMemType bit, 0 where no peer may reach it.
+    // Memory of a rank; `exposed` is 0 where no peer may reach it.
     DeviceMem Allocate(u32 rank, u64 bytes, const std::string& name, u32 exposed);
     // The memory itself; null in a dry run.
     u8* Bytes(const DeviceMem& memory);
 
-    // Gives `rank` what it asked for.
-    HcclResult Provide(u32 rank, const AlgResourceRequest& request, AlgResourceResponse& response);
-    // The flag from one rank to another, in a level: 0 TxAck, 1 TxDataSignal.
-    u64 LinkFlag(u32 from, u32 to, u32 level, u32 kind);
-    HcclResult RemoteMem(u32 self, u32 peer, u32 level, UserMemType type, DeviceMem& memory);
+    // A flag; no task has raised it.
+    u64 NewFlag(const std::string& name);
+    bool IsDead(u32 one, u32 other) const;
+    u32 nranks() const { return options_.nranks; }
 
     HcclResult Enqueue(const Stream& stream, const Task& task);
     // Whether memory is the stream's own rank's.
@@ -71,12 +80,14 @@ private:
         Stream stream;
         std::vector<Task> tasks;
         size_t done = 0;
+        // Pushes whose data have not arrived, each with the bytes that it read.
+        std::vector<std::pair<Task, std::vector<u8>>> pushes;
         std::condition_variable ready;
     };
     struct Flag {
         explicit Flag(const std::string& flag) : name(flag) {}
         std::string name;
-        bool raised = false;
+        u32 raised = 0; // how often
         const Queue* by = nullptr; // who raised it last, and with which task
         size_t task = 0;
         Queue* waiting = nullptr; // who sleeps until it is raised
@@ -90,15 +101,14 @@ private:
     // Does the next task, which is ready; the lock is held, and let go of for a move.
     void Step(Queue& queue, std::unique_lock<std::mutex>& lock);
     void Move(const Task& task);
+    // Lets data of pushes arrive, those to `peer` or all.
+    void Arrive(Queue& queue, u32 peer);
     void Follow(Queue& queue);
     void OneByOne();
     void Threads();
 
     Options options_;
     std::map<u64, Allocation> memory_; // by address
-    std::map<std::pair<u32, u32>, DeviceMem> shown_; // by rank and type
-    std::map<std::pair<u32, u32>, LevelRequest> levels_; // by rank and level
-    std::map<std::vector<u32>, u64> linkFlags_;
     std::vector<Flag> flags_;
     std::map<std::pair<u32, u32>, size_t> queueOf_;
     std::vector<std::unique_ptr<Queue>> queues_;

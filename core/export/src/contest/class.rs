@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
+use super::flags::LinkFlags;
 use super::handshakes::{Closed, Pair};
+use super::interface::Interface;
 use super::moves;
 use super::print::{Contest, name_of};
 use crate::loops::Loops;
@@ -10,6 +12,7 @@ use crate::loops::columns::ColumnPlace;
 use crate::loops::cpp::array;
 use crate::loops::cpp_names::{identifier, mentions};
 use crate::loops::ir::{At, LoopNode, LoopTable, Number};
+use crate::loops::lanes::lanes_within;
 use crate::loops::machine::RunFacts;
 use crate::loops::printer::Printer;
 use roundelay_core::diagnostics::Finding;
@@ -29,14 +32,16 @@ const OBJECTS: [(&str, &str); 4] = [
 ];
 
 /// Returns the functions of a class that runs `algorithm`. `schedule` is its schedule, `closed` the same with the signals
-/// that its links need, and `single` has the moves of a copy engine besides, in equal pieces of a unit.
+/// that its links need, and `single` has the moves of a copy engine besides, in equal pieces of a unit. For an operator,
+/// `flags` has the numbers of the lanes.
 pub(super) fn functions(
     algorithm: &Configured,
-    schedule: &Schedule,
-    closed: &Closed,
+    (schedule, closed): (&Schedule, &Closed),
     (single, pieces): (&Schedule, u64),
     source: Option<&Source>,
+    (interface, flags): (Interface, &LinkFlags),
 ) -> Result<String, Vec<Finding>> {
+    let has_lanes = interface == Interface::Operator;
     let lifted = Loops::lifted(algorithm, schedule, pieces).map(|mut loops| {
         let mut all = signals(&mut loops, SignalKind::Ack, &closed.begun);
         all.extend(moves::split_nodes(std::mem::take(&mut loops.body)));
@@ -47,9 +52,9 @@ pub(super) fn functions(
         }
         loops
     });
-    let flat = || Loops::flat(single, pieces, false);
+    let flat = || Loops::flat(single, pieces, has_lanes);
     let (loops, facts) = Loops::checked(lifted, flat, single)?;
-    let (functions, body) = parts(&loops, &facts, source);
+    let (functions, body) = parts(&loops, &facts, source, has_lanes);
     let mut text = String::new();
     if !loops.of_program {
         text += "// These loops were found in the schedule: the program's own have no form here.\n";
@@ -60,6 +65,14 @@ pub(super) fn functions(
         if mentions(&functions, &name) || mentions(&body, &name) {
             let _ = writeln!(text, "{}", definition(table, &name, loops.nranks));
         }
+    }
+    if has_lanes {
+        let lanes = loops.lane_numbers(&facts, single);
+        let list = |numbers: Vec<String>| numbers.join(", ");
+        let of = |numbers: &[i64]| list(numbers.iter().map(ToString::to_string).collect());
+        let first = list(flags.first_of(&lanes).iter().map(ToString::to_string).collect());
+        let _ = writeln!(text, "const u32 FLAGS[] = {{{first}}}; // by lane");
+        let _ = writeln!(text, "const i64 WITHIN[] = {{{}}};", of(&lanes_within(&lanes)));
     }
     let streams = if facts.nested {
         text += STREAMS;
@@ -75,8 +88,13 @@ pub(super) fn functions(
 }
 
 /// Returns the text of all functions, and the statements of the body.
-fn parts(loops: &Loops, facts: &RunFacts, source: Option<&Source>) -> (String, String) {
-    let dialect = Contest { functions: Vec::new(), forked: true };
+fn parts(
+    loops: &Loops,
+    facts: &RunFacts,
+    source: Option<&Source>,
+    has_lanes: bool,
+) -> (String, String) {
+    let dialect = Contest { functions: Vec::new(), forked: true, has_lanes };
     let mut printer = Printer::new((loops, facts), source, dialect);
     let mut functions = String::new();
     for (number, function) in loops.functions.iter().enumerate() {

@@ -9,11 +9,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::SIGNALS;
 use roundelay_core::diagnostics::Finding;
 use roundelay_core::ids::{ChannelId, LaneId, OpId, RankId, SpanId, StreamId};
 use roundelay_core::schedule::{Buffer, Channel, Op, OpKind, Schedule, SignalKind};
-use roundelay_core::verify::in_order;
+use roundelay_core::verify::{Signals, in_order};
 
 /// A rank that accesses another rank's scratch, and that other rank; or the ranks that post and wait for a signal.
 pub(super) type Pair = (RankId, RankId);
@@ -27,14 +26,14 @@ pub(super) struct Closed {
     pub(super) ended: Vec<Pair>,
 }
 
-/// Returns the schedule with a link's signals, and with no access to scratch outside of a run.
-pub(super) fn closed(schedule: &Schedule) -> Result<Closed, Vec<Finding>> {
+/// Returns the schedule with a link's signals, which behave as `signals`, and with no access to scratch outside of a run.
+pub(super) fn closed(schedule: &Schedule, signals: Signals) -> Result<Closed, Vec<Finding>> {
     let mut closed = schedule.clone();
     for channel in &mut closed.channels {
         channel.kind = kind_on_link(channel.kind);
     }
-    // A rank's knowledge follows from the flags, and all lanes of a link share its flags.
-    let Open { early, late } = open(&SIGNALS.apply(&closed))?;
+    // A rank's knowledge follows from the flags, which all lanes of a link may share.
+    let Open { early, late } = open(&signals.apply(&closed))?;
     let begun: Vec<Pair> = early.into_iter().map(|(who, owner)| (owner, who)).collect();
     let ended: Vec<Pair> = late.into_iter().collect();
     if !(begun.is_empty() && ended.is_empty()) {

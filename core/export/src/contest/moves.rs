@@ -79,7 +79,7 @@ pub(super) fn split(schedule: &Schedule) -> Result<Schedule, Vec<Finding>> {
     Ok(Schedule { streams, ops, operands, ..schedule.clone() })
 }
 
-/// Splits each move of statements into single moves, and replaces signals by those of a link.
+/// Splits each move of statements into single moves, and replaces signals by those of a link, without their lanes.
 pub(super) fn split_nodes(nodes: Vec<LoopNode>) -> Vec<LoopNode> {
     let mut all = Vec::new();
     for mut node in nodes {

@@ -12,6 +12,8 @@ pub(super) struct Contest {
     pub(super) functions: Vec<(String, Vec<&'static str>)>,
     /// Whether the statements are inside a loop whose iterations have streams.
     pub(super) forked: bool,
+    /// Whether the signals of a lane have flags of their own.
+    pub(super) has_lanes: bool,
 }
 
 impl Dialect for Contest {
@@ -21,7 +23,7 @@ impl Dialect for Contest {
     const PLACES: [&'static str; 2] = ["lane.Mine", "lane.Of"];
     const PIECE: [&'static str; 2] = ["At(", ")"];
 
-    fn signal(post: bool, kind: SignalKind, peer: &str, _: Option<String>) -> String {
+    fn signal(post: bool, kind: SignalKind, peer: &str, lane: Option<String>) -> String {
         let call = match (kind, post) {
             (SignalKind::Fork, false) => "Begin()".to_owned(),
             (SignalKind::Join, true) => "End()".to_owned(),
@@ -33,7 +35,8 @@ impl Dialect for Contest {
             (SignalKind::Data, false) => format!("RxDataSignal({peer})"),
             _ => unreachable!("no link has these signals"),
         };
-        format!("CHK_RET(lane.{call});")
+        let lane = lane.map_or(String::new(), |lane| format!(".In({lane})"));
+        format!("CHK_RET(lane{lane}.{call});")
     }
 
     fn fold(printer: &mut Printer<'_, Self>, _: At, [srcs, dsts]: [&[LoopPlace]; 2]) -> String {
@@ -115,7 +118,9 @@ fn iterations(
             printer.put(&format!("const u32 stream = forked[{index}];"));
             printer.dialect.forked = true;
         }
-        printer.put(&format!("Lane lane(run, {});", if nested { "stream" } else { &index }));
+        let value = if printer.dialect.has_lanes { format!(", {name}") } else { String::new() };
+        let stream = if nested { "stream" } else { &index };
+        printer.put(&format!("Lane lane(run, {stream}{value});"));
         let is_child = format!("if ({}) {{", infix(BinOp::Gt, name).code);
         call(printer, &is_child, "Begin()");
         printer.nodes(body);

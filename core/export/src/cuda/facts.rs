@@ -1,12 +1,12 @@
 //! The facts of a launch. The author's loops are in the text; the facts are the data for them: lanes, streams, scratch, and
 //! the tables of the loops.
 
-use super::lanes::{lanes_in_order, lanes_within};
 use super::words::{
     CHILD_SIGNALS, GROUP_WORDS, Header, INPUT, Kind, OP_WORDS, OPERAND_WORDS, OUTPUT, PAIR_SIGNALS,
     SCRATCH, SCRATCH_WORDS, WordTable,
 };
 use super::{Facts, Group, Kernel, Protocol, parts};
+use crate::loops::lanes::lanes_within;
 use roundelay_core::ids::{OpId, ScratchId};
 use roundelay_core::schedule::{Buffer, Channel, OpKind, SignalKind, Stream};
 
@@ -108,8 +108,8 @@ impl Kernel {
     /// Returns the lanes by their numbers in the kernel.
     fn lanes(&self) -> Vec<Vec<i64>> {
         match &self.loops {
-            Some((loops, facts)) if loops.of_program() => lanes_in_order(&facts.lanes),
-            _ => self.schedule.lanes.clone(),
+            Some((loops, facts)) => loops.lane_numbers(facts, &self.schedule),
+            None => self.schedule.lanes.clone(),
         }
     }
 

@@ -4,7 +4,6 @@
 //! comes as [`Facts`]. The text calls the device library in `roundelay-kernels`.
 
 mod facts;
-mod lanes;
 mod parts;
 mod print;
 mod prune;

@@ -6,6 +6,7 @@
 //! | `form`, `ir` | a form; its statements, numbers and tables |
 //! | `lift` | makes the form of a program, with the values that each rank looked up |
 //! | `flat`, `repeats` | makes the form of a schedule, by finding its loops |
+//! | `lanes` | the numbers of lanes in a text |
 //! | `recognise`, `grids`, `tables`, `columns` | arithmetic in values, and tables of all other values |
 //! | `machine`, `events` | runs a form at every rank, and compares its ops with those of the schedule |
 //! | `prune` | leaves out variables and blocks without a use |
@@ -26,6 +27,7 @@ mod form;
 mod functions;
 mod grids;
 pub(crate) mod ir;
+pub(crate) mod lanes;
 mod lift;
 pub(crate) mod machine;
 pub(crate) mod printer;
@@ -41,6 +43,7 @@ pub use form::Loops;
 
 use flat::FlatStream;
 use ir::LoopNode;
+use lanes::lanes_in_order;
 use lift::Lift;
 use machine::RunFacts;
 use roundelay_core::diagnostics::{Code, Finding};
@@ -152,6 +155,11 @@ impl Loops {
             _ => false,
         };
         body.iter().any(|node| node.any(&forks))
+    }
+
+    /// Returns the lanes by their numbers in a text of the form.
+    pub(crate) fn lane_numbers(&self, facts: &RunFacts, schedule: &Schedule) -> Vec<Vec<i64>> {
+        if self.of_program { lanes_in_order(&facts.lanes) } else { schedule.lanes.clone() }
     }
 
     /// Whether a signal names its lane.

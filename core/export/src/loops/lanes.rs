@@ -1,9 +1,9 @@
-//! The numbers of lanes in a kernel.
+//! The numbers of lanes in a text with the loops of a program.
 
 use std::collections::BTreeSet;
 
-/// Returns lanes by their numbers in a kernel: those inside one lane have numbers in a row, in the order of their values.
-pub(super) fn lanes_in_order(known: &BTreeSet<Vec<i64>>) -> Vec<Vec<i64>> {
+/// Returns lanes by their numbers in a text: those inside one lane have numbers in a row, in the order of their values.
+pub(crate) fn lanes_in_order(known: &BTreeSet<Vec<i64>>) -> Vec<Vec<i64>> {
     let mut lanes = vec![Vec::new()];
     let mut next = 0;
     while let Some(around) = lanes.get(next).cloned() {
@@ -20,7 +20,7 @@ pub(super) fn lanes_in_order(known: &BTreeSet<Vec<i64>>) -> Vec<Vec<i64>> {
 }
 
 /// Returns for each lane the number of a lane inside it, less its value.
-pub(super) fn lanes_within(lanes: &[Vec<i64>]) -> Vec<i64> {
+pub(crate) fn lanes_within(lanes: &[Vec<i64>]) -> Vec<i64> {
     let first = |around: &Vec<i64>| {
         let inside =
             |lane: &&Vec<i64>| lane.split_last().is_some_and(|(_, outer)| *outer == around[..]);
