@@ -106,19 +106,22 @@ pub(crate) fn export_operator(
 /// Returns the text of an operator with the functions by which the driver of the tests reaches it.
 pub(crate) fn with_driver(text: &str, name: &str, profile: Profile, reduces: bool) -> String {
     let op = if reduces { "op, " } else { "" };
-    let kernel =
-        if profile == Profile::A2 { "nullptr".to_owned() } else { format!("{name}Kernel") };
+    let kernel = if profile == Profile::A2 {
+        "nullptr".to_owned()
+    } else {
+        format!("operator_{name}::{name}Kernel")
+    };
     format!(
         "{text}
 #include \"operator.h\"
 HcclResult CallOperator(const void* input, void* output, uint64_t count, HcclDataType type, HcclReduceOp op,
                         HcclComm comm, aclrtStream stream) {{
     (void)op;
-    return {name}(input, output, count, type, {op}comm, stream);
+    return ::{name}(input, output, count, type, {op}comm, stream);
 }}
 uint64_t OperatorPass(uint64_t count, HcclDataType type, uint64_t bytes) {{
     (void)count;
-    return MostBytes(bytes) / SizeOf(type);
+    return operator_{name}::MostBytes(bytes) / operator_{name}::SizeOf(type);
 }}
 unsigned int (*const OperatorKernel)(void*) = {kernel};
 "
@@ -148,9 +151,9 @@ impl Exported {
         profile: Profile,
     ) -> Self {
         let given: Vec<_> = classes.iter().map(|(below, placed)| (*below, placed)).collect();
-        let text = export_operator(name, &given, profile).expect("it is exported").source;
+        let operator = export_operator(name, &given, profile).expect("it is exported");
         let reduces = classes[0].1.proved.schedule().collective.reduces();
-        let text = with_driver(&text, name, profile, reduces);
+        let text = with_driver(&operator.source, &operator.name, profile, reduces);
         let program = Executable::compile_for(Door::Hcomm(profile), &text, name);
         let program = program.unwrap_or_else(|log| panic!("{log}\n{text}"));
         Self { program, classes }

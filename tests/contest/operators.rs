@@ -293,3 +293,26 @@ fn rooted_operators_have_no_op() {
     assert!(!operator.source.contains("HcclReduceOp op"), "{}", operator.header);
     assert!(operator.source.contains("// The root is rank 2."));
 }
+
+/// A page whose name is a word of C++, and whose comments end in what would continue them in the next line.
+#[test]
+fn names_and_comments_of_a_page_stay_in_their_place() {
+    for name in ["main", "int", "Call", "Lane", "min"] {
+        let text = format!(
+            "/// Shifts. \\
+        algorithm {name}() -> AllGather {{
+            copy(local.input, local.output.block(rank)); // \\
+            parallel d in 1..nranks {{
+                peer((rank + d) % nranks).TxAck(); // what??/
+                peer((rank - d) % nranks).RxAck(); // \\ ??/
+                copy(peer((rank - d) % nranks).input, local.output.block((rank - d) % nranks));
+                peer((rank - d) % nranks).TxDataSignal(); // ??/\\
+                peer((rank + d) % nranks).RxDataSignal();
+            }}
+        }}"
+        );
+        let program = Exported::operator(name, vec![(None, place_text(&text, 3))], Profile::A3);
+        let call = Call { nranks: 3, counts: &[9, 1], units: (1, 3), ..Call::default() };
+        equals_host(&program, &call);
+    }
+}

@@ -20,6 +20,7 @@
         }                                                                                                              \
     } while (0)
 
+namespace operator_SendReceive {
 namespace {
 
 using u32 = uint32_t;
@@ -631,7 +632,7 @@ HcclResult Launch(const Call& call, aclrtStream stream) {
 
 } // namespace
 
-extern "C" HcclResult SendReceive(const void* sendBuf, void* recvBuf, uint64_t count, HcclDataType dataType, HcclComm comm, aclrtStream stream) {
+HcclResult Start(const void* sendBuf, void* recvBuf, uint64_t count, HcclDataType dataType, HcclComm comm, aclrtStream stream) {
     u32 ranks = 0;
     CHK_RET(HcclGetRankSize(comm, &ranks));
     if (ranks != RANKS) {
@@ -665,4 +666,10 @@ extern "C" HcclResult SendReceive(const void* sendBuf, void* recvBuf, uint64_t c
     }
     CHK_RET(Launch(call, stream));
     return aclrtWaitAndResetNotify(pair.ended, stream, 0) == 0 ? HCCL_SUCCESS : HCCL_E_RUNTIME;
+}
+
+} // namespace operator_SendReceive
+
+extern "C" HcclResult SendReceive(const void* sendBuf, void* recvBuf, uint64_t count, HcclDataType dataType, HcclComm comm, aclrtStream stream) {
+    return operator_SendReceive::Start(sendBuf, recvBuf, count, dataType, comm, stream);
 }

@@ -457,7 +457,7 @@ fn hcomm(flags: &HcommFlags, to: &Texts) -> Result<(), Failure> {
         executor::algorithm_operator(&read.1, &proved, source.as_ref(), *profile)
     });
     match operator {
-        Ok(operator) => executor::put(read.1.name(), &operator, to),
+        Ok(operator) => executor::put(&operator, to),
         Err(errors) => Err(wrong_at(errors, &read, of.nranks.is_none())),
     }
 }

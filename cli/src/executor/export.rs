@@ -57,7 +57,7 @@ pub(crate) fn export_operator(which: &Which, profile: Profile, to: &Texts) -> Re
     let (source, executor) = which.load(Format::Human)?;
     let operator = as_operator(&executor, Some(&source), profile)
         .map_err(|errors| refuse(Format::Human, &errors, &source, |_| ()))?;
-    put(&executor.name, &operator, to)
+    put(&operator, to)
 }
 
 /// Returns an algorithm at a rank count as an operator.
@@ -77,7 +77,8 @@ pub(crate) fn algorithm_operator(
 }
 
 /// Writes the text of an operator, and in a folder the files beside it.
-pub(crate) fn put(name: &str, operator: &Operator, to: &Texts) -> Result<(), Failure> {
+pub(crate) fn put(operator: &Operator, to: &Texts) -> Result<(), Failure> {
+    let name = &operator.name;
     to.put(name, &operator.source)?;
     to.put_beside(&format!("{name}.h"), &operator.header)?;
     to.put_beside("README.md", &operator.readme)?;

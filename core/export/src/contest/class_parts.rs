@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::Export;
 use super::interface::Interface;
 use super::part::SizeClassPart;
+use crate::loops::cpp::comment_line;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::{RankId, SpanId};
 
@@ -51,7 +52,8 @@ impl<'t> SizeClassParts<'t> {
     pub(super) fn docs(&self) -> String {
         let mut text = String::new();
         for line in self.export.docs {
-            let _ = writeln!(text, "//{}{}", if line.is_empty() { "" } else { " " }, line.trim());
+            let line = comment_line(line.trim());
+            let _ = writeln!(text, "//{}{line}", if line.is_empty() { "" } else { " " });
         }
         let first = self.export.classes[0].schedule;
         if first.collective.is_rooted() {

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::print::{Cuda, WIDTH, name_of};
 use super::words::{HEADER_WORDS, SCRATCH_WORDS};
 use super::{Protocol, Spec};
+use crate::loops::cpp::comment_line;
 use crate::loops::cpp_names::mentions;
 use crate::loops::ir::NodeId;
 use crate::loops::machine::RunFacts;
@@ -126,7 +127,7 @@ fn whole(
     let mut text = String::new();
     for line in about {
         // A backslash would join the next line to the comment.
-        let line = format!("// {}", line.trim_end().trim_end_matches('\\'));
+        let line = format!("// {}", comment_line(line));
         let _ = writeln!(text, "{}", line.trim_end());
     }
     let protocol = match spec.protocol {

@@ -118,9 +118,18 @@ pub(crate) fn said(source: Option<&Source>, line: u32) -> Option<String> {
         return None;
     }
     let text = source.and_then(|source| source.line(line)).unwrap_or_default();
-    // A comment that ends in a backslash would continue in the next line.
-    let text = text.trim().trim_end_matches('\\');
+    let text = comment_line(text.trim());
     Some(format!("{line}: {text}").trim_end_matches([':', ' ']).to_owned())
+}
+
+/// Returns a line of text without an end that would continue a comment in the next line: a backslash, or the three
+/// characters that stand for one in C++14.
+pub(crate) fn comment_line(text: &str) -> &str {
+    let mut text = text.trim_end();
+    while let Some(rest) = text.strip_suffix('\\').or_else(|| text.strip_suffix("??/")) {
+        text = rest.trim_end();
+    }
+    text
 }
 
 /// Returns the declaration and the initializer of a table as an array with this name. `entry` returns the text of an entry.

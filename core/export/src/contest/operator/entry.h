@@ -209,7 +209,7 @@ HcclResult Acquire(HcclComm comm, void** context) {
 
 } // namespace
 @KERNEL@
-extern "C" HcclResult @NAME@(@PARAMETERS@) {
+HcclResult Start(@PARAMETERS@) {
     u32 ranks = 0;
     CHK_RET(HcclGetRankSize(comm, &ranks));
     if (ranks != RANKS) {
@@ -234,3 +234,9 @@ extern "C" HcclResult @NAME@(@PARAMETERS@) {
     call.count = count;
     call.type = dataType;
 @OP@@LAUNCH@}
+
+} // namespace operator_@NAME@
+
+extern "C" HcclResult @NAME@(@PARAMETERS@) {
+    return operator_@NAME@::Start(@ARGUMENTS@);
+}

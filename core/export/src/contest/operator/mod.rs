@@ -11,6 +11,7 @@ use super::flags::MOST_FLAGS;
 use super::interface::Interface;
 use super::part::SizeClassPart;
 use super::{Export, SizeClass};
+use crate::loops::cpp_names::identifier;
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::SpanId;
 
@@ -98,6 +99,8 @@ impl fmt::Display for Assumption {
 /// The texts of an operator, and the resources that it takes of a communicator.
 #[derive(Clone, Debug)]
 pub struct Operator {
+    /// The name of the function: that of the export, with an underscore where it is a word of C++.
+    pub name: String,
     /// The C++14 text, which includes `hcomm.h`.
     pub source: String,
     /// The declaration of its function.
@@ -133,6 +136,12 @@ pub struct OperatorNeeds {
 /// Findings that prevent the export, each with the index of its class: E0314 where no number of notifies in turn keeps
 /// every signal, E0315 beyond the threads or notifies of a communicator, and those of [`super::contest`].
 pub fn operator(export: &Export<'_>, profile: Profile) -> Result<Operator, Vec<(usize, Finding)>> {
+    // A word of C++ is no name of a function.
+    let name = match export.name {
+        "main" => "main_".to_owned(),
+        name => identifier(name),
+    };
+    let export = &Export { name: &name, ..export.clone() };
     let parts = SizeClassParts::new(export, Interface::Operator)?;
     let needs = OperatorNeeds::new(&parts, profile).map_err(|finding| vec![(0, *finding)])?;
     Ok(Text { export, parts, profile, needs }.operator())
@@ -204,7 +213,7 @@ impl Text<'_> {
             self.parameters()
         );
         let (source, readme) = (self.source(), self.readme());
-        Operator { source, header, readme, description, needs: self.needs }
+        Operator { name: name.to_owned(), source, header, readme, description, needs: self.needs }
     }
 
     fn reduces(&self) -> bool {
@@ -306,6 +315,13 @@ impl Text<'_> {
                 &given(older, "        CHK_RET(HcclChannelDescInit(wanted.data(), many));\n"),
             )
             .replace("@PARAMETERS@", &self.parameters())
+            .replace(
+                "@ARGUMENTS@",
+                &format!(
+                    "sendBuf, recvBuf, count, dataType, {}comm, stream",
+                    given(reduces, "op, ")
+                ),
+            )
             .replace("@SUPPORTED@", &given(reduces, supported))
             .replace("@OP@", &given(reduces, "    call.op = static_cast<HcommReduceOp>(op);\n"))
             .replace("@LAUNCH@", &launch)

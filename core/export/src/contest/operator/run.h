@@ -6,6 +6,7 @@
         }                                                                                                              \
     } while (0)
 
+namespace operator_@NAME@ {
 namespace {
 
 using u32 = uint32_t;
