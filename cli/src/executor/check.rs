@@ -184,7 +184,10 @@ impl ExecutorCheckReport {
                     "{threads} threads with {thread_notifies} notifies, {channel_notifies} at an end of a channel"
                 ),
             );
-            line("", "no one-shot notify loses a signal");
+            let turns = needs.in_turn.iter().max().filter(|most| **most > 1);
+            let turns = turns
+                .map_or(String::new(), |most| format!(", where up to {most} of a lane take turns"));
+            line("", &format!("no one-shot notify loses a signal{turns}"));
             for (nth, assumption) in needs.assumptions.iter().enumerate() {
                 line(if nth == 0 { "relies on" } else { "" }, assumption);
             }

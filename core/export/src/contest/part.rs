@@ -40,7 +40,13 @@ impl SizeClassPart {
         let signals = interface.signals();
         let noted = |findings: Vec<Finding>| -> Vec<Finding> {
             let note = format!("with {signals} signals, {}", interface.owners());
-            findings.into_iter().map(|finding| finding.note(note.clone())).collect()
+            let noted = |finding: Finding| match interface {
+                Interface::Class => finding.note(note.clone()),
+                Interface::Operator => finding
+                    .note(note.clone())
+                    .note("right if notifies counted, of which the documentation says nothing"),
+            };
+            findings.into_iter().map(noted).collect()
         };
         if class.schedule.multiple > 1 {
             let title = format!("counts are multiples of {} here", class.schedule.multiple);
