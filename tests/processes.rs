@@ -9,6 +9,8 @@ mod checks;
 mod delays;
 #[path = "processes/failures.rs"]
 mod failures;
+#[path = "processes/hosts.rs"]
+mod hosts;
 #[path = "processes/kinds.rs"]
 mod kinds;
 #[path = "processes/limits.rs"]

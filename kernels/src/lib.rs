@@ -52,6 +52,13 @@ pub mod shared_memory;
 pub mod shim;
 mod stuck;
 mod sync;
+#[cfg(all(
+    feature = "tcp",
+    target_os = "linux",
+    target_pointer_width = "64",
+    target_endian = "little"
+))]
+pub mod tcp;
 pub mod threads;
 #[doc(hidden)]
 pub mod trust;

@@ -1,7 +1,12 @@
-//! A world of the ranks of an MPI job on several hosts.
+//! A world of the ranks of a job on several hosts, which MPI or TCP joins.
+
+use std::sync::Arc;
 
 use roundelay_kernels::mpi::MpiJob;
+use roundelay_kernels::network::Carrier;
 use roundelay_kernels::shared_memory::{self, UniqueId, host_key};
+#[cfg(feature = "tcp")]
+use roundelay_kernels::tcp::{Key, Root, TcpJob};
 
 use super::World;
 use crate::{Error, Options};
@@ -9,13 +14,114 @@ use crate::{Error, Options};
 /// The bytes that a rank sends the other ranks: its host, and an id for its world if it is the first rank there.
 const RECORD: usize = 32 + UniqueId::BYTES;
 
+/// A job whose ranks can exchange bytes, and send each other messages.
+trait Job {
+    /// Returns the rank of this process.
+    fn rank(&self) -> u32;
+    /// Gathers the bytes of all ranks, equally many of each.
+    fn allgather(&self, mine: &[u8]) -> Result<Vec<u8>, roundelay_kernels::Error>;
+    /// Returns the carrier of messages between hosts.
+    fn carrier(&self) -> Result<Arc<dyn Carrier>, roundelay_kernels::Error>;
+}
+
+/// Implements the trait by the methods of a type that have its names.
+macro_rules! job {
+    ($job:ty) => {
+        impl Job for $job {
+            fn rank(&self) -> u32 {
+                self.rank
+            }
+
+            fn allgather(&self, mine: &[u8]) -> Result<Vec<u8>, roundelay_kernels::Error> {
+                self.allgather(mine)
+            }
+
+            fn carrier(&self) -> Result<Arc<dyn Carrier>, roundelay_kernels::Error> {
+                self.carrier()
+            }
+        }
+    };
+}
+
+job!(MpiJob);
+#[cfg(feature = "tcp")]
+job!(TcpJob);
+
 impl World {
     /// Joins the world of the MPI job that this process is of.
     ///
     /// # Errors
     /// E0427 where there is no MPI, or the ranks of a host do not meet.
     pub(super) fn over_mpi(options: Options) -> Result<Self, Error> {
-        let job = MpiJob::begin()?;
+        Self::over_job(&MpiJob::begin()?, options)
+    }
+
+    /// Joins the world of a job whose ranks meet by TCP, if this process's variables name their root: `ROUNDELAY_ROOT`, or
+    /// an id with addresses.
+    ///
+    /// # Errors
+    /// E0427 where the ranks do not meet.
+    #[cfg(feature = "tcp")]
+    pub(super) fn over_tcp(options: Options) -> Option<Result<Self, Error>> {
+        let own = || Ok::<_, Error>(shared_memory::World::rank_anywhere()?);
+        if TcpJob::is_named() {
+            let join =
+                |(rank, nranks)| Self::over_job(&TcpJob::from_env(rank, nranks, options)?, options);
+            return Some(own().and_then(join));
+        }
+        let id = UniqueId::from_hex(&std::env::var("ROUNDELAY_ID").ok()?).ok()?;
+        id.addresses()?;
+        match own() {
+            Ok((rank, nranks)) => Self::at_addresses(&id, (nranks, rank), options),
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    /// Opens the place where ranks of several hosts meet, in this process, and returns its id for [`World::join`]: one
+    /// process calls it, and sends the id to the others by a way that nobody else reads, for it holds the key of the job.
+    /// The ranks meet within the deadline of `options`. The place is there until all ranks have left, or this process
+    /// ends: let it be rank 0's, or a process that outlives the ranks.
+    ///
+    /// The addresses of the id are those of the interfaces that `ROUNDELAY_INTERFACE` and `ROUNDELAY_FAMILY` choose.
+    ///
+    /// # Errors
+    /// E0427 where no port can be opened, or this host has no address.
+    ///
+    /// ```
+    /// use roundelay::{Options, World};
+    ///
+    /// let id = World::open_root(Options::default())?;
+    /// let world = World::join(&id, 1, 0)?;
+    /// assert_eq!(world.nranks(), 1);
+    /// # Ok::<(), roundelay::Error>(())
+    /// ```
+    #[cfg(feature = "tcp")]
+    pub fn open_root(options: Options) -> Result<UniqueId, Error> {
+        Ok(Root::open_with_new_key(options)?)
+    }
+
+    /// Joins the world of an id with addresses.
+    ///
+    /// # Errors
+    /// E0427 where the ranks do not meet.
+    #[cfg(feature = "tcp")]
+    pub(super) fn at_addresses(
+        id: &UniqueId,
+        (nranks, rank): (u32, u32),
+        options: Options,
+    ) -> Option<Result<Self, Error>> {
+        let root = id.addresses()?;
+        let join = || {
+            id.check_bytes()?;
+            let key = Key::from_bytes(id.secret());
+            let job = TcpJob::join(&root, key, rank, nranks, options)?;
+            Self::over_job(&job, options)
+        };
+        Some(join())
+    }
+
+    /// Joins the world of a job.
+    fn over_job(job: &impl Job, options: Options) -> Result<Self, Error> {
         let mine = [&host_key()[..], UniqueId::new()?.as_bytes()].concat();
         let all = job.allgather(&mine)?;
         let mut hosts: Vec<(&[u8], Vec<u32>)> = Vec::new();
@@ -27,9 +133,9 @@ impl World {
             }
         }
         let hosts: Vec<Vec<u32>> = hosts.into_iter().map(|(_, ranks)| ranks).collect();
-        let is_here = |ranks: &&Vec<u32>| ranks.contains(&job.rank);
+        let is_here = |ranks: &&Vec<u32>| ranks.contains(&job.rank());
         let here = hosts.iter().find(is_here).expect("each rank is on its host");
-        let local = here.iter().take_while(|rank| **rank != job.rank).count();
+        let local = here.iter().take_while(|rank| **rank != job.rank()).count();
         let id = &all[here[0] as usize * RECORD + 32..];
         let id = UniqueId::from_bytes(*id.first_chunk().expect("a record has an id"));
         let joined = shared_memory::World::join(&id, here.len() as u32, local as u32, options);
@@ -40,6 +146,6 @@ impl World {
             let what = format!("the ranks on the host of rank {rank} did not meet, as they say");
             return Err(roundelay_kernels::Error::NotJoined { what }.into());
         }
-        Self::over_hosts(engine, hosts, job.rank, job.carrier()?)?.measure_link()
+        Self::over_hosts(engine, hosts, job.rank(), job.carrier()?)?.measure_link()
     }
 }

@@ -19,6 +19,10 @@ impl World {
     /// `ROUNDELAY_MPI_LIB` names, else of the library that the loader finds. MPI is begun if the program has not begun
     /// it, and then ended when the process exits.
     ///
+    /// With the feature `tcp` ranks of several hosts meet without MPI, at the address that `ROUNDELAY_ROOT` names
+    /// (`host:port`, at which rank 0 listens), with the key of `ROUNDELAY_KEY_FILE` or `ROUNDELAY_KEY`. The rank and the
+    /// number of ranks come from the variables above. Data between hosts goes by TCP, in clear.
+    ///
     /// * [`World::alloc`] lends memory of this host.
     /// * [`World::split`] makes worlds whose ranks are all on one host, and refuses others (E0427). [`World::shrink`]
     ///   is refused (E0427).
@@ -37,6 +41,15 @@ impl World {
     /// # Errors
     /// E0406 for options that no run can have; else the errors of [`World::from_env`].
     pub fn from_env_with(options: Options) -> Result<Self, Error> {
+        #[cfg(all(
+            feature = "tcp",
+            target_os = "linux",
+            target_pointer_width = "64",
+            target_endian = "little"
+        ))]
+        if let Some(world) = Self::over_tcp(options) {
+            return world;
+        }
         #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
         if shared_memory::World::spans_hosts()? {
             return Self::over_mpi(options);
@@ -117,6 +130,15 @@ impl World {
         rank: u32,
         options: Options,
     ) -> Result<Self, Error> {
+        #[cfg(all(
+            feature = "tcp",
+            target_os = "linux",
+            target_pointer_width = "64",
+            target_endian = "little"
+        ))]
+        if let Some(world) = Self::at_addresses(id, (nranks, rank), options) {
+            return world;
+        }
         Ok(Self::of(shared_memory::World::join(id, nranks, rank, options)?))
     }
 

@@ -55,11 +55,25 @@ pub(super) fn run_under(
     meanwhile: impl FnOnce(&[u32], &AtomicUsize),
 ) -> Vec<Told> {
     let id = UniqueId::new().expect("random bytes").to_hex();
-    let start = |rank: u32| {
+    let start = |_: u32| {
         let mut command = of_test(under, test, case);
+        command.env("ROUNDELAY_ID", &id);
+        command
+    };
+    run_by(start, nranks, meanwhile)
+}
+
+/// Runs the ranks of a command, which `start` makes for each of them.
+pub(super) fn run_by(
+    start: impl Fn(u32) -> Command,
+    nranks: u32,
+    meanwhile: impl FnOnce(&[u32], &AtomicUsize),
+) -> Vec<Told> {
+    let start = |rank: u32| {
+        let mut command = start(rank);
         command.env("ROUNDELAY_RANK", rank.to_string());
         command.env("ROUNDELAY_NRANKS", nranks.to_string());
-        command.env("ROUNDELAY_ID", &id).env_remove("ROUNDELAY_ENDINGS");
+        command.env_remove("ROUNDELAY_ENDINGS");
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
     };
     let children: Vec<Child> = (0..nranks).map(start).collect();

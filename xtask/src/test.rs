@@ -57,7 +57,7 @@ const ENGINES: [&str; 7] = [
     "roundelay-kernels",
     "--lib",
     "--features",
-    "cuda,ptx",
+    "cuda,ptx,tcp",
     "--config",
     "profile.test.package.roundelay-kernels.opt-level=0",
 ];

@@ -33,6 +33,8 @@ mod world;
 pub use crate::chosen_way::ChosenWay;
 #[cfg(all(target_os = "linux", feature = "cuda"))]
 pub(crate) use meet::mapping::Mapping;
+#[cfg(feature = "tcp")]
+pub(crate) use meet::system::host;
 pub use meet::unique::{UniqueId, same_secret};
 pub use stage::blocks::BlocksPlan;
 pub use stage::plan::{WorldPlan, WorldRank};

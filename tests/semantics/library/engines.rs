@@ -15,8 +15,10 @@ use roundelay_core::ids::RankId;
 use roundelay_core::verify::Proved;
 use roundelay_kernels::AnyRankPlan;
 #[cfg(target_os = "linux")]
-use roundelay_kernels::network::{Channels, Hosts, HostsPlan, How};
+use roundelay_kernels::network::{Carrier, Channels, Hosts, HostsPlan, How};
 use roundelay_kernels::shared_memory::{World, WorldPlan};
+#[cfg(target_os = "linux")]
+use roundelay_kernels::tcp::TcpCarrier;
 #[cfg(target_os = "linux")]
 use roundelay_tests::takes_all;
 
@@ -250,18 +252,25 @@ fn places() -> Vec<Vec<Vec<u32>>> {
     ]
 }
 
-/// Returns all ranks of such hosts, in their order: each host is an arena, and a carrier between threads stands for the
-/// network between hosts.
+/// Returns the carriers of all ranks: between threads, or by TCP.
 #[cfg(target_os = "linux")]
-fn together(places: &[Vec<u32>], how: How) -> Vec<Arc<Hosts>> {
-    let nranks = places.iter().map(Vec::len).sum::<usize>() as u32;
+fn carriers(nranks: u32, how: How, by_tcp: bool) -> Vec<Arc<dyn Carrier>> {
+    if by_tcp {
+        return TcpCarrier::together(nranks);
+    }
+    Channels::new(nranks, how).into_iter().map(|one| one as Arc<dyn Carrier>).collect()
+}
+
+/// Returns all ranks of such hosts, in their order: each host is an arena, and the carriers stand for the network between
+/// hosts.
+#[cfg(target_os = "linux")]
+fn together(places: &[Vec<u32>], carriers: &[Arc<dyn Carrier>]) -> Vec<Arc<Hosts>> {
     let options = Options::new().deadline(DEADLINE);
-    let channels = Channels::new(nranks, how);
     let mut all = Vec::new();
     for ranks in places {
         let worlds = World::together(ranks.len() as u32, options).expect("worlds");
         for (world, rank) in worlds.into_iter().zip(ranks) {
-            let carrier = channels[*rank as usize].clone();
+            let carrier = carriers[*rank as usize].clone();
             let hosts = Hosts::new(world, places.to_vec(), *rank, carrier).expect("a world");
             all.push(Arc::new(hosts));
         }
@@ -288,7 +297,7 @@ fn hosts(subject: Subject) {
             fails_after: u64::MAX,
             seed: turn as u64,
         };
-        let hosts = together(&places, how);
+        let hosts = together(&places, &carriers(nranks, how, turn % 5 == 1));
         let values = Values::all(subject.params, nranks);
         let values = &values[turn * 7 % values.len()];
         let _told = Told(values);

@@ -66,6 +66,10 @@ pub(crate) mod env {
     pub(crate) fn spans_hosts() -> Result<bool, Error> {
         Err(super::missing())
     }
+
+    pub(crate) fn rank_anywhere() -> Result<(u32, u32), Error> {
+        Err(super::missing())
+    }
 }
 
 /// Sleep on words that no other process wakes: a wait ends by its time.

@@ -1,6 +1,7 @@
 //! The id of a world, for the processes that are to be its ranks.
 
 use std::fmt::{self, Write as _};
+use std::net::{IpAddr, SocketAddr};
 
 use sha2::{Digest as _, Sha256};
 
@@ -32,6 +33,10 @@ const CHECK: usize = UniqueId::BYTES - 8;
 const RANDOM: u8 = 0;
 /// The kind of an id that follows from the name of a job.
 const OF_JOB: u8 = 1;
+/// The kind of an id with the addresses at which ranks of several hosts meet.
+const AT_ADDRESSES: u8 = 2;
+/// The most addresses of an id: each has 16 bytes, from [`BOOT`] on, behind their number and their port.
+const ADDRESSES: usize = 3;
 
 /// Whether two secrets are equal, in a time that depends on their lengths alone.
 #[doc(hidden)]
@@ -70,6 +75,47 @@ impl UniqueId {
         bytes[KIND] = OF_JOB;
         bytes[NAME..SECRET].copy_from_slice(&hash.finalize()[..SECRET - NAME]);
         Self::sealed(bytes)
+    }
+
+    /// Returns the id of a world whose ranks, on several hosts, meet at these addresses of one port, with this secret.
+    ///
+    /// # Errors
+    /// E0427 where there is no address.
+    #[doc(hidden)]
+    pub fn at(addresses: &[SocketAddr], secret: &[u8; BOOT - SECRET]) -> Result<Self, Error> {
+        let Some(first) = addresses.first() else {
+            let what = "this host has no address at which other hosts could reach it".to_owned();
+            return Err(Error::NotJoined { what });
+        };
+        let mut bytes = [0; Self::BYTES];
+        bytes[KIND] = AT_ADDRESSES;
+        bytes[SECRET..BOOT].copy_from_slice(secret);
+        bytes[BOOT] = addresses.len().min(ADDRESSES) as u8;
+        bytes[BOOT + 1..BOOT + 3].copy_from_slice(&first.port().to_le_bytes());
+        for (place, address) in bytes[BOOT + 3..CHECK].chunks_exact_mut(16).zip(addresses) {
+            let ip = match address.ip() {
+                IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+                IpAddr::V6(v6) => v6,
+            };
+            place.copy_from_slice(&ip.octets());
+        }
+        Ok(Self::sealed(bytes))
+    }
+
+    /// Returns the addresses at which ranks of several hosts meet, if the id has such.
+    #[doc(hidden)]
+    pub fn addresses(&self) -> Option<Vec<SocketAddr>> {
+        if self.0[KIND] != AT_ADDRESSES {
+            return None;
+        }
+        let port = u16::from_le_bytes([self.0[BOOT + 1], self.0[BOOT + 2]]);
+        let places = self.0[BOOT + 3..CHECK].chunks_exact(16).take(self.0[BOOT].into());
+        let address = |place: &[u8]| {
+            let mut octets = [0; 16];
+            octets.copy_from_slice(place);
+            SocketAddr::new(IpAddr::from(octets).to_canonical(), port)
+        };
+        Some(places.map(address).collect())
     }
 
     /// Returns the id with these bytes, which come from [`Self::as_bytes`] in another process. Bytes that are no id are
@@ -115,13 +161,27 @@ impl UniqueId {
         hex(&self.0)
     }
 
-    /// Checks that these are the bytes of an id, made on this host.
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        let known = self.0[KIND] == RANDOM || self.0[KIND] == OF_JOB;
+    /// Checks that these are the bytes of an id.
+    ///
+    /// # Errors
+    /// E0427 where they are not.
+    #[doc(hidden)]
+    pub fn check_bytes(&self) -> Result<(), Error> {
+        let known = [RANDOM, OF_JOB, AT_ADDRESSES].contains(&self.0[KIND]);
         if self.0[..8] != MAGIC || !known || self.0[CHECK..] != digest(&self.0)[..] {
             return Err(Error::NotJoined {
                 what: "the id of the world is none that this version of Roundelay makes: its bytes were changed, cut or never set; give all ranks the bytes that `UniqueId::new` made in one process".to_owned(),
             });
+        }
+        Ok(())
+    }
+
+    /// Checks that these are the bytes of an id, made on this host.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.check_bytes()?;
+        if self.0[KIND] == AT_ADDRESSES {
+            let what = "the id of the world is for ranks of several hosts, and this build lacks the feature `tcp`".to_owned();
+            return Err(Error::NotJoined { what });
         }
         let elsewhere = |what: &str| {
             let what = format!(
@@ -147,7 +207,8 @@ impl UniqueId {
     }
 
     /// Returns the secret that joining ranks show each other; zeros for an id of a job.
-    pub(crate) fn secret(&self) -> [u8; BOOT - SECRET] {
+    #[doc(hidden)]
+    pub fn secret(&self) -> [u8; BOOT - SECRET] {
         let mut secret = [0; BOOT - SECRET];
         secret.copy_from_slice(&self.0[SECRET..BOOT]);
         secret

@@ -41,7 +41,7 @@ use self::recording::{TraceFile, WorldRecord};
 use self::spinning::Spinning;
 use self::ways::known_ways::{self, Knowledge};
 use super::meet::ending::{Endings, Peer};
-use super::meet::env::{from_env, from_env_of_host, spans_hosts};
+use super::meet::env::{from_env, from_env_of_host, rank_anywhere, spans_hosts};
 use super::meet::join::{Joined, join, make_arena, own_process};
 use super::meet::system::{self, boot, network};
 use super::meet::unique::UniqueId;
@@ -138,6 +138,15 @@ impl World {
     pub fn from_env(options: Options) -> Result<Self, Error> {
         let membership = from_env()?;
         Self::join(&membership.id, membership.nranks, membership.rank, options)
+    }
+
+    /// Returns this process's rank and the number of ranks of its job, wherever the others run.
+    ///
+    /// # Errors
+    /// E0427 where no launcher left its variables, or they make no sense.
+    #[doc(hidden)]
+    pub fn rank_anywhere() -> Result<(u32, u32), Error> {
+        rank_anywhere()
     }
 
     /// Whether a launcher says that this process is one of an MPI job on several hosts.
@@ -394,7 +403,11 @@ impl World {
     }
 }
 
-/// Returns bytes that identify this host: no other host has the same bytes.
+/// The variable that parts the ranks of one machine: ranks with different values count as ranks of different hosts.
+const HOST_ID: &str = "ROUNDELAY_HOST_ID";
+
+/// Returns bytes that identify this host: no other host has the same bytes. On one machine, processes whose
+/// `ROUNDELAY_HOST_ID` differ have different bytes.
 pub fn host_key() -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(b"roundelay host\0");
@@ -402,6 +415,10 @@ pub fn host_key() -> [u8; 32] {
     hash.update(network().unwrap_or_default().to_le_bytes());
     let [name, _] = system::host();
     hash.update(name);
+    if let Some(id) = std::env::var_os(HOST_ID) {
+        hash.update(b"\0");
+        hash.update(id.as_encoded_bytes());
+    }
     hash.finalize().into()
 }
 

@@ -104,6 +104,23 @@ pub(super) fn place_on(host: &str, sources: &Sources<'_>) -> Result<Membership, 
     by(sources, |launcher, sources| launcher.place_on(host, sources))
 }
 
+/// Returns this process's rank and the number of ranks, wherever the others run: from Roundelay's own variables, else from
+/// the first launcher whose variables are set.
+pub(super) fn rank_anywhere(sources: &Sources<'_>) -> Result<(u32, u32), Error> {
+    let [rank, nranks, _] = OWN;
+    let is_there = |name: &str| (sources.var)(name).is_some();
+    if is_there(rank) && is_there(nranks) {
+        return rank_of(sources, rank, nranks);
+    }
+    let sized = |launcher: &&Launcher| is_there(launcher.rank) && is_there(launcher.nranks);
+    match LAUNCHERS.iter().find(sized) {
+        Some(launcher) => rank_of(sources, launcher.rank, launcher.nranks),
+        None => not_joined(format!(
+            "no launcher said which rank this process is; set {rank} and {nranks} beside ROUNDELAY_ROOT"
+        )),
+    }
+}
+
 /// Whether the first launcher whose variables are set started an MPI job on several hosts.
 pub(super) fn spans_hosts(sources: &Sources<'_>) -> Result<bool, Error> {
     match launcher(sources) {

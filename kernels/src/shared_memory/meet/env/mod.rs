@@ -41,6 +41,14 @@ pub(crate) fn from_env() -> Result<Membership, Error> {
     launchers::place(&SOURCES)
 }
 
+/// Reads this process's rank and the number of ranks, wherever the others run.
+///
+/// # Errors
+/// E0427 where no launcher left its variables, or they make no sense.
+pub(crate) fn rank_anywhere() -> Result<(u32, u32), Error> {
+    launchers::rank_anywhere(&SOURCES)
+}
+
 /// Whether a launcher says that this process is one of an MPI job on several hosts.
 ///
 /// # Errors

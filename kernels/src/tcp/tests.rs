@@ -1,0 +1,271 @@
+//! Ranks that are threads meet by TCP, and send each other messages; strangers do not come in.
+
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::network::Carrier;
+use crate::shared_memory::UniqueId;
+use crate::{Error, Options};
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+fn options(deadline: Duration) -> Options {
+    Options::new().deadline(deadline)
+}
+
+/// A root, its address on the loopback interface, and its key.
+fn root(nranks: Option<u32>, deadline: Duration) -> (SocketAddr, Key) {
+    let key = Key::new().expect("random bytes");
+    let root = Root::open(0, &key, nranks, deadline).expect("a port");
+    let port = root.addresses().first().expect("an address").port();
+    (SocketAddr::from(([127, 0, 0, 1], port)), key)
+}
+
+/// Returns the jobs of all ranks.
+fn jobs(nranks: u32) -> Vec<TcpJob> {
+    let (at, key) = root(Some(nranks), DEADLINE);
+    let join = |rank| TcpJob::join(&[at], key.clone(), rank, nranks, options(DEADLINE));
+    (0..nranks).map(|rank| join(rank).expect("it joins")).collect()
+}
+
+/// Runs each rank in a thread of its own.
+fn each<T: Send>(jobs: &[TcpJob], run: impl Fn(&TcpJob) -> T + Sync) -> Vec<T> {
+    thread::scope(|scope| {
+        let threads: Vec<_> = jobs.iter().map(|job| scope.spawn(|| run(job))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    })
+}
+
+fn carriers(jobs: &[TcpJob]) -> Vec<Arc<dyn Carrier>> {
+    each(jobs, |job| job.carrier().expect("a carrier"))
+}
+
+fn refused(result: Result<impl Sized, Error>, words: &[&str]) {
+    let text = result.err().expect("it is refused").to_string();
+    assert!(words.iter().all(|word| text.contains(word)), "{text}");
+}
+
+#[test]
+fn ranks_bring_their_bytes_together() {
+    let jobs = jobs(9);
+    for len in [0, 1, 100_000] {
+        let all: Vec<u8> = (0..9).flat_map(|rank| vec![rank; len]).collect();
+        assert!(
+            each(&jobs, |job| job.allgather(&vec![job.rank as u8; len]).expect("all"))
+                .iter()
+                .all(|got| *got == all)
+        );
+    }
+}
+
+/// A connection that says nothing, one that says something else, one with another key, and one that goes away.
+#[test]
+fn strangers_hold_nobody_up() {
+    let (at, key) = root(Some(2), DEADLINE);
+    let mut silent = Vec::new();
+    for nth in 0..40 {
+        let mut stranger = TcpStream::connect(at).expect("the port is open");
+        match nth % 4 {
+            0 => silent.push(stranger),
+            1 => stranger
+                .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\nand more than a first message has")
+                .expect("it is sent"),
+            2 => stranger.write_all(&[0; 48]).expect("it is sent"),
+            _ => drop(stranger),
+        }
+    }
+    let other = Key::new().expect("random bytes");
+    let short = options(Duration::from_millis(300));
+    refused(TcpJob::join(&[at], other, 0, 2, short), &["reaches no root", "another key", "E0427"]);
+    let begun = Instant::now();
+    let jobs: Vec<_> = (0..2)
+        .map(|rank| TcpJob::join(&[at], key.clone(), rank, 2, options(DEADLINE)).expect("it joins"))
+        .collect();
+    assert_eq!(
+        each(&jobs, |job| job.allgather(&[job.rank as u8]).expect("both")),
+        [[0, 1], [0, 1]]
+    );
+    assert!(begun.elapsed() < DEADLINE / 4, "{:?}", begun.elapsed());
+}
+
+/// What a rank says wrongly is its own error: the first that claims a rank stays, and the others meet.
+#[test]
+fn a_wrong_claim_ends_nobody_elses() {
+    let (at, key) = root(Some(2), DEADLINE);
+    let join = |rank, nranks| TcpJob::join(&[at], key.clone(), rank, nranks, options(DEADLINE));
+    let first = join(0, 2).expect("it joins");
+    for (rank, nranks, words) in [
+        (0, 2, ["rank 0 has come already", "from host"]),
+        (1, 3, ["started as one of 3", "the job has 2"]),
+        (5, 2, ["no rank 5", "among 2"]),
+    ] {
+        let wrong = join(rank, nranks).expect("it has the key");
+        refused(wrong.allgather(&[1]), &words);
+    }
+    let both = [first, join(1, 2).expect("it joins")];
+    assert_eq!(each(&both, |job| job.allgather(&[7]).expect("both")), [[7, 7], [7, 7]]);
+    // After all have come, one more is too late.
+    refused(join(1, 2).expect("it has the key").allgather(&[1]), &["one more"]);
+}
+
+#[test]
+fn a_missing_rank_is_named() {
+    let (at, key) = root(None, Duration::from_millis(400));
+    let short = options(Duration::from_millis(400));
+    let join = |rank| TcpJob::join(&[at], key.clone(), rank, 3, short).expect("it joins");
+    let jobs = [join(2), join(0)];
+    for result in each(&jobs, |job| job.allgather(&[0])) {
+        refused(result, &["rank 1 of 3 did not come", "2 came, from", "E0427"]);
+    }
+    // Where nobody listens, the address is told.
+    let nowhere = SocketAddr::from(([127, 0, 0, 1], 9));
+    let alone = TcpJob::join(&[nowhere], key.clone(), 1, 2, short);
+    refused(alone, &["reaches no root at 127.0.0.1:9", "start rank 0 there"]);
+}
+
+/// Sends of both directions, with tags that meet in another order than they were sent, and lengths of all kinds.
+#[test]
+fn messages_meet_by_tag_in_order() {
+    let carriers = carriers(&jobs(3));
+    let lens = [1, 15, 16, 17, 4000, 128 << 10, 1_000_003];
+    let data = |from: u32, to: u32, tag: u32, nth: usize, len: usize| -> Vec<u8> {
+        let seed = from * 7 + to * 11 + tag * 13 + nth as u32 * 17;
+        (0..len).map(|at| (at as u32 * 31 + seed) as u8).collect()
+    };
+    thread::scope(|scope| {
+        for (rank, carrier) in (0_u32..).zip(&carriers) {
+            scope.spawn(move || {
+                let peers: Vec<u32> = (0..3).filter(|peer| *peer != rank).collect();
+                let mut sent = Vec::new();
+                let mut open = Vec::new();
+                for (nth, len) in lens.into_iter().enumerate() {
+                    for peer in &peers {
+                        for tag in 0..3 {
+                            let message = data(rank, *peer, tag, nth, len);
+                            // SAFETY: the message is kept until all requests have ended.
+                            let sends = unsafe { carrier.send(*peer, tag, message.as_ptr(), len) };
+                            open.push(sends.expect("it begins"));
+                            sent.push(message);
+                        }
+                    }
+                }
+                for tag in [2, 0, 1] {
+                    for (nth, len) in lens.into_iter().enumerate() {
+                        for peer in &peers {
+                            let mut got = vec![0; len];
+                            // SAFETY: the memory is kept until the request has ended.
+                            let receives =
+                                unsafe { carrier.receive(*peer, tag, got.as_mut_ptr(), len) };
+                            let mut request = receives.expect("it begins");
+                            while !carrier.ended(&mut request).expect("it ends") {
+                                thread::yield_now();
+                            }
+                            assert!(
+                                got == data(*peer, rank, tag, nth, len),
+                                "{rank} {peer} {tag} {nth}"
+                            );
+                        }
+                    }
+                }
+                for mut request in open {
+                    while !carrier.ended(&mut request).expect("it ends") {
+                        thread::yield_now();
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Receives until an error.
+fn fails(carrier: &dyn Carrier, from: u32) -> Error {
+    let mut byte = [0];
+    // SAFETY: the memory is kept until the request has failed.
+    let begun = unsafe { carrier.receive(from, 1, byte.as_mut_ptr(), 1) };
+    let mut request = match begun {
+        Ok(request) => request,
+        Err(error) => return error,
+    };
+    loop {
+        match carrier.ended(&mut request) {
+            Ok(false) => thread::yield_now(),
+            Ok(true) => panic!("nobody sent that"),
+            Err(error) => return error,
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_is_gone_is_known_to_all() {
+    let jobs = jobs(4);
+    let carriers = carriers(&jobs);
+    let begun = Instant::now();
+    jobs[2].vanish();
+    // Rank 3 waits for rank 1, which lives.
+    for (carrier, from) in [(&carriers[0], 2), (&carriers[1], 2), (&carriers[3], 1)] {
+        let error = fails(&**carrier, from).to_string();
+        assert!(error.contains("rank 2 is gone") && error.contains("[E0428]"), "{error}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+/// A rank that leaves is not gone: those that do not need it go on, also where it was the root's.
+#[test]
+fn ranks_may_leave_one_after_the_other() {
+    let mut jobs = jobs(3);
+    let mut carriers = carriers(&jobs);
+    drop((jobs.remove(0), carriers.remove(0)));
+    thread::sleep(Duration::from_millis(100));
+    let (mut one, other) = (vec![0_u8; 9], vec![5_u8; 9]);
+    // SAFETY: both are kept until the requests have ended.
+    let mut requests = unsafe {
+        [
+            (&carriers[0], carriers[0].receive(2, 0, one.as_mut_ptr(), 9).expect("it begins")),
+            (&carriers[1], carriers[1].send(1, 0, other.as_ptr(), 9).expect("it begins")),
+        ]
+    };
+    for (carrier, request) in &mut requests {
+        while !carrier.ended(request).expect("nobody is gone") {
+            thread::yield_now();
+        }
+    }
+    assert_eq!(one, other);
+}
+
+#[test]
+fn a_message_of_another_length_is_an_error() {
+    let carriers = carriers(&jobs(2));
+    let (sent, mut got) = ([1_u8; 8], [0_u8; 4]);
+    // SAFETY: both are kept until the requests have ended or were cancelled.
+    unsafe {
+        let send = carriers[0].send(1, 3, sent.as_ptr(), 8).expect("it begins");
+        let mut receive = carriers[1].receive(0, 3, got.as_mut_ptr(), 4).expect("it begins");
+        let error = loop {
+            match carriers[1].ended(&mut receive) {
+                Ok(ended) => assert!(!ended),
+                Err(error) => break error,
+            }
+        };
+        assert!(error.to_string().contains("has 8 bytes, and its receive 4"), "{error}");
+        carriers[0].cancel(send);
+        // After a cancelled message there is no other.
+        assert!(carriers[1].send(0, 3, sent.as_ptr(), 8).is_err());
+    }
+}
+
+#[test]
+fn an_id_holds_addresses_and_a_key() {
+    let addresses: Vec<SocketAddr> =
+        ["10.0.0.1:81", "[fd00::2]:81"].iter().map(|text| text.parse().expect("one")).collect();
+    let id = UniqueId::at(&addresses, &[9; 32]).expect("an id");
+    let again = UniqueId::from_hex(&id.to_hex()).expect("an id");
+    assert_eq!((again.addresses(), again.secret()), (Some(addresses), [9; 32]));
+    assert_eq!(UniqueId::new().expect("random").addresses(), None);
+    refused(UniqueId::at(&[], &[0; 32]), &["no address"]);
+    refused(Key::from_hex("12"), &["2 characters", "64 hexadecimal digits"]);
+    assert_eq!(Key::from_hex(&"0f".repeat(32)).expect("a key"), Key::from_bytes([15; 32]));
+}

@@ -1,0 +1,190 @@
+//! Ranks of several hosts without MPI: processes of this machine that count as ranks of different hosts meet by TCP.
+
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use roundelay::{Options, Rank, ReduceOp, World};
+
+use super::ranks::{DEADLINE, Told, case, of_test, run_by, say};
+
+/// The time in which a rank hears that another is gone, on a machine that is busy with other tests.
+const KNOWN: Duration = Duration::from_secs(5);
+
+/// Returns a port that is free now.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("it is bound").port()
+}
+
+/// The command of a rank that meets the others at a port; ranks of one machine are on `hosts` hosts by turns.
+fn of_hosts(test: &str, case: &str, hosts: u32, rank: u32, port: u16) -> Command {
+    let mut command = of_test(&[], test, case);
+    command.env("ROUNDELAY_ROOT", format!("127.0.0.1:{port}"));
+    command.env("ROUNDELAY_KEY", "5a".repeat(32));
+    command.env("ROUNDELAY_HOST_ID", (rank % hosts).to_string());
+    command
+}
+
+fn right(told: &[Told]) {
+    for (rank, told) in told.iter().enumerate() {
+        assert!(told.status.success() && told.said == ["right"], "rank {rank}: {}", told.all);
+    }
+}
+
+/// Calls of all kinds; the sums are of whole numbers.
+fn calls(world: &World) {
+    let mut rank: Rank<'_> = world.rank();
+    let (me, nranks) = (rank.id(), rank.nranks());
+    let sum: u32 = (0..nranks).sum();
+    for count in [1, 1000, 100_003] {
+        let mut all = vec![me; count];
+        rank.all_reduce(&mut all, ReduceOp::Sum).expect("a sum");
+        assert!(all.iter().all(|value| *value == sum), "{count}");
+        let mut gathered = vec![0; count * nranks as usize];
+        rank.all_gather(&vec![me; count], &mut gathered).expect("all");
+        assert!(
+            (0..).zip(gathered.chunks(count)).all(|(from, part)| part.iter().all(|v| *v == from))
+        );
+        for root in 0..nranks {
+            let mut cast = vec![if me == root { 7 + root } else { 0 }; count];
+            rank.broadcast(&mut cast, root).expect("a broadcast");
+            assert!(cast.iter().all(|value| *value == 7 + root));
+        }
+    }
+    // A block of as many elements as the rank's number, and one more.
+    let counts: Vec<usize> = (1..=nranks as usize).collect();
+    let mut blocks = vec![0; counts.iter().sum()];
+    rank.all_gather_v(&vec![me; me as usize + 1], &mut blocks, &counts).expect("all blocks");
+    let wanted: Vec<u32> = (0..nranks).flat_map(|from| vec![from; from as usize + 1]).collect();
+    assert_eq!(blocks, wanted);
+    // Each sends to the next; the last begins by receiving.
+    let (next, before) = ((me + 1) % nranks, (me + nranks - 1) % nranks);
+    let mut got = vec![0_u32; 70_000];
+    if me + 1 < nranks {
+        world.send(&vec![me; 70_000], next).expect("it is sent");
+        world.recv(&mut got, before).expect("it comes");
+    } else {
+        world.recv(&mut got, before).expect("it comes");
+        world.send(&vec![me; 70_000], next).expect("it is sent");
+    }
+    assert!(got.iter().all(|value| *value == before));
+    rank.barrier().expect("all");
+}
+
+#[test]
+fn ranks_of_hosts_meet_without_mpi() {
+    const TEST: &str = "hosts::ranks_of_hosts_meet_without_mpi";
+    if case().is_some() {
+        let world = World::from_env_with(Options::new().deadline(DEADLINE)).expect("a world");
+        calls(&world);
+        say("right");
+        return;
+    }
+    for (hosts, nranks) in [(2, 2), (3, 6), (2, 5)] {
+        let port = free_port();
+        right(&run_by(|rank| of_hosts(TEST, "all", hosts, rank, port), nranks, |_, _| {}));
+    }
+}
+
+/// The id of a root holds its addresses and the key.
+#[test]
+fn an_id_brings_hosts_together() {
+    const TEST: &str = "hosts::an_id_brings_hosts_together";
+    if case().is_some() {
+        let world = World::from_env_with(Options::new().deadline(DEADLINE)).expect("a world");
+        calls(&world);
+        // Worlds of one host are made as ever; what there is on one host alone says so.
+        let refused = world.shrink().err().expect("it spans hosts").to_string();
+        assert!(refused.contains("[E0427]"), "{refused}");
+        say("right");
+        return;
+    }
+    let id = World::open_root(Options::new().deadline(DEADLINE)).expect("a root").to_hex();
+    let start = |rank: u32| {
+        let mut command = of_test(&[], TEST, "all");
+        command.env("ROUNDELAY_ID", &id).env("ROUNDELAY_HOST_ID", (rank / 2).to_string());
+        command
+    };
+    right(&run_by(start, 4, |_, _| {}));
+}
+
+/// A rank is killed in a call or between two; all others, on every host, know it soon, and say which it is.
+#[test]
+fn a_killed_rank_is_known_on_every_host() {
+    const TEST: &str = "hosts::a_killed_rank_is_known_on_every_host";
+    if let Some(case) = case() {
+        let (bad, calls) = case.split_once(' ').expect("two numbers");
+        let (bad, calls): (u32, u32) = (bad.parse().expect("it"), calls.parse().expect("it"));
+        let world = World::from_env_with(Options::new().deadline(DEADLINE)).expect("a world");
+        let mut rank = world.rank();
+        let mut all = vec![1.0_f32; 300_000];
+        for call in 0_u32.. {
+            if rank.id() == bad && call == calls {
+                rustix::process::kill_process(
+                    rustix::process::getpid(),
+                    rustix::process::Signal::KILL,
+                )
+                .expect("it is killed");
+            }
+            let begun = Instant::now();
+            if let Err(error) = rank.all_reduce(&mut all, ReduceOp::Max) {
+                assert!(begun.elapsed() < KNOWN, "{:?}", begun.elapsed());
+                say(&error.to_string());
+                return;
+            }
+        }
+    }
+    for (nth, bad) in [0_u32, 1, 2, 3].into_iter().enumerate() {
+        let (port, case) = (free_port(), format!("{bad} {}", 3 * nth));
+        let told = run_by(|rank| of_hosts(TEST, &case, 2, rank, port), 4, |_, _| {});
+        for (rank, told) in (0..).zip(&told).filter(|(rank, _)| *rank != bad) {
+            let said = told.said.first().unwrap_or_else(|| panic!("rank {rank}: {}", told.all));
+            // The root is in the process of rank 0.
+            assert!(said.contains(&format!("rank {bad} ")), "rank {rank}: {said}");
+            assert!(said.contains("[E0428]") || said.contains("[E0413]"), "rank {rank}: {said}");
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_is_told() {
+    const TEST: &str = "hosts::what_is_missing_is_told";
+    if case().is_some() {
+        let options = Options::new().deadline(Duration::from_millis(500));
+        say(&World::from_env_with(options).err().expect("it is refused").to_string());
+        return;
+    }
+    let told = |nranks: u32, with: &dyn Fn(&mut Command)| {
+        let port = free_port();
+        let start = |rank| {
+            let mut command = of_hosts(TEST, "all", 2, rank, port);
+            with(&mut command);
+            command
+        };
+        run_by(start, nranks, |_, _| {}).remove(0).said.remove(0)
+    };
+    let no_key = told(1, &|command| {
+        command.env_remove("ROUNDELAY_KEY");
+    });
+    assert!(no_key.contains("need the key of their job") && no_key.contains("[E0427]"), "{no_key}");
+    let short = told(1, &|command| {
+        command.env("ROUNDELAY_KEY", "12ab");
+    });
+    assert!(short.contains("4 characters"), "{short}");
+    let no_address = told(1, &|command| {
+        command.env("ROUNDELAY_ROOT", "nowhere");
+    });
+    assert!(no_address.contains("no address such as node1:7000"), "{no_address}");
+    let open = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(open.path(), "5a".repeat(32)).expect("it is written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(open.path(), mode).expect("it is ours");
+    let read_by_all = told(1, &|command| {
+        command.env("ROUNDELAY_KEY_FILE", open.path());
+    });
+    assert!(
+        read_by_all.contains("other users may read") && read_by_all.contains("chmod 600"),
+        "{read_by_all}"
+    );
+}
