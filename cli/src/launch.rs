@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use roundelay_core::diagnostics::Code;
-use roundelay_runner::launch::{self, LaunchedProgram};
+use roundelay_runner::launch::{self, LaunchedProgram, PartOfJob};
 
 use crate::report::Failure;
 use crate::self_call;
@@ -31,6 +31,16 @@ pub(crate) struct LaunchFlags {
     /// Begin each line that rank 3 prints with [3], as srun does with --label and mpirun with --tag-output
     #[arg(long)]
     prefix: bool,
+    /// Where ranks of several hosts meet, as HOST:PORT: rank 0 listens there, and each host has its own launch; the key of
+    /// the job is in the file that ROUNDELAY_KEY_FILE names
+    #[arg(long, value_name = "HOST:PORT", requires_all = ["first", "of"])]
+    root: Option<String>,
+    /// The number of this host's first rank
+    #[arg(long, value_name = "RANK", requires = "root")]
+    first: Option<u32>,
+    /// The number of ranks of all hosts
+    #[arg(long, value_name = "RANKS", requires = "root")]
+    of: Option<u32>,
     /// The program that each rank runs, and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
@@ -42,9 +52,11 @@ pub(crate) fn main(flags: &LaunchFlags) -> Result<u8, Failure> {
         let failure = Failure::usage(Code::BadFlag, "--timeout 0 leaves a job no time");
         return Err(failure.with_help("a job without the flag may take any time"));
     }
+    let part = flags.part()?;
     self_call::alone()?;
     Ok(launch::run(&LaunchedProgram {
         nranks: flags.nranks,
+        part,
         timeout: flags.timeout,
         grace: flags.grace,
         keep_going: flags.keep_going,
@@ -52,4 +64,39 @@ pub(crate) fn main(flags: &LaunchFlags) -> Result<u8, Failure> {
         command: flags.command.clone(),
         say: |line| say(line),
     })?)
+}
+
+impl LaunchFlags {
+    /// Returns the place of this host's ranks, if there are more on other hosts.
+    fn part(&self) -> Result<Option<PartOfJob>, Failure> {
+        let (Some(root), Some(first), Some(of)) = (&self.root, self.first, self.of) else {
+            return Ok(None);
+        };
+        let wrong = |title: String, help: &str| {
+            Err(Failure::usage(Code::BadFlag, title).with_help(help.to_owned()))
+        };
+        let port = root.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+        if port.is_none_or(|port| port == 0) {
+            return wrong(
+                format!("`--root {root}` names no port"),
+                "name a host and a port of it that is free, such as node1:7000",
+            );
+        }
+        if first.checked_add(self.nranks).is_none_or(|end| end > of) {
+            let last = u64::from(first) + u64::from(self.nranks) - 1;
+            return wrong(
+                format!("`--of {of}` has no ranks {first} to {last}"),
+                "ranks count from 0, and --of is the number of all of them",
+            );
+        }
+        if std::env::var_os("ROUNDELAY_KEY_FILE").is_none()
+            && std::env::var_os("ROUNDELAY_KEY").is_none()
+        {
+            return wrong(
+                "ranks of several hosts need the key of their job, and ROUNDELAY_KEY_FILE is not set".to_owned(),
+                "write 64 hexadecimal digits into a file that you alone can read (`openssl rand -hex 32`), on every host, and name it",
+            );
+        }
+        Ok(Some(PartOfJob { root: root.clone(), first, of }))
+    }
 }

@@ -78,7 +78,7 @@ impl World {
     }
 
     /// Opens the place where ranks of several hosts meet, in this process, and returns its id for [`World::join`]: one
-    /// process calls it, and sends the id to the others by a way that nobody else reads, for it holds the key of the job.
+    /// process calls it, and sends the id to the others by a way that no other user reads, for it holds the key of the job.
     /// The ranks meet within the deadline of `options`. The place is there until all ranks have left, or this process
     /// ends: let it be rank 0's, or a process that outlives the ranks.
     ///

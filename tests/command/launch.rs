@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::call::{Call, TempFile, binary, roundelay, with_input};
+use super::call::{Call, TempFile, binary, ended, roundelay, with_input};
 
 /// `roundelay launch` of a shell script.
 fn launch(flags: &[&str], script: &str) -> Call {
@@ -101,6 +101,33 @@ fn gone(pids: &[String]) {
     for pid in pids {
         until("a process stays", || state(pid).is_none());
     }
+}
+
+/// The ranks of a host, in a job of several hosts: each launch starts its own, and messages name them as the job does.
+#[test]
+fn ranks_of_a_part_know_their_place_in_the_job() {
+    let launch = |script: &str| {
+        let part = ["--root", "[::1]:7001", "--first", "4", "--of", "8"];
+        let args = [&["launch", "-n", "2", "--prefix"][..], &part, &["--", "sh", "-c", script]];
+        let mut command = binary();
+        command.env("ROUNDELAY_KEY", "5a".repeat(32));
+        ended(command, &args.concat(), b"")
+    };
+    let call = launch(
+        "echo $ROUNDELAY_RANK/$ROUNDELAY_NRANKS $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE \
+         $ROUNDELAY_ROOT $MASTER_ADDR $MASTER_PORT ${ROUNDELAY_ID-none} ${ROUNDELAY_ENDINGS-none}",
+    )
+    .ends(0);
+    let place = |here: u32| {
+        let of = here + 4;
+        format!("[{of}] {of}/8 {of}/8 {here}/2 [::1]:7001 ::1 7002 none none")
+    };
+    assert_eq!(sorted(&call.out), [place(0), place(1)]);
+    let failed = launch("test $LOCAL_RANK = 0 || exit 3; sleep 60").ends(3).err;
+    assert!(
+        failed.contains("rank 5 (pid") && failed.contains("ended by SIGTERM: rank 4"),
+        "{failed}"
+    );
 }
 
 #[test]

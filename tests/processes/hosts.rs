@@ -95,7 +95,7 @@ fn an_id_brings_hosts_together() {
         let world = World::from_env_with(Options::new().deadline(DEADLINE)).expect("a world");
         calls(&world);
         // Worlds of one host are made as ever; what there is on one host alone says so.
-        let refused = world.shrink().err().expect("it spans hosts").to_string();
+        let refused = world.shrink().expect_err("it spans hosts").to_string();
         assert!(refused.contains("[E0427]"), "{refused}");
         say("right");
         return;
@@ -152,7 +152,7 @@ fn what_is_missing_is_told() {
     const TEST: &str = "hosts::what_is_missing_is_told";
     if case().is_some() {
         let options = Options::new().deadline(Duration::from_millis(500));
-        say(&World::from_env_with(options).err().expect("it is refused").to_string());
+        say(&World::from_env_with(options).expect_err("it is refused").to_string());
         return;
     }
     let told = |nranks: u32, with: &dyn Fn(&mut Command)| {

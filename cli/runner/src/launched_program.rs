@@ -4,10 +4,23 @@ use std::ffi::OsString;
 use std::fmt;
 use std::time::Duration;
 
-/// A program that is started as all ranks of a job.
+/// The place of a host's ranks in a job of several hosts, on each of which a launcher starts some ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartOfJob {
+    /// The address at which rank 0 listens, and all ranks meet: `host:port`.
+    pub root: String,
+    /// The number of the host's first rank.
+    pub first: u32,
+    /// The number of ranks of all hosts.
+    pub of: u32,
+}
+
+/// A program that is started as all ranks of a job, or as those of this host.
 pub struct LaunchedProgram {
-    /// The number of ranks.
+    /// The number of ranks that are started.
     pub nranks: u32,
+    /// The place of these ranks, where there are more on other hosts.
+    pub part: Option<PartOfJob>,
     /// The time that the job may take.
     pub timeout: Option<Duration>,
     /// The time that ranks may go on after another failed or after they were told to end.

@@ -68,7 +68,7 @@ fn all() -> Vec<Named> {
         if !up || entry.ifa_addr.is_null() {
             continue;
         }
-        // SAFETY: as above.
+        // SAFETY: the entry's name ends in a zero, and its address has the length of its family.
         let (name, family) =
             unsafe { (CStr::from_ptr(entry.ifa_name), i32::from((*entry.ifa_addr).sa_family)) };
         let address: IpAddr = match family {

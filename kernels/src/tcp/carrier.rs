@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::connections::{Incoming, Mailbox, Outgoing, Request, Requests};
-use super::job::{Control, TcpJob, gone};
+use super::control::{Control, gone};
 use super::key::Key;
-use super::root::{Root, timespec};
+use super::root::timespec;
 use super::secure::Secure;
 use super::{addresses, not_joined};
+use crate::Error;
 use crate::network::Carrier;
-use crate::{Error, Options};
 
 /// The use of connections between ranks.
 const DATA: &[u8] = b"roundelay 1: data";
@@ -42,12 +42,12 @@ pub struct TcpCarrier {
     /// The addresses of each rank.
     peers: Vec<Vec<SocketAddr>>,
     control: Arc<Control>,
-    shared: Arc<Shared>,
+    shared: Arc<CarrierLock>,
     accepts: Option<JoinHandle<()>>,
 }
 
 /// The state that calls and the thread that takes connections share.
-struct Shared {
+struct CarrierLock {
     stops: AtomicBool,
     state: Mutex<CarrierState>,
 }
@@ -88,30 +88,11 @@ impl TcpCarrier {
         let port = listener.local_addr().map_err(refused)?.port();
         let all = allgather(&record(port, control.local()))?;
         let peers = all.chunks_exact(RECORD).map(addresses_of).collect();
-        let shared = Arc::new(Shared { stops: AtomicBool::new(false), state: Mutex::default() });
+        let shared =
+            Arc::new(CarrierLock { stops: AtomicBool::new(false), state: Mutex::default() });
         let (taken, with) = (shared.clone(), key.clone());
         let accepts = thread::spawn(move || accept(&listener, &with, &taken));
         Ok(Self { rank, key, peers, control, shared, accepts: Some(accepts) })
-    }
-
-    /// Makes the carriers of `nranks` ranks of this process, for tests.
-    ///
-    /// # Panics
-    /// Where the ranks do not meet.
-    #[doc(hidden)]
-    pub fn together(nranks: u32) -> Vec<Arc<dyn Carrier>> {
-        let options = Options::new();
-        let id = Root::open_with_new_key(options).expect("a root");
-        let at = id.addresses().expect("its addresses");
-        let join = |rank| {
-            let key = Key::from_bytes(id.secret());
-            let job = TcpJob::join(&at, key, rank, nranks, options).expect("it joins");
-            job.carrier().expect("a carrier")
-        };
-        thread::scope(|scope| {
-            let all: Vec<_> = (0..nranks).map(|rank| scope.spawn(move || join(rank))).collect();
-            all.into_iter().map(|carrier| carrier.join().expect("no panic")).collect()
-        })
     }
 
     /// Returns the connection to a rank; makes it if there is none.
@@ -174,7 +155,7 @@ fn wrong(peer: u32, error: &io::Error) -> Error {
     }
 }
 
-impl Shared {
+impl CarrierLock {
     fn state(&self) -> MutexGuard<'_, CarrierState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -189,7 +170,7 @@ impl CarrierState {
             outgoing.get_mut(&peer).map(|to| unsafe { to.go_on(requests) })
         } else {
             let mailbox = mailboxes.entry(peer).or_default();
-            // SAFETY: as above.
+            // SAFETY: requests that have not ended lend their memory.
             incoming.get_mut(&peer).map(|from| unsafe { from.go_on(mailbox, requests, most) })
         };
         match went {
@@ -281,7 +262,7 @@ impl Carrier for TcpCarrier {
     fn cancel(&self, request: usize) {
         let mut state = self.shared.state();
         let Some(taken) = state.requests.remove(&request) else { return };
-        // What is left of the message has nowhere to go: no later message may come behind it.
+        // The rest of the message has nowhere to go: no later message may come behind it.
         if !taken.done {
             let reads = |from: &Incoming| from.reads_into() == Some(request);
             if taken.sends {
@@ -309,7 +290,7 @@ impl Drop for TcpCarrier {
 }
 
 /// Takes connections of other ranks until the carrier is dropped.
-fn accept(listener: &TcpListener, key: &Key, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, key: &Key, shared: &Arc<CarrierLock>) {
     let open = Arc::new(AtomicUsize::new(0));
     if listener.set_nonblocking(true).is_err() {
         return;

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 
 /// The bytes of a head: a tag, zeros, and a length.
 const HEAD: usize = 16;
-/// Memory that is kept for messages that nobody has asked for, until the sender has to wait.
+/// The most bytes of messages that are kept before their receives begin.
 const EARLY: usize = 64 << 20;
 
 /// A request for a send or a receive.
@@ -41,7 +41,7 @@ fn waits(error: &io::Error) -> bool {
 /// The messages to a rank.
 pub(super) struct Outgoing {
     pub(super) stream: TcpStream,
-    /// The requests in order, the first of which has sent so many bytes, its head included.
+    /// The requests in order; of the first, `sent` bytes are sent, its head included.
     pub(super) queue: VecDeque<usize>,
     sent: usize,
 }
@@ -54,7 +54,7 @@ impl Outgoing {
     /// Writes what the connection takes.
     ///
     /// # Safety
-    /// The memory of all requests in the queue is valid, and nobody writes it.
+    /// The memory of all requests in the queue is valid, and no thread writes it.
     pub(super) unsafe fn go_on(&mut self, requests: &mut Requests) -> io::Result<()> {
         while let Some(first) = self.queue.front() {
             let Some(request) = requests.get_mut(first) else {
@@ -91,7 +91,7 @@ impl Outgoing {
 enum Into {
     /// The memory of a request.
     Request(usize),
-    /// Memory of this side: nobody has asked for the message.
+    /// Memory of this side: the message has no receive yet.
     Early(Vec<u8>),
 }
 
@@ -236,7 +236,7 @@ impl Incoming {
                     mailbox.kept += bytes;
                     if mailbox.kept > EARLY.max(most) {
                         let what =
-                            "more messages have come that nobody asks for than there is room for";
+                            "more messages have come without a receive than there is room for";
                         return Err(io::Error::new(io::ErrorKind::OutOfMemory, what));
                     }
                     Into::Early(vec![0; bytes])

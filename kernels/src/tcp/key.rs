@@ -21,7 +21,7 @@ impl Key {
     /// The length of a key in bytes.
     pub const BYTES: usize = 32;
 
-    /// Makes a key that nobody else has.
+    /// Makes a key that no other process has.
     ///
     /// # Errors
     /// E0429 where the system gives no random bytes.

@@ -1,27 +1,28 @@
 //! Ranks on several hosts without MPI: they meet at the address of one process, and messages between hosts go by TCP.
 //!
 //! key (the secret of a job) -> secure (a connection whose two ends have shown each other the key) -> root (the process
-//! at whose address ranks meet) -> job (a rank's way there, and an exchange of bytes) -> carrier (messages between
-//! hosts). addresses are those of this host.
+//! at whose address ranks meet) -> control (a rank's connection to it) -> carrier, with its connections (messages between
+//! hosts) -> `tcp_job` (a rank of a job: an exchange of bytes, and its carrier). addresses are those of this host.
 //!
-//! A connection begins with a Noise handshake (`NNpsk0`): nobody without the key gets beyond its first message, and no
-//! byte of a peer is read before. The exchange at the root is encrypted. **Data between hosts is not encrypted**: it goes
+//! A connection begins with a Noise handshake (`NNpsk0`): a peer without the key gets no further than its first
+//! message, and no other byte of it is read. The exchange at the root is encrypted. **Data between hosts is not encrypted**: it goes
 //! in clear over connections whose ends were authenticated when they were made, as the data of MPI and NCCL does.
 
 mod addresses;
 mod carrier;
 mod connections;
-mod job;
+mod control;
 mod key;
 mod root;
 mod secure;
+mod tcp_job;
 #[cfg(test)]
 mod tests;
 
 pub use carrier::TcpCarrier;
-pub use job::TcpJob;
 pub use key::Key;
 pub use root::Root;
+pub use tcp_job::TcpJob;
 
 use crate::Error;
 

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use roundelay_core::schedule::RANK_LIMIT;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::key::Key;
@@ -38,7 +39,7 @@ pub(super) enum Word {
     Table(Vec<u8>),
     /// A rank's process ended, and did not say that it leaves.
     Gone(u32, String),
-    /// The sender leaves, and needs nobody.
+    /// The sender leaves, and needs no other rank.
     Bye,
     /// The reason why a rank cannot be one.
     Refused(String),
@@ -129,7 +130,7 @@ impl Root {
     /// E0427 where no port can be opened, or this host has no address; E0429 where the system gives no random bytes.
     pub fn open_with_new_key(options: Options) -> Result<UniqueId, Error> {
         let key = Key::new()?;
-        UniqueId::at(Self::open(0, &key, None, options.deadline)?.addresses(), &key.0)
+        UniqueId::of_addresses(Self::open(0, &key, None, options.deadline)?.addresses(), &key.0)
     }
 
     /// Returns the addresses by which ranks reach this root.
@@ -156,9 +157,9 @@ fn accept(listener: &TcpListener, key: &Key, came: &Sender<(Secure, Word)>, unti
     }
 }
 
-/// Reads the first message of a connection that has the key. One that has not is closed, and nobody else hears of it.
+/// Reads the first message of a connection that has the key. One that has not is closed, and no rank hears of it.
 fn greet(stream: TcpStream, key: &Key, came: Sender<(Secure, Word)>, open: &Arc<AtomicUsize>) {
-    if open.fetch_add(1, Ordering::Relaxed) >= STRANGERS + crate::tcp::job::MOST_RANKS {
+    if open.fetch_add(1, Ordering::Relaxed) >= STRANGERS + RANK_LIMIT as usize {
         open.fetch_sub(1, Ordering::Relaxed);
         return;
     }
@@ -231,7 +232,7 @@ fn admit(guests: &mut BTreeMap<u32, Guest>, nranks: &mut Option<u32>, secure: Se
     turn_away(secure, why);
 }
 
-/// Tells a rank why it cannot be one, and hears it until it goes: bytes that nobody reads would take the reason with them.
+/// Tells a rank why it cannot be one, and hears it until it goes: bytes that were not read would take the reason with them.
 fn turn_away(mut secure: Secure, why: String) {
     let tells = move || {
         _ = secure.patient_for(PATIENCE);

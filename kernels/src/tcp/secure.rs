@@ -10,7 +10,7 @@ use snow::{Builder, HandshakeState, TransportState};
 
 use super::key::Key;
 
-/// The time that each step of a handshake may take: a peer that says nothing holds nobody up for longer.
+/// The time that each step of a handshake may take: a silent peer takes no longer.
 const STEP: Duration = Duration::from_secs(5);
 /// The most bytes of a Noise message, and the bytes by which it is longer than its text.
 const NOISE: usize = 65_535;
@@ -118,7 +118,7 @@ impl Secure {
         Ok(text)
     }
 
-    /// Receives a part of a message, of so many bytes of text.
+    /// Receives a part of a message, of `bytes` bytes of text.
     fn part(&mut self, bytes: usize) -> io::Result<Vec<u8>> {
         let mut sealed = vec![0; bytes + TAG];
         self.stream.read_exact(&mut sealed)?;

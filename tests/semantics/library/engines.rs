@@ -18,7 +18,7 @@ use roundelay_kernels::AnyRankPlan;
 use roundelay_kernels::network::{Carrier, Channels, Hosts, HostsPlan, How};
 use roundelay_kernels::shared_memory::{World, WorldPlan};
 #[cfg(target_os = "linux")]
-use roundelay_kernels::tcp::TcpCarrier;
+use roundelay_kernels::tcp::TcpJob;
 #[cfg(target_os = "linux")]
 use roundelay_tests::takes_all;
 
@@ -256,7 +256,7 @@ fn places() -> Vec<Vec<Vec<u32>>> {
 #[cfg(target_os = "linux")]
 fn carriers(nranks: u32, how: How, by_tcp: bool) -> Vec<Arc<dyn Carrier>> {
     if by_tcp {
-        return TcpCarrier::together(nranks);
+        return TcpJob::carriers_of(nranks);
     }
     Channels::new(nranks, how).into_iter().map(|one| one as Arc<dyn Carrier>).collect()
 }

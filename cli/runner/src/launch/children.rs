@@ -25,7 +25,7 @@ pub struct Child {
 impl Children {
     /// Makes the resources for `nranks` ranks.
     pub fn new(nranks: u32) -> Result<Self, RunError> {
-        Ok(Self(Environment::new(nranks)?))
+        Ok(Self(Environment::new(nranks, None)?))
     }
 
     /// Starts a rank: this command with `arguments`, and then its own.

@@ -12,9 +12,11 @@ use roundelay_kernels::shared_memory::{CORES, UniqueId};
 use super::endings::Endings;
 use crate::again;
 use crate::error::RunError;
+use crate::launched_program::PartOfJob;
 
 pub(super) struct Environment {
     nranks: u32,
+    part: Option<PartOfJob>,
     id: String,
     /// The processors of all ranks together.
     cores: usize,
@@ -24,7 +26,7 @@ pub(super) struct Environment {
 }
 
 impl Environment {
-    pub(super) fn new(nranks: u32) -> Result<Self, RunError> {
+    pub(super) fn new(nranks: u32, part: Option<PartOfJob>) -> Result<Self, RunError> {
         let endings = Endings::new(nranks).map_err(|error| {
             let failure = refused("memory for the endings", &error);
             match error.kind() {
@@ -33,13 +35,18 @@ impl Environment {
             }
         })?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Self { nranks, id: id()?, cores, port: free_port()?, endings: Arc::new(endings) })
+        Ok(Self { nranks, part, id: id()?, cores, port: free_port()?, endings: Arc::new(endings) })
     }
 
     /// Returns the command that starts a rank: this command again, with the rank's variables.
     pub(super) fn command(&self, rank: u32) -> Command {
         let mut command = again::again();
         command.envs(self.of(rank));
+        if let Some(part) = &self.part {
+            // The ranks meet at the root; of the memory for endings each host has its own.
+            command.env_remove("ROUNDELAY_ID").env_remove("ROUNDELAY_ENDINGS");
+            command.envs(part.of(rank));
+        }
         command
     }
 
@@ -62,6 +69,27 @@ impl Environment {
             ("ROLE_WORLD_SIZE", nranks),
             ("MASTER_ADDR", Ipv4Addr::LOCALHOST.to_string()),
             ("MASTER_PORT", self.port.to_string()),
+        ]
+    }
+}
+
+impl PartOfJob {
+    /// Returns the variables of a rank, by its number on this host. Programs that meet by TCP themselves find the port
+    /// behind that of the root.
+    fn of(&self, rank: u32) -> [(&'static str, String); 9] {
+        let (rank, nranks) = ((self.first + rank).to_string(), self.of.to_string());
+        let (host, port) = self.root.rsplit_once(':').unwrap_or((&self.root, "0"));
+        let next = port.parse::<u16>().unwrap_or(0).wrapping_add(1);
+        [
+            ("ROUNDELAY_ROOT", self.root.clone()),
+            ("ROUNDELAY_RANK", rank.clone()),
+            ("ROUNDELAY_NRANKS", nranks.clone()),
+            ("RANK", rank.clone()),
+            ("WORLD_SIZE", nranks.clone()),
+            ("ROLE_RANK", rank),
+            ("ROLE_WORLD_SIZE", nranks),
+            ("MASTER_ADDR", host.trim_matches(['[', ']']).to_owned()),
+            ("MASTER_PORT", next.to_string()),
         ]
     }
 }

@@ -53,7 +53,7 @@ impl<'f> LaunchedJob<'f> {
         set_child_subreaper(Some(getpid()))
             .map_err(|error| refused("the adoption of processes", &error.into()))?;
         tell_affinity(asked)?;
-        let environment = Environment::new(asked.nranks)?;
+        let environment = Environment::new(asked.nranks, asked.part.clone())?;
         let late = asked.timeout.map(|timeout| Instant::now() + timeout);
         let mut job = Self {
             asked,

@@ -32,7 +32,7 @@ pub(super) fn told(cause: Cause, ranks: &[RankProcess]) -> String {
     };
     let which = |chosen: &dyn Fn(usize, &RankProcess) -> bool| -> Vec<u32> {
         let all = ranks.iter().enumerate();
-        all.filter(|(at, rank)| chosen(*at, rank)).map(|(at, _)| at as u32).collect()
+        all.filter(|(at, rank)| chosen(*at, rank)).map(|(_, rank)| rank.number).collect()
     };
     let ended = |by| which(&|_, rank| rank.ended_by == Some(by));
     let first = match cause {
@@ -62,7 +62,7 @@ pub(super) fn told_of_one(rank: usize, ranks: &[RankProcess]) -> String {
 }
 
 fn failed(rank: usize, ranks: &[RankProcess]) -> String {
-    format!("rank {rank} (pid {}) failed", ranks[rank].pid)
+    format!("rank {} (pid {}) failed", ranks[rank].number, ranks[rank].pid)
 }
 
 fn how(ending: Option<Ending>) -> String {

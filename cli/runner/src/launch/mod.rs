@@ -17,7 +17,7 @@ mod signals;
 
 use crate::error::RunError;
 
-pub use crate::launched_program::LaunchedProgram;
+pub use crate::launched_program::{LaunchedProgram, PartOfJob};
 pub use children::{Child, Children};
 pub use endings::Ending;
 pub use rank::{become_rank, tie_to};

@@ -20,6 +20,8 @@ use super::rank::arguments;
 use super::{Event, LaunchedProgram};
 
 pub(super) struct RankProcess {
+    /// The rank's number in its job.
+    pub(super) number: u32,
     /// The id of the rank's process, and of the group that it leads.
     pub(super) pid: Pid,
     pub(super) ending: Option<Ending>,
@@ -49,12 +51,13 @@ pub(super) fn start(
     }
     let mut child = command.spawn()?;
     let pid = Pid::from_child(&child);
-    let attached = attach(&mut child, rank, events);
+    let number = rank + asked.part.as_ref().map_or(0, |part| part.first);
+    let attached = attach(&mut child, number, events);
     if attached.is_err() {
         signal(pid, Signal::KILL);
         child.wait()?;
     }
-    attached.map(|()| RankProcess { pid, ending: None, ended_by: None, left: None })
+    attached.map(|()| RankProcess { number, pid, ending: None, ended_by: None, left: None })
 }
 
 /// Whether standard input is a terminal that this process may read. A rank may not: only one group of processes at a

@@ -31,7 +31,7 @@ pub fn become_rank(fail: fn(RunError) -> u8) -> Option<u8> {
         return None;
     }
     let (launcher, rank) = (number(launcher)?, number(rank)?);
-    let nranks = std::env::var("ROUNDELAY_NRANKS").ok().and_then(|nranks| nranks.parse().ok());
+    let nranks = std::env::var("LOCAL_WORLD_SIZE").ok().and_then(|nranks| nranks.parse().ok());
     if let Err(error) = tie_to(launcher) {
         return Some(error.map_or(1, fail));
     }

@@ -82,7 +82,10 @@ impl UniqueId {
     /// # Errors
     /// E0427 where there is no address.
     #[doc(hidden)]
-    pub fn at(addresses: &[SocketAddr], secret: &[u8; BOOT - SECRET]) -> Result<Self, Error> {
+    pub fn of_addresses(
+        addresses: &[SocketAddr],
+        secret: &[u8; BOOT - SECRET],
+    ) -> Result<Self, Error> {
         let Some(first) = addresses.first() else {
             let what = "this host has no address at which other hosts could reach it".to_owned();
             return Err(Error::NotJoined { what });

@@ -4,26 +4,20 @@ use std::env;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use roundelay_core::ids::RankId;
-use roundelay_core::schedule::RANK_LIMIT;
-use rustix::event::{PollFd, PollFlags, poll};
-
 use super::carrier::TcpCarrier;
+use super::control::Control;
 use super::key::Key;
 use super::not_joined;
-use super::root::{MEETING, Root, Word, timespec};
+use super::root::{MEETING, Root, Word};
 use super::secure::Secure;
-use crate::error::Ended;
 use crate::network::Carrier;
 use crate::shared_memory::host;
 use crate::{Error, Options};
 
-/// The most ranks of a job.
-pub(super) const MOST_RANKS: usize = RANK_LIMIT as usize;
 /// The variable with the address of the root.
 const ROOT: &str = "ROUNDELAY_ROOT";
 /// The number of times that a root may hang up before a rank believes it.
@@ -41,18 +35,6 @@ pub struct TcpJob {
     key: Key,
     control: Arc<Control>,
     deadline: Duration,
-}
-
-/// The connection to the root.
-pub(super) struct Control(Mutex<State>);
-
-struct State {
-    rank: u32,
-    secure: Secure,
-    /// Whether the root has left, so that an end of the connection means nothing.
-    left: bool,
-    /// The rank that is gone, in words.
-    gone: Option<Error>,
 }
 
 impl fmt::Debug for TcpJob {
@@ -95,7 +77,7 @@ impl TcpJob {
     /// Joins the job at one of these addresses.
     ///
     /// # Errors
-    /// E0427 where the ranks do not meet within the deadline: nobody is there or has the key, a rank does not come, or two
+    /// E0427 where the ranks do not meet within the deadline: no process is there with the key, a rank does not come, or two
     /// claim one rank.
     pub fn join(
         root: &[SocketAddr],
@@ -133,7 +115,7 @@ impl TcpJob {
             |error: io::Error| not_joined(format!("the root at {} is lost: {error}", shown()));
         let hello = Word::Hello(rank, nranks, host()[0].clone());
         secure.send(&hello.bytes()).map_err(lost)?;
-        let control = Control(Mutex::new(State { rank, secure, left: false, gone: None }));
+        let control = Control::new(rank, secure);
         Ok(Self { nranks, rank, key, control: Arc::new(control), deadline })
     }
 
@@ -183,81 +165,30 @@ impl TcpJob {
         Ok(Arc::new(carrier))
     }
 
+    /// Makes the carriers of `nranks` ranks of this process, for tests.
+    ///
+    /// # Panics
+    /// Where the ranks do not meet.
+    #[doc(hidden)]
+    pub fn carriers_of(nranks: u32) -> Vec<Arc<dyn Carrier>> {
+        let options = Options::new();
+        let id = Root::open_with_new_key(options).expect("a root");
+        let at = id.addresses().expect("its addresses");
+        let join = |rank| {
+            let key = Key::from_bytes(id.secret());
+            let job = Self::join(&at, key, rank, nranks, options).expect("it joins");
+            job.carrier().expect("a carrier")
+        };
+        thread::scope(|scope| {
+            let all: Vec<_> = (0..nranks).map(|rank| scope.spawn(move || join(rank))).collect();
+            all.into_iter().map(|carrier| carrier.join().expect("no panic")).collect()
+        })
+    }
+
     /// Ends the connection to the root as the end of the process would, for tests.
     #[cfg(test)]
     pub(super) fn vanish(&self) {
         let state = self.control.state();
         state.secure.stream.shutdown(std::net::Shutdown::Both).expect("it was open");
-    }
-}
-
-impl Control {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The rank that is gone, as the root says.
-    pub(super) fn gone(&self) -> Option<Error> {
-        let Ok(mut state) = self.0.try_lock() else { return None };
-        while state.gone.is_none() && !state.left && state.is_ready() {
-            if state
-                .secure
-                .patient_for(Duration::from_secs(5))
-                .and_then(|()| state.hear().map(drop))
-                .is_err()
-            {
-                state.gone = Some(gone(0, "the process at which the ranks met ended"));
-            }
-        }
-        state.gone.clone()
-    }
-
-    /// The address by which this process reached the root.
-    pub(super) fn local(&self) -> Option<SocketAddr> {
-        self.state().secure.stream.local_addr().ok()
-    }
-}
-
-impl State {
-    /// Whether the root has said something, or is gone.
-    fn is_ready(&self) -> bool {
-        let mut fds = [PollFd::new(&self.secure.stream, PollFlags::IN | PollFlags::RDHUP)];
-        poll(&mut fds, Some(&timespec(Duration::ZERO))).is_ok_and(|ready| ready > 0)
-    }
-
-    /// Hears the next message, and keeps what it means for all later calls.
-    fn hear(&mut self) -> io::Result<Word> {
-        let word = Word::read(&self.secure.receive()?)?;
-        match &word {
-            Word::Gone(rank, host) => {
-                self.gone = Some(gone(*rank, &format!("its process on host {host} ended")));
-            }
-            Word::Bye => self.left = true,
-            _ => {}
-        }
-        Ok(word)
-    }
-}
-
-/// Returns E0428 for a rank of another host.
-pub(super) fn gone(rank: u32, why: &str) -> Error {
-    Error::RankEnded(Box::new(Ended {
-        rank: RankId(rank),
-        pid: 0,
-        number: 0,
-        what: format!("rank {rank} is gone: {why}; all ranks' calls fail from here on"),
-    }))
-}
-
-impl Drop for Control {
-    fn drop(&mut self) {
-        // A thread that panics does not leave: it is gone.
-        if !thread::panicking() {
-            let state = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-            _ = state.secure.patient_for(Duration::from_secs(1));
-            let said = state.secure.send(&Word::Bye.bytes()).is_ok();
-            // The root may be in this process, and tells the others first.
-            while said && state.rank == 0 && !matches!(state.hear(), Ok(Word::Bye) | Err(_)) {}
-        }
     }
 }
