@@ -31,8 +31,7 @@ pub(crate) struct LaunchFlags {
     /// Begin each line that rank 3 prints with [3], as srun does with --label and mpirun with --tag-output
     #[arg(long)]
     prefix: bool,
-    /// Where ranks of several hosts meet, as HOST:PORT: rank 0 listens there, and each host has its own launch; the key of
-    /// the job is in the file that ROUNDELAY_KEY_FILE names
+    /// Where ranks of several hosts meet, as HOST:PORT: rank 0 listens there, and each host has its own launch
     #[arg(long, value_name = "HOST:PORT", requires_all = ["first", "of"])]
     root: Option<String>,
     /// The number of this host's first rank

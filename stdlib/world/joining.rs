@@ -50,6 +50,11 @@ impl World {
         if let Some(world) = Self::over_tcp(options) {
             return world;
         }
+        #[cfg(not(feature = "tcp"))]
+        if std::env::var_os("ROUNDELAY_ROOT").is_some() {
+            let what = "ROUNDELAY_ROOT is set, and this program was built without the feature `tcp` of `roundelay`";
+            return Err(roundelay_kernels::Error::NotJoined { what: what.to_owned() }.into());
+        }
         #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
         if shared_memory::World::spans_hosts()? {
             return Self::over_mpi(options);

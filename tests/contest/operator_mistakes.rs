@@ -140,6 +140,11 @@ const MISTAKES: &[Mistake] = &[
         "a notify of the runtime that was never made",
     ),
     Mistake(
+        "run.op = call.op;",
+        "run.op = HCOMM_REDUCE_PROD;",
+        "a reduction of a type or by an op that the engine has not",
+    ),
+    Mistake(
         "CHK_RET(Submit(call));",
         "if (HcommAcquireComm(call.communicator) != 0) { return HCCL_E_UNAVAIL; }",
         "a lock that cannot be taken",

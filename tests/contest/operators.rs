@@ -316,3 +316,13 @@ fn names_and_comments_of_a_page_stay_in_their_place() {
         equals_host(&program, &call);
     }
 }
+
+/// An operator for the whole mesh, where a cable is cut: the topology has no link for a channel.
+#[test]
+fn a_cut_cable_is_no_channel() {
+    let placed = place("MeshAllGather", "full_mesh(8)", 8, &[]).expect("it is right");
+    let mesh = Exported::operator("Mesh", vec![(None, placed)], Profile::A2);
+    let call = Call { counts: &[10], units: (1, 8), dead: DEAD, ..Call::default() };
+    let refused = mesh.program.run(&call, &vec![vec![0; 40]; 8]).expect_err("no link");
+    assert!(refused.contains("the operator refuses with code 6"), "{refused}");
+}

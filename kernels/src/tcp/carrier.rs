@@ -310,7 +310,7 @@ fn accept(listener: &TcpListener, key: &Key, shared: &Arc<CarrierLock>) {
             open.fetch_sub(1, Ordering::Relaxed);
             continue;
         }
-        let (key, shared, open) = (key.clone(), shared.clone(), open.clone());
+        let (key, shared, opened) = (key.clone(), shared.clone(), open.clone());
         let hears = move || {
             let met = stream.set_nonblocking(false).and_then(|()| {
                 let mut secure = Secure::accept(stream, &key, DATA)?;
@@ -318,7 +318,7 @@ fn accept(listener: &TcpListener, key: &Key, shared: &Arc<CarrierLock>) {
                 secure.stream.set_nonblocking(true)?;
                 Ok((from, secure.stream))
             });
-            open.fetch_sub(1, Ordering::Relaxed);
+            opened.fetch_sub(1, Ordering::Relaxed);
             if let Ok((from, stream)) = met
                 && let Ok(from) = from.try_into().map(u32::from_le_bytes)
             {
@@ -326,7 +326,9 @@ fn accept(listener: &TcpListener, key: &Key, shared: &Arc<CarrierLock>) {
                 shared.state().incoming.entry(from).or_insert_with(|| Incoming::new(stream));
             }
         };
-        _ = thread::Builder::new().stack_size(256 << 10).spawn(hears);
+        if thread::Builder::new().stack_size(256 << 10).spawn(hears).is_err() {
+            open.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 

@@ -43,6 +43,8 @@ pub(super) enum Word {
     Bye,
     /// The reason why a rank cannot be one.
     Refused(String),
+    /// The rank is one.
+    Welcome,
 }
 
 impl Word {
@@ -58,6 +60,7 @@ impl Word {
             Self::Gone(rank, host) => with(3, &[*rank], host.as_bytes()),
             Self::Bye => with(4, &[], &[]),
             Self::Refused(why) => with(5, &[], why.as_bytes()),
+            Self::Welcome => with(6, &[], &[]),
         }
     }
 
@@ -78,6 +81,7 @@ impl Word {
             3 => Self::Gone(number(0)?, text(4)?),
             4 => Self::Bye,
             5 => Self::Refused(text(0)?),
+            6 => Self::Welcome,
             _ => return Err(wrong()),
         })
     }
@@ -163,7 +167,7 @@ fn greet(stream: TcpStream, key: &Key, came: Sender<(Secure, Word)>, open: &Arc<
         open.fetch_sub(1, Ordering::Relaxed);
         return;
     }
-    let (key, open) = (key.clone(), open.clone());
+    let (key, opened) = (key.clone(), open.clone());
     let hears = move || {
         let met =
             stream.set_nonblocking(false).and_then(|()| Secure::accept(stream, &key, MEETING));
@@ -171,13 +175,15 @@ fn greet(stream: TcpStream, key: &Key, came: Sender<(Secure, Word)>, open: &Arc<
             let word = Word::read(&secure.receive()?)?;
             Ok((secure, word))
         });
-        open.fetch_sub(1, Ordering::Relaxed);
+        opened.fetch_sub(1, Ordering::Relaxed);
         if let Ok(hello) = hello {
             _ = came.send(hello);
         }
     };
     // Without a thread the peer is closed, and comes again.
-    _ = thread::Builder::new().stack_size(256 << 10).spawn(hears);
+    if thread::Builder::new().stack_size(256 << 10).spawn(hears).is_err() {
+        open.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Brings the bytes of the ranks together.
@@ -225,8 +231,12 @@ fn admit(guests: &mut BTreeMap<u32, Guest>, nranks: &mut Option<u32>, secure: Se
             first.host
         )
     } else {
-        _ = secure.patient_for(PATIENCE);
-        guests.insert(rank, Guest { secure, host, gathers: None });
+        let mut secure = secure;
+        let welcome = secure.patient_for(PATIENCE);
+        // One that cannot be told is gone, and may come again.
+        if welcome.and_then(|()| secure.send(&Word::Welcome.bytes())).is_ok() {
+            guests.insert(rank, Guest { secure, host, gathers: None });
+        }
         return;
     };
     turn_away(secure, why);

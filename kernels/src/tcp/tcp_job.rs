@@ -115,6 +115,12 @@ impl TcpJob {
             |error: io::Error| not_joined(format!("the root at {} is lost: {error}", shown()));
         let hello = Word::Hello(rank, nranks, host()[0].clone());
         secure.send(&hello.bytes()).map_err(lost)?;
+        secure.patient_for(deadline).map_err(lost)?;
+        match secure.receive().and_then(|bytes| Word::read(&bytes)).map_err(lost)? {
+            Word::Welcome => {}
+            Word::Refused(why) => return Err(not_joined(why)),
+            _ => return Err(not_joined("the root sent what no root sends".to_owned())),
+        }
         let control = Control::new(rank, secure);
         Ok(Self { nranks, rank, key, control: Arc::new(control), deadline })
     }
