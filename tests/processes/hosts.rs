@@ -9,7 +9,7 @@ use roundelay::{Options, Rank, ReduceOp, World};
 use super::ranks::{DEADLINE, Told, case, of_test, run_by, say};
 
 /// The time in which a rank hears that another is gone, on a machine that is busy with other tests.
-const KNOWN: Duration = Duration::from_secs(5);
+const KNOWN: Duration = Duration::from_secs(20);
 
 /// Returns a port that is free now.
 fn free_port() -> u16 {

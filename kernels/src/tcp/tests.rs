@@ -105,7 +105,7 @@ fn strangers_hold_nobody_up() {
         }
     }
     let other = Key::new().expect("random bytes");
-    let short = options(Duration::from_millis(300));
+    let short = options(Duration::from_secs(10));
     refused(TcpJob::join(&[at], other, 0, 2, short), &["reaches no root", "another key", "E0427"]);
     let begun = Instant::now();
     let jobs: Vec<_> = (0..2)
@@ -115,7 +115,7 @@ fn strangers_hold_nobody_up() {
         each(&jobs, |job| job.allgather(&[job.rank as u8]).expect("both")),
         [[0, 1], [0, 1]]
     );
-    assert!(begun.elapsed() < DEADLINE / 4, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < DEADLINE / 2, "{:?}", begun.elapsed());
 }
 
 /// What a rank says wrongly is its own error: the first that claims a rank stays, and the others meet.
@@ -139,8 +139,8 @@ fn a_wrong_claim_ends_nobody_elses() {
 
 #[test]
 fn a_missing_rank_is_named() {
-    let (at, key) = root(None, Duration::from_millis(400));
-    let short = options(Duration::from_millis(400));
+    let (at, key) = root(None, Duration::from_secs(4));
+    let short = options(Duration::from_secs(4));
     let join = |rank| TcpJob::join(&[at], key.clone(), rank, 3, short).expect("it joins");
     let jobs = [join(2), join(0)];
     for result in each(&jobs, |job| job.allgather(&[0])) {
@@ -148,7 +148,7 @@ fn a_missing_rank_is_named() {
     }
     // Where nobody listens, the address is told.
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 9));
-    let alone = TcpJob::join(&[nowhere], key.clone(), 1, 2, short);
+    let alone = TcpJob::join(&[nowhere], key.clone(), 1, 2, options(Duration::from_millis(300)));
     refused(alone, &["reaches no root at 127.0.0.1:9", "start rank 0 there"]);
 }
 
@@ -235,7 +235,7 @@ fn a_rank_that_is_gone_is_known_to_all() {
         let error = fails(&**carrier, from).to_string();
         assert!(error.contains("rank 2 is gone") && error.contains("[E0428]"), "{error}");
     }
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < DEADLINE / 2, "{:?}", begun.elapsed());
 }
 
 /// A rank that leaves is not gone: those that do not need it go on, also where it was the root's.
