@@ -14,38 +14,7 @@ use crate::{Error, Options};
 /// The bytes that a rank sends the other ranks: its host, and an id for its world if it is the first rank there.
 const RECORD: usize = 32 + UniqueId::BYTES;
 
-/// A job whose ranks can exchange bytes, and send each other messages.
-trait Job {
-    /// Returns the rank of this process.
-    fn rank(&self) -> u32;
-    /// Gathers the bytes of all ranks, equally many of each.
-    fn allgather(&self, mine: &[u8]) -> Result<Vec<u8>, roundelay_kernels::Error>;
-    /// Returns the carrier of messages between hosts.
-    fn carrier(&self) -> Result<Arc<dyn Carrier>, roundelay_kernels::Error>;
-}
-
-/// Implements the trait by the methods of a type that have its names.
-macro_rules! job {
-    ($job:ty) => {
-        impl Job for $job {
-            fn rank(&self) -> u32 {
-                self.rank
-            }
-
-            fn allgather(&self, mine: &[u8]) -> Result<Vec<u8>, roundelay_kernels::Error> {
-                self.allgather(mine)
-            }
-
-            fn carrier(&self) -> Result<Arc<dyn Carrier>, roundelay_kernels::Error> {
-                self.carrier()
-            }
-        }
-    };
-}
-
-job!(MpiJob);
-#[cfg(feature = "tcp")]
-job!(TcpJob);
+type Refusable<T> = Result<T, roundelay_kernels::Error>;
 
 impl World {
     /// Joins the world of the MPI job that this process is of.
@@ -53,7 +22,8 @@ impl World {
     /// # Errors
     /// E0427 where there is no MPI, or the ranks of a host do not meet.
     pub(super) fn over_mpi(options: Options) -> Result<Self, Error> {
-        Self::over_job(&MpiJob::begin()?, options)
+        let job = MpiJob::begin()?;
+        Self::over_job(job.rank, |mine| job.allgather(mine), || job.carrier(), options)
     }
 
     /// Joins the world of a job whose ranks meet by TCP, if this process's variables name their root: `ROUNDELAY_ROOT`, or
@@ -65,8 +35,9 @@ impl World {
     pub(super) fn over_tcp(options: Options) -> Option<Result<Self, Error>> {
         let own = || Ok::<_, Error>(shared_memory::World::rank_anywhere()?);
         if TcpJob::is_named() {
-            let join =
-                |(rank, nranks)| Self::over_job(&TcpJob::from_env(rank, nranks, options)?, options);
+            let join = |(rank, nranks)| {
+                Self::over_tcp_job(&TcpJob::from_env(rank, nranks, options)?, options)
+            };
             return Some(own().and_then(join));
         }
         let id = UniqueId::from_hex(&std::env::var("ROUNDELAY_ID").ok()?).ok()?;
@@ -114,38 +85,48 @@ impl World {
         let join = || {
             id.check_bytes()?;
             let key = Key::from_bytes(id.secret());
-            let job = TcpJob::join(&root, key, rank, nranks, options)?;
-            Self::over_job(&job, options)
+            Self::over_tcp_job(&TcpJob::join(&root, key, rank, nranks, options)?, options)
         };
         Some(join())
     }
 
-    /// Joins the world of a job.
-    fn over_job(job: &impl Job, options: Options) -> Result<Self, Error> {
+    #[cfg(feature = "tcp")]
+    fn over_tcp_job(job: &TcpJob, options: Options) -> Result<Self, Error> {
+        Self::over_job(job.rank, |mine| job.allgather(mine), || job.carrier(), options)
+    }
+
+    /// Joins the world of a job as this rank: `allgather` brings the bytes of all ranks together, equally many of each, and
+    /// `carrier` makes the carrier of messages between hosts.
+    fn over_job(
+        rank: u32,
+        allgather: impl Fn(&[u8]) -> Refusable<Vec<u8>>,
+        carrier: impl FnOnce() -> Refusable<Arc<dyn Carrier>>,
+        options: Options,
+    ) -> Result<Self, Error> {
         let mine = [&host_key()[..], UniqueId::new()?.as_bytes()].concat();
-        let all = job.allgather(&mine)?;
+        let all = allgather(&mine)?;
         let mut hosts: Vec<(&[u8], Vec<u32>)> = Vec::new();
-        for (rank, record) in (0..).zip(all.chunks_exact(RECORD)) {
+        for (member, record) in (0..).zip(all.chunks_exact(RECORD)) {
             let key = &record[..32];
             match hosts.iter_mut().find(|(known, _)| *known == key) {
-                Some((_, ranks)) => ranks.push(rank),
-                None => hosts.push((key, vec![rank])),
+                Some((_, ranks)) => ranks.push(member),
+                None => hosts.push((key, vec![member])),
             }
         }
         let hosts: Vec<Vec<u32>> = hosts.into_iter().map(|(_, ranks)| ranks).collect();
-        let is_here = |ranks: &&Vec<u32>| ranks.contains(&job.rank());
+        let is_here = |ranks: &&Vec<u32>| ranks.contains(&rank);
         let here = hosts.iter().find(is_here).expect("each rank is on its host");
-        let local = here.iter().take_while(|rank| **rank != job.rank()).count();
+        let local = here.iter().take_while(|member| **member != rank).count();
         let id = &all[here[0] as usize * RECORD + 32..];
         let id = UniqueId::from_bytes(*id.first_chunk().expect("a record has an id"));
         let joined = shared_memory::World::join(&id, here.len() as u32, local as u32, options);
         // The ranks of another host may not have met: then no rank goes on.
-        let met = job.allgather(&[u8::from(joined.is_ok())])?;
+        let met = allgather(&[u8::from(joined.is_ok())])?;
         let engine = joined?;
-        if let Some(rank) = met.iter().position(|met| *met == 0) {
-            let what = format!("the ranks on the host of rank {rank} did not meet, as they say");
+        if let Some(member) = met.iter().position(|met| *met == 0) {
+            let what = format!("the ranks on the host of rank {member} did not meet, as they say");
             return Err(roundelay_kernels::Error::NotJoined { what }.into());
         }
-        Self::over_hosts(engine, hosts, job.rank(), job.carrier()?)?.measure_link()
+        Self::over_hosts(engine, hosts, rank, carrier()?)?.measure_link()
     }
 }

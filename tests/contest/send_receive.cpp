@@ -73,7 +73,8 @@ inline i64 bit_reverse(i64 a, i64 bits) {
 }
 inline bool is_power_of_two(i64 a) { return a > 0 && (a & (a - 1)) == 0; }
 
-// A scratch buffer: where it begins, and bytes of a slot.
+// A scratch buffer: where it begins, and bytes of a slot. Neither depends on a count, so what one run leaves in it is
+// never in the way of the next.
 struct Slots {
     u64 offset;
     u64 bytes;

@@ -454,7 +454,8 @@ fn hcomm(flags: &HcommFlags, to: &Texts) -> Result<(), Failure> {
     let nranks = of.nranks.unwrap_or(DEFAULT);
     let source = file_of(&read.1, &read.0);
     let operator = prove_source(&read.1, nranks).and_then(|proved| {
-        executor::algorithm_operator(&read.1, &proved, source.as_ref(), *profile)
+        let made = executor::algorithm_operator(&read.1, &proved, source.as_ref(), *profile);
+        made.map_err(|all| placed(&read.1, nranks, all))
     });
     match operator {
         Ok(operator) => executor::put(&operator, to),

@@ -90,7 +90,7 @@ pub(super) fn main(flags: &CheckFlags) -> Result<bool, Failure> {
     executor
         .prove_with(flags.signals)
         .map_err(|errors| refuse(flags.asked.format, &errors, &source, wrong))?;
-    let needs = flags.interface.needs(&executor).transpose();
+    let needs = flags.interface.needs(&executor);
     let needs = needs.map_err(|errors| refuse(flags.asked.format, &errors, &source, wrong))?;
     let hcomm = needs.map(ListedNeeds::from);
     let report =

@@ -1,7 +1,7 @@
 //! `emit hccl-cpp` and `emit hcomm`: an executor in the contest's form, and an executor or an algorithm as an operator.
 
 use roundelay::library::SOURCES;
-use roundelay_core::diagnostics::Diagnostic;
+use roundelay_core::diagnostics::{Diagnostic, Finding};
 use roundelay_core::executor::Executor;
 use roundelay_core::layout::{Algorithm as _, Configured};
 use roundelay_core::syntax::Source;
@@ -15,14 +15,16 @@ use crate::report::{Failure, Format, refuse};
 use crate::texts::Texts;
 
 impl InterfaceFlags {
-    /// Returns what an operator takes, where the interface is that of operators.
+    /// Returns the resources of the executor as an operator, where the interface is that of operators.
     pub(super) fn needs(
         &self,
         executor: &Executor,
-    ) -> Option<Result<OperatorNeeds, Vec<Diagnostic>>> {
-        let Self { interface, profile } = self;
-        let needs = || Ok(as_operator(executor, None, profile.profile)?.needs);
-        (*interface == Interface::Hcomm).then(needs)
+    ) -> Result<Option<OperatorNeeds>, Vec<Diagnostic>> {
+        match self.interface {
+            Interface::Contest => Ok(None),
+            Interface::Hcomm => as_operator(executor, None, self.profile.profile)
+                .map(|operator| Some(operator.needs)),
+        }
     }
 }
 
@@ -66,14 +68,11 @@ pub(crate) fn algorithm_operator(
     proved: &Proved,
     source: Option<&Source>,
     profile: Profile,
-) -> Result<Operator, Vec<Diagnostic>> {
-    let schedule = proved.schedule();
-    let class = SizeClass { below: None, algorithm, schedule, source };
-    let export =
-        Export { name: algorithm.name(), docs: &[], dma_reduce: true, classes: vec![class] };
-    operator(&export, profile).map_err(|all| {
-        all.into_iter().map(|(_, found)| algorithm.diagnostic(found, schedule.nranks)).collect()
-    })
+) -> Result<Operator, Vec<Finding>> {
+    let class = SizeClass { below: None, algorithm, schedule: proved.schedule(), source };
+    let (name, classes) = (algorithm.name(), vec![class]);
+    let made = operator(&Export { name, docs: &[], dma_reduce: true, classes }, profile);
+    made.map_err(|all| all.into_iter().map(|(_, found)| found).collect())
 }
 
 /// Writes the text of an operator, and in a folder the files beside it.

@@ -86,7 +86,7 @@ pub(super) fn main(flags: &ScoreFlags) -> Result<bool, Failure> {
     }
     let text = flags.asked.format == Format::Human;
     let format = flags.asked.format;
-    let needs = flags.interface.needs(&executor).transpose();
+    let needs = flags.interface.needs(&executor);
     let needs = needs.map_err(|errors| refuse(format, &errors, &source, wrong))?;
     let hcomm = needs.map(|needs| ListedNeeds::from(needs).assumptions);
     let one_shot_links = executor.prove_with(SIGNALS).is_ok();

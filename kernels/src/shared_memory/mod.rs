@@ -36,6 +36,18 @@ pub(crate) use meet::mapping::Mapping;
 #[cfg(feature = "tcp")]
 pub(crate) use meet::system::host;
 pub use meet::unique::{UniqueId, same_secret};
+#[cfg(feature = "tcp")]
+pub(crate) use meet::unique::{addresses_in, put_addresses, read_hex};
+#[cfg(all(
+    feature = "tcp",
+    target_os = "linux",
+    target_pointer_width = "64",
+    target_endian = "little"
+))]
+pub(crate) use meet::{
+    system::host,
+    unique::{addresses_in, put_addresses, read_hex},
+};
 pub use stage::blocks::BlocksPlan;
 pub use stage::plan::{WorldPlan, WorldRank};
 pub use stage::plan_sharing::Prepared;

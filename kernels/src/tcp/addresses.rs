@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::CStr;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ptr::null_mut;
 
 /// The variable with the interfaces that may be used: prefixes of names with commas between; `^` before the first excludes
@@ -11,10 +11,11 @@ const INTERFACE: &str = "ROUNDELAY_INTERFACE";
 const FAMILY: &str = "ROUNDELAY_FAMILY";
 
 /// Returns the addresses by which other hosts may reach this one, IPv4 before IPv6; those of the loopback interface only
-/// where there are no others, or it is named.
-pub(super) fn own() -> Vec<IpAddr> {
+/// where there are no others, or it is named. All are of this port.
+pub(super) fn own(port: u16) -> Vec<SocketAddr> {
     let (named, family) = (env::var(INTERFACE).ok(), env::var(FAMILY).ok());
-    of(&all(), named.as_deref(), family.as_deref())
+    let own = of(&all(), named.as_deref(), family.as_deref());
+    own.into_iter().map(|ip| SocketAddr::new(ip, port)).collect()
 }
 
 /// An address of an interface with this name.
@@ -114,6 +115,6 @@ mod tests {
         assert_eq!(texts(Some("^docker,lo"), Some("inet6")), ["fd00::1"]);
         assert_eq!(texts(Some("=eth"), None), [""; 0]);
         assert_eq!(texts(Some("lo"), None), ["127.0.0.1"]);
-        assert!(!super::own().is_empty(), "this host has an address");
+        assert!(!super::own(1).is_empty(), "this host has an address");
     }
 }

@@ -3,34 +3,31 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
-
 use super::connections::{Incoming, Mailbox, Outgoing, Request, Requests};
 use super::control::{Control, gone};
+use super::door::Door;
 use super::key::Key;
-use super::root::timespec;
 use super::secure::Secure;
 use super::{addresses, not_joined};
 use crate::Error;
 use crate::network::Carrier;
+use crate::shared_memory::{addresses_in, put_addresses};
 
 /// The use of connections between ranks.
 const DATA: &[u8] = b"roundelay 1: data";
 /// The most addresses of a rank, and the bytes of the record with which it tells them.
 const ADDRESSES: usize = 4;
-const RECORD: usize = 4 + 16 * ADDRESSES;
+const RECORD: usize = 3 + 16 * ADDRESSES;
 /// The time that a rank has to answer when a connection to it is made.
 const CONNECT: Duration = Duration::from_secs(10);
 /// The time between two looks for ranks that are gone.
 const LOOK: Duration = Duration::from_millis(20);
-/// The most connections that have not shown the key at a time.
-const STRANGERS: usize = 64;
 /// Bytes of a part of a message.
 const PIECE: usize = 128 << 10;
 
@@ -79,19 +76,21 @@ impl TcpCarrier {
         control: Arc<Control>,
         allgather: impl FnOnce(&[u8]) -> Result<Vec<u8>, Error>,
     ) -> Result<Self, Error> {
-        let any: [IpAddr; 2] = [Ipv6Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()];
-        let opened = any.iter().map(|ip| TcpListener::bind((*ip, 0))).reduce(Result::or);
-        let refused = |error: io::Error| {
+        let door = Door::open(0).map_err(|error| {
             not_joined(format!("a port for the messages of other hosts cannot be opened: {error}"))
-        };
-        let listener = opened.expect("two addresses").map_err(refused)?;
-        let port = listener.local_addr().map_err(refused)?.port();
-        let all = allgather(&record(port, control.local()))?;
-        let peers = all.chunks_exact(RECORD).map(addresses_of).collect();
+        })?;
+        let all = allgather(&record(door.port, control.local()))?;
+        let peers = all.chunks_exact(RECORD).map(addresses_in).collect();
         let shared =
             Arc::new(CarrierLock { stops: AtomicBool::new(false), state: Mutex::default() });
         let (taken, with) = (shared.clone(), key.clone());
-        let accepts = thread::spawn(move || accept(&listener, &with, &taken));
+        let accepts = thread::spawn(move || {
+            let stays = || !taken.stops.load(Ordering::Relaxed);
+            let shared = taken.clone();
+            door.serve((&with, DATA), 0, stays, move |secure| {
+                _ = shared.take(secure);
+            });
+        });
         Ok(Self { rank, key, peers, control, shared, accepts: Some(accepts) })
     }
 
@@ -131,17 +130,21 @@ impl TcpCarrier {
         let id = state.last;
         let CarrierState { outgoing, mailboxes, requests, .. } = &mut *state;
         let request = requests.entry(id).or_insert(request);
+        let mut posted = Ok(());
         if sends {
             if let Some(to) = outgoing.get_mut(&peer) {
                 to.queue.push_back(id);
             }
         } else {
             // SAFETY: the caller of `receive` lends the memory.
-            let posted = unsafe { mailboxes.entry(peer).or_default().post(id, request) };
-            posted.map_err(|error| wrong(peer, &error))?;
+            posted = unsafe { mailboxes.entry(peer).or_default().post(id, request) };
         }
-        state.go_on_with(peer, sends, self.most())?;
-        Ok(id)
+        let begun = posted.map_err(|error| wrong(peer, &error));
+        match begun.and_then(|()| state.go_on_with(peer, sends, self.most())) {
+            Ok(()) => Ok(id),
+            // The memory is the caller's again.
+            Err(error) => Err(state.fail(id, error)),
+        }
     }
 }
 
@@ -158,6 +161,16 @@ fn wrong(peer: u32, error: &io::Error) -> Error {
 impl CarrierLock {
     fn state(&self) -> MutexGuard<'_, CarrierState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the connection of a rank, whose first message is its number. The first connection of a rank stays.
+    fn take(&self, mut secure: Secure) -> io::Result<()> {
+        let from = secure.receive()?.try_into().map(u32::from_le_bytes);
+        secure.stream.set_nonblocking(true)?;
+        if let Ok(from) = from {
+            self.state().incoming.entry(from).or_insert_with(|| Incoming::new(secure.stream));
+        }
+        Ok(())
     }
 }
 
@@ -181,32 +194,28 @@ impl CarrierState {
 
     /// Goes on with all messages.
     fn go_on(&mut self, most: usize) -> Result<(), Error> {
-        let sends: Vec<u32> = self
-            .outgoing
-            .iter()
-            .filter(|(_, to)| !to.queue.is_empty())
-            .map(|(peer, _)| *peer)
-            .collect();
-        // A receive whose message has begun to come waits no more, and is not done.
-        let reads =
-            |peer: u32| self.incoming.get(&peer).is_some_and(|from| from.reads_into().is_some());
-        let receives: Vec<u32> = (self.mailboxes.iter())
-            .filter(|(peer, from)| from.waits() || reads(**peer))
-            .map(|(peer, _)| *peer)
-            .collect();
-        for peer in sends {
-            self.go_on_with(peer, true, most)?;
+        let Self { outgoing, incoming, mailboxes, requests, .. } = self;
+        for (peer, to) in outgoing {
+            // SAFETY: requests that have not ended lend their memory.
+            unsafe { to.go_on(requests) }.map_err(|error| wrong(*peer, &error))?;
         }
-        for peer in receives {
-            self.go_on_with(peer, false, most)?;
-            let closed = self.incoming.get(&peer).filter(|from| from.closed);
-            if closed
-                .is_some_and(|from| self.mailboxes[&peer].waits() || from.reads_into().is_some())
-            {
-                return Err(gone(peer, "its connection was closed"));
+        for (peer, from) in incoming {
+            let mailbox = mailboxes.entry(*peer).or_default();
+            // SAFETY: requests that have not ended lend their memory.
+            let went = unsafe { from.go_on(mailbox, requests, most) };
+            went.map_err(|error| wrong(*peer, &error))?;
+            if from.closed && from.is_awaited(mailbox) {
+                return Err(gone(*peer, "its connection was closed"));
             }
         }
         Ok(())
+    }
+
+    /// Ends a request, and all that are to come, with an error.
+    fn fail(&mut self, request: usize, error: Error) -> Error {
+        self.requests.remove(&request);
+        self.failed = Some(error.clone());
+        error
     }
 }
 
@@ -247,9 +256,7 @@ impl Carrier for TcpCarrier {
             if let Err(error) = went {
                 // The rank that is gone may be another than the one whose connection shows it first.
                 let error = self.control.gone().unwrap_or(error);
-                state.failed = Some(error.clone());
-                state.requests.remove(request);
-                return Err(error);
+                return Err(state.fail(*request, error));
             }
         }
         if state.requests.get(request).is_some_and(|request| !request.done) {
@@ -270,9 +277,7 @@ impl Carrier for TcpCarrier {
             } else if state.incoming.get(&taken.peer).is_some_and(reads) {
                 state.incoming.remove(&taken.peer);
             }
-            for waiting in state.mailboxes.values_mut().flat_map(|from| from.posted.values_mut()) {
-                waiting.retain(|id| *id != request);
-            }
+            state.mailboxes.values_mut().for_each(|from| from.forget(request));
             state.failed.get_or_insert_with(|| {
                 not_joined("a call of this world failed with messages under way".to_owned())
             });
@@ -289,77 +294,15 @@ impl Drop for TcpCarrier {
     }
 }
 
-/// Takes connections of other ranks until the carrier is dropped.
-fn accept(listener: &TcpListener, key: &Key, shared: &Arc<CarrierLock>) {
-    let open = Arc::new(AtomicUsize::new(0));
-    if listener.set_nonblocking(true).is_err() {
-        return;
-    }
-    while !shared.stops.load(Ordering::Relaxed) {
-        let mut fds = [PollFd::new(listener, PollFlags::IN)];
-        _ = poll(&mut fds, Some(&timespec(LOOK)));
-        let stream = match listener.accept() {
-            Ok((stream, _)) => stream,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-            Err(_) => {
-                thread::sleep(LOOK);
-                continue;
-            }
-        };
-        if open.fetch_add(1, Ordering::Relaxed) >= STRANGERS {
-            open.fetch_sub(1, Ordering::Relaxed);
-            continue;
-        }
-        let (key, shared, opened) = (key.clone(), shared.clone(), open.clone());
-        let hears = move || {
-            let met = stream.set_nonblocking(false).and_then(|()| {
-                let mut secure = Secure::accept(stream, &key, DATA)?;
-                let from = secure.receive()?;
-                secure.stream.set_nonblocking(true)?;
-                Ok((from, secure.stream))
-            });
-            opened.fetch_sub(1, Ordering::Relaxed);
-            if let Ok((from, stream)) = met
-                && let Ok(from) = from.try_into().map(u32::from_le_bytes)
-            {
-                // The first connection of a rank stays.
-                shared.state().incoming.entry(from).or_insert_with(|| Incoming::new(stream));
-            }
-        };
-        if thread::Builder::new().stack_size(256 << 10).spawn(hears).is_err() {
-            open.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
 /// Returns the record with which a rank tells its addresses: that by which it reached the root first.
 fn record(port: u16, root: Option<SocketAddr>) -> [u8; RECORD] {
     let reached = root.map(|address| address.ip().to_canonical()).filter(|ip| !ip.is_loopback());
-    let mut own = addresses::own();
+    let mut own = addresses::own(port);
     if let Some(reached) = reached {
-        own.retain(|ip| *ip != reached);
-        own.insert(0, reached);
+        own.retain(|address| address.ip() != reached);
+        own.insert(0, SocketAddr::new(reached, port));
     }
     let mut record = [0; RECORD];
-    record[..2].copy_from_slice(&port.to_le_bytes());
-    record[2] = own.len().min(ADDRESSES) as u8;
-    for (place, ip) in record[4..].chunks_exact_mut(16).zip(own) {
-        let ip = match ip {
-            IpAddr::V4(v4) => v4.to_ipv6_mapped(),
-            IpAddr::V6(v6) => v6,
-        };
-        place.copy_from_slice(&ip.octets());
-    }
+    put_addresses(&mut record, &own);
     record
-}
-
-fn addresses_of(record: &[u8]) -> Vec<SocketAddr> {
-    let port = u16::from_le_bytes([record[0], record[1]]);
-    let places = record[4..].chunks_exact(16).take(record[2].into());
-    let address = |place: &[u8]| {
-        let mut octets = [0; 16];
-        octets.copy_from_slice(place);
-        SocketAddr::new(IpAddr::from(octets).to_canonical(), port)
-    };
-    places.map(address).collect()
 }

@@ -2,8 +2,10 @@
 //! and its bytes.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, IoSlice, Read as _, Write as _};
+use std::io::{self, IoSlice, Read as _};
 use std::net::TcpStream;
+
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
 /// The bytes of a head: a tag, zeros, and a length.
 const HEAD: usize = 16;
@@ -64,14 +66,15 @@ impl Outgoing {
             let head = head(request.tag, request.bytes);
             // SAFETY: the caller's promise.
             let data = unsafe { std::slice::from_raw_parts(request.at, request.bytes) };
-            let written = match self.sent.checked_sub(HEAD) {
-                None => {
-                    let parts = [IoSlice::new(&head[self.sent..]), IoSlice::new(data)];
-                    self.stream.write_vectored(&parts)
-                }
-                Some(sent) => self.stream.write(&data[sent..]),
+            let (head, data) = match self.sent.checked_sub(HEAD) {
+                None => (&head[self.sent..], data),
+                Some(sent) => (&[][..], &data[sent..]),
             };
-            match written {
+            let parts = [IoSlice::new(head), IoSlice::new(data)];
+            // Where the other end was closed, a program in C would get a signal.
+            let none = &mut SendAncillaryBuffer::default();
+            let written = sendmsg(&self.stream, &parts, none, SendFlags::NOSIGNAL);
+            match written.map_err(io::Error::from) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => self.sent += written,
                 Err(error) if waits(&error) => return Ok(()),
@@ -106,11 +109,24 @@ pub(super) struct Incoming {
     pub(super) closed: bool,
 }
 
+/// Queues by tag, none of which is empty: there are as many tags as calls.
+type Queues<T> = BTreeMap<u32, VecDeque<T>>;
+
+/// Takes the first of the queue of a tag.
+fn take<T>(queues: &mut Queues<T>, tag: u32) -> Option<T> {
+    let queue = queues.get_mut(&tag)?;
+    let first = queue.pop_front();
+    if queue.is_empty() {
+        queues.remove(&tag);
+    }
+    first
+}
+
 /// The receives from a rank that were begun, and its messages that came early, by tag.
 #[derive(Default)]
 pub(super) struct Mailbox {
-    pub(super) posted: BTreeMap<u32, VecDeque<usize>>,
-    early: BTreeMap<u32, VecDeque<Vec<u8>>>,
+    posted: Queues<usize>,
+    early: Queues<Vec<u8>>,
     kept: usize,
 }
 
@@ -126,10 +142,10 @@ impl Mailbox {
     /// # Safety
     /// The memory of the request is valid, and no other code touches it.
     pub(super) unsafe fn post(&mut self, id: usize, request: &mut Request) -> io::Result<()> {
-        let waiting = self.posted.entry(request.tag).or_default();
-        let early = self.early.get_mut(&request.tag).filter(|_| waiting.is_empty());
-        let Some(message) = early.and_then(VecDeque::pop_front) else {
-            waiting.push_back(id);
+        let waits = self.posted.contains_key(&request.tag);
+        let early = if waits { None } else { take(&mut self.early, request.tag) };
+        let Some(message) = early else {
+            self.posted.entry(request.tag).or_default().push_back(id);
             return Ok(());
         };
         self.kept -= message.len();
@@ -137,9 +153,12 @@ impl Mailbox {
         unsafe { deliver(&message, request) }
     }
 
-    /// Whether a receive is under way.
-    pub(super) fn waits(&self) -> bool {
-        self.posted.values().any(|waiting| !waiting.is_empty())
+    /// Takes back a receive.
+    pub(super) fn forget(&mut self, request: usize) {
+        self.posted.retain(|_, waiting| {
+            waiting.retain(|id| *id != request);
+            !waiting.is_empty()
+        });
     }
 }
 
@@ -172,7 +191,7 @@ impl Incoming {
         requests: &mut Requests,
         most: usize,
     ) -> io::Result<()> {
-        while (mailbox.waits() || self.reads_into().is_some()) && !self.closed {
+        while self.is_awaited(mailbox) && !self.closed {
             let read = match &mut self.into {
                 None => self.stream.read(&mut self.head[self.read..]),
                 Some((_, bytes, Into::Early(message))) => {
@@ -223,7 +242,7 @@ impl Incoming {
             if bytes == 0 || bytes > most {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "no length of a message"));
             }
-            let posted = mailbox.posted.get_mut(&tag).and_then(VecDeque::pop_front);
+            let posted = take(&mut mailbox.posted, tag);
             let into = match posted {
                 Some(id) => {
                     let wanted = requests.get(&id).map_or(0, |request| request.bytes);
@@ -253,7 +272,7 @@ impl Incoming {
             }
             Into::Early(message) => {
                 // Its receive may have begun meanwhile.
-                let posted = mailbox.posted.get_mut(&tag).and_then(VecDeque::pop_front);
+                let posted = take(&mut mailbox.posted, tag);
                 match posted.and_then(|id| requests.get_mut(&id)) {
                     Some(request) => {
                         mailbox.kept -= message.len();
@@ -265,6 +284,11 @@ impl Incoming {
             }
         }
         Ok(())
+    }
+
+    /// Whether a receive is under way: one that waits, or one whose message has begun to come.
+    pub(super) fn is_awaited(&self, mailbox: &Mailbox) -> bool {
+        !mailbox.posted.is_empty() || self.reads_into().is_some()
     }
 
     /// The request whose memory the next bytes go to.

@@ -9,7 +9,8 @@ use std::time::Duration;
 use roundelay_core::ids::RankId;
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::root::{Word, timespec};
+use super::door::timespec;
+use super::root::Word;
 use super::secure::Secure;
 use crate::Error;
 use crate::error::Ended;

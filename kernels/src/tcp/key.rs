@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 
 use super::not_joined;
 use crate::Error;
-use crate::shared_memory::UniqueId;
+use crate::shared_memory::{UniqueId, read_hex};
 
 /// The secret of a job, of 256 bits: a process that has it can be one of its ranks. It serves one job.
 #[derive(Clone, PartialEq, Eq)]
@@ -39,16 +39,8 @@ impl Key {
     /// # Errors
     /// E0427 where the text is no key.
     pub fn from_hex(text: &str) -> Result<Self, Error> {
-        let text = text.trim().as_bytes();
-        let mut key = [0; Self::BYTES];
-        let digit = |digit: u8| char::from(digit).to_digit(16);
-        let pairs = text.chunks_exact(2).zip(&mut key);
-        let read = pairs.map(|(pair, byte)| {
-            *byte = (digit(pair[0])? * 16 + digit(pair[1])?) as u8;
-            Some(())
-        });
-        let read: Vec<Option<()>> = read.collect();
-        if text.len() != 2 * Self::BYTES || read.contains(&None) {
+        let (text, mut key) = (text.trim(), [0; Self::BYTES]);
+        if text.len() != 2 * Self::BYTES || read_hex(text, &mut key).is_err() {
             let what = format!(
                 "the key of the job is no key: it has {} characters, and a key is 64 hexadecimal digits, such as those of `openssl rand -hex 32`",
                 text.len()

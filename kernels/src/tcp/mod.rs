@@ -1,6 +1,6 @@
 //! Ranks on several hosts without MPI: they meet at the address of one process, and messages between hosts go by TCP.
 //!
-//! key (the secret of a job) -> secure (a connection whose two ends have shown each other the key) -> root (the process
+//! key (the secret of a job) -> secure (a connection whose two ends have shown each other the key) -> door (an open port) -> root (the process
 //! at whose address ranks meet) -> control (a rank's connection to it) -> carrier, with its connections (messages between
 //! hosts) -> `tcp_job` (a rank of a job: an exchange of bytes, and its carrier). addresses are those of this host.
 //!
@@ -12,6 +12,7 @@ mod addresses;
 mod carrier;
 mod connections;
 mod control;
+mod door;
 mod key;
 mod root;
 mod secure;

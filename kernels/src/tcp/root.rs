@@ -3,16 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use roundelay_core::schedule::RANK_LIMIT;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 
+use super::door::{Door, STACK, timespec};
 use super::key::Key;
 use super::secure::Secure;
 use super::{addresses, not_joined};
@@ -21,8 +20,6 @@ use crate::{Error, Options};
 
 /// The use of connections to the root.
 pub(super) const MEETING: &[u8] = b"roundelay 1: meeting";
-/// The most connections that have not shown the key at a time, beside one for each rank.
-const STRANGERS: usize = 64;
 /// The time after which the root looks around, when nothing happens.
 const ROUND: Duration = Duration::from_millis(100);
 /// The time in which a message of a rank comes whole, once it has begun.
@@ -111,19 +108,22 @@ impl Root {
         nranks: Option<u32>,
         deadline: Duration,
     ) -> Result<Self, Error> {
-        let any: [IpAddr; 2] = [Ipv6Addr::UNSPECIFIED.into(), Ipv4Addr::UNSPECIFIED.into()];
-        let opened = any.iter().map(|ip| TcpListener::bind((*ip, port))).reduce(Result::or);
-        let refused = |error: io::Error| {
+        let door = Door::open(port).map_err(|error| {
             not_joined(format!(
                 "port {port}, at which the ranks should meet, cannot be opened: {error}"
             ))
-        };
-        let listener = opened.expect("two addresses").map_err(refused)?;
-        let port = listener.local_addr().map_err(refused)?.port();
-        let addresses = addresses::own().into_iter().map(|ip| SocketAddr::new(ip, port)).collect();
+        })?;
+        let addresses = addresses::own(door.port);
         let (came, comes) = channel();
         let (key, until) = (key.clone(), Instant::now() + deadline);
-        thread::spawn(move || accept(&listener, &key, &came, until));
+        thread::spawn(move || {
+            let stays = || Instant::now() < until;
+            door.serve((&key, MEETING), RANK_LIMIT as usize, stays, move |mut secure| {
+                if let Ok(word) = secure.receive().and_then(|bytes| Word::read(&bytes)) {
+                    _ = came.send((secure, word));
+                }
+            });
+        });
         thread::spawn(move || serve(&comes, nranks, until));
         Ok(Self { addresses })
     }
@@ -140,49 +140,6 @@ impl Root {
     /// Returns the addresses by which ranks reach this root.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
-    }
-}
-
-/// Takes connections until `until`, each in a thread of its own: none holds up another.
-fn accept(listener: &TcpListener, key: &Key, came: &Sender<(Secure, Word)>, until: Instant) {
-    let open = Arc::new(AtomicUsize::new(0));
-    if listener.set_nonblocking(true).is_err() {
-        return;
-    }
-    while Instant::now() < until {
-        let mut fds = [PollFd::new(listener, PollFlags::IN)];
-        _ = poll(&mut fds, Some(&timespec(ROUND)));
-        match listener.accept() {
-            Ok((stream, _)) => greet(stream, key, came.clone(), &open),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // A peer that is gone before it was taken, or too many descriptors for now.
-            Err(_) => thread::sleep(Duration::from_millis(10)),
-        }
-    }
-}
-
-/// Reads the first message of a connection that has the key. One that has not is closed, and no rank hears of it.
-fn greet(stream: TcpStream, key: &Key, came: Sender<(Secure, Word)>, open: &Arc<AtomicUsize>) {
-    if open.fetch_add(1, Ordering::Relaxed) >= STRANGERS + RANK_LIMIT as usize {
-        open.fetch_sub(1, Ordering::Relaxed);
-        return;
-    }
-    let (key, opened) = (key.clone(), open.clone());
-    let hears = move || {
-        let met =
-            stream.set_nonblocking(false).and_then(|()| Secure::accept(stream, &key, MEETING));
-        let hello = met.and_then(|mut secure| {
-            let word = Word::read(&secure.receive()?)?;
-            Ok((secure, word))
-        });
-        opened.fetch_sub(1, Ordering::Relaxed);
-        if let Ok(hello) = hello {
-            _ = came.send(hello);
-        }
-    };
-    // Without a thread the peer is closed, and comes again.
-    if thread::Builder::new().stack_size(256 << 10).spawn(hears).is_err() {
-        open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -250,7 +207,7 @@ fn turn_away(mut secure: Secure, why: String) {
             while secure.receive().is_ok() {}
         }
     };
-    _ = thread::Builder::new().stack_size(256 << 10).spawn(tells);
+    _ = thread::Builder::new().stack_size(STACK).spawn(tells);
 }
 
 /// Tells the ranks that have come which have not.
@@ -315,8 +272,4 @@ fn tell(guests: &mut BTreeMap<u32, Guest>, word: &Word) {
     for guest in guests.values_mut() {
         _ = guest.secure.send(&bytes);
     }
-}
-
-pub(super) fn timespec(time: Duration) -> Timespec {
-    Timespec { tv_sec: time.as_secs() as i64, tv_nsec: i64::from(time.subsec_nanos()) }
 }

@@ -9,19 +9,7 @@ constexpr bool ONE_UNIT = @DIRECT@; // of input
 const u64 INPUT_UNITS[RANKS] = {@INPUTS@};
 const u64 OUTPUT_UNITS[RANKS] = {@OUTPUTS@};
 
-// A class has fewer bytes than this.
-const u64 LIMITS[CLASSES] = {@LIMITS@};
-
-// A scratch buffer of a class: slots, and their width in units.
-struct Declared {
-    u32 which;
-    u64 slots;
-    u64 num;
-    u64 den;
-};
-const std::vector<Declared> DECLARED = {
-@SCRATCH@};
-
+@TABLES@
 // Whom each rank has a link to, and what the links show.
 const std::vector<std::vector<u32>> LINKS[CLASSES] = {
 @LINKS@};

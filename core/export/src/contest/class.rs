@@ -9,7 +9,7 @@ use super::moves;
 use super::print::{Contest, name_of};
 use crate::loops::Loops;
 use crate::loops::columns::ColumnPlace;
-use crate::loops::cpp::array;
+use crate::loops::cpp::{array, list};
 use crate::loops::cpp_names::{identifier, mentions};
 use crate::loops::ir::{At, LoopNode, LoopTable, Number};
 use crate::loops::lanes::lanes_within;
@@ -68,11 +68,9 @@ pub(super) fn functions(
     }
     if has_lanes {
         let lanes = loops.lane_numbers(&facts, single);
-        let list = |numbers: Vec<String>| numbers.join(", ");
-        let of = |numbers: &[i64]| list(numbers.iter().map(ToString::to_string).collect());
-        let first = list(flags.first_of(&lanes).iter().map(ToString::to_string).collect());
-        let _ = writeln!(text, "const u32 FLAGS[] = {{{first}}}; // by lane");
-        let _ = writeln!(text, "const i64 WITHIN[] = {{{}}};", of(&lanes_within(&lanes)));
+        let (flags, within) = (list(flags.first_of(&lanes)), list(lanes_within(&lanes)));
+        let _ = writeln!(text, "const u32 FLAGS[] = {{{flags}}}; // by lane");
+        let _ = writeln!(text, "const i64 WITHIN[] = {{{within}}};");
     }
     let streams = if facts.nested {
         text += STREAMS;
@@ -134,8 +132,8 @@ fn definition(table: &LoopTable, name: &str, nranks: u32) -> String {
         // Pieces of input or output have slot and base 0; for these two numbers the text relies on the default.
         let plain = pieces && entry[2..] == [0, 0];
         let shown = if plain { &entry[..2] } else { entry };
-        let shown: Vec<_> = shown.iter().map(ToString::to_string).collect();
-        if pieces { format!("{{{}}}", shown.join(", ")) } else { shown.join(", ") }
+        let shown = list(shown);
+        if pieces { format!("{{{shown}}}") } else { shown }
     };
     let ranks = (nranks, &*nranks.to_string());
     format!("const {ty} {};", array(name, table, ranks, entry))

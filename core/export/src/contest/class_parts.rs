@@ -6,11 +6,12 @@ use std::fmt::Write as _;
 use super::Export;
 use super::interface::Interface;
 use super::part::SizeClassPart;
-use crate::loops::cpp::comment_line;
+use crate::loops::cpp::{comment_line, list};
 use roundelay_core::diagnostics::{Code, Finding};
 use roundelay_core::ids::{RankId, SpanId};
+use roundelay_core::schedule::Schedule;
 
-/// The functions of numbers and pieces, which every text contains.
+/// The functions of numbers and pieces, and the parts of memory, which every text contains.
 pub(super) const NUMBERS: &str = include_str!("numbers.h");
 
 /// The alignment of slots, in bytes.
@@ -38,9 +39,7 @@ impl<'t> SizeClassParts<'t> {
         for (at, class) in export.classes.iter().enumerate() {
             let schedule = class.schedule;
             if (schedule.collective, schedule.nranks) != (first.collective, first.nranks) {
-                let of = |s: &roundelay_core::schedule::Schedule| {
-                    format!("an {} of {} ranks", s.collective, s.nranks)
-                };
+                let of = |s: &Schedule| format!("an {} of {} ranks", s.collective, s.nranks);
                 let title = format!("{} beside {}", of(schedule), of(first));
                 wrong.push((at, Finding::new(Code::NotExportable, SpanId(0), title)));
             }
@@ -92,10 +91,7 @@ impl<'t> SizeClassParts<'t> {
         let schedule = self.export.classes[0].schedule;
         let (nranks, collective) = (schedule.nranks, schedule.collective);
         let units = collective.max_input_units(nranks).max(collective.max_output_units(nranks));
-        let per_rank = |units: &dyn Fn(RankId) -> u32| {
-            let ranks = (0..nranks).map(RankId);
-            ranks.map(|rank| units(rank).to_string()).collect::<Vec<_>>().join(", ")
-        };
+        let per_rank = |units: &dyn Fn(RankId) -> u32| list((0..nranks).map(|r| units(RankId(r))));
         let inputs = per_rank(&|rank| collective.input_units(rank, nranks, schedule.root));
         let outputs = per_rank(&|rank| collective.output_units(rank, nranks, schedule.root));
         let limit = |below: Option<u64>| below.map_or("~u64(0)".to_owned(), |b| b.to_string());
@@ -107,14 +103,11 @@ impl<'t> SizeClassParts<'t> {
             part.scratch.iter().map(one).collect()
         });
         let links = self.lines(|at, part| {
-            let one = |peers: &BTreeSet<RankId>| {
-                let peers: Vec<_> = peers.iter().map(ToString::to_string).collect();
-                format!("{{{}}}", peers.join(", "))
-            };
-            let all: Vec<_> = part.peers.iter().map(one).collect();
-            format!("    {{{}}}, // class {at}\n", all.join(", "))
+            let one = |peers: &BTreeSet<RankId>| format!("{{{}}}", list(peers));
+            format!("    {{{}}}, // class {at}\n", list(part.peers.iter().map(one)))
         });
-        text.replace("@NAME@", self.export.name)
+        text.replace("@TABLES@", include_str!("tables.h"))
+            .replace("@NAME@", self.export.name)
             .replace("@RANKS@", &nranks.to_string())
             .replace("@UNITS@", &units.to_string())
             .replace("@INPUTS@", &inputs)

@@ -29,7 +29,10 @@ impl LinkFlags {
         let colors = colors(schedule);
         let mut flags = Self { colors, rounds: 1 };
         let Err(lost) = verify_with(schedule, signals) else { return Ok(flags) };
-        while flags.many() <= MOST_FLAGS / 2 && has_own_streams(schedule) {
+        if !has_own_streams(schedule) {
+            return Err(lost);
+        }
+        while flags.many() <= MOST_FLAGS / 2 {
             flags.rounds *= 2;
             if verify_with(&in_turn(schedule, flags.rounds), signals).is_ok() {
                 return Ok(flags);
@@ -77,10 +80,8 @@ fn has_own_streams(schedule: &Schedule) -> bool {
     let mut of = HashMap::new();
     schedule.streams.iter().enumerate().all(|(nth, stream)| {
         let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
-        let signals = ops.iter().filter(|op| op.kind != OpKind::Move);
-        signals
-            .into_iter()
-            .all(|op| *of.entry((op.kind == OpKind::Post, op.arg)).or_insert(nth) == nth)
+        let mut signals = ops.iter().filter(|op| op.kind != OpKind::Move);
+        signals.all(|op| *of.entry((op.kind == OpKind::Post, op.arg)).or_insert(nth) == nth)
     })
 }
 

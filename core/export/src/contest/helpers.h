@@ -1,15 +1,3 @@
-// A scratch buffer: where it begins, and bytes of a slot. Neither depends on a count, so what one run leaves in it is
-// never in the way of the next.
-struct Slots {
-    u64 offset;
-    u64 bytes;
-};
-
-constexpr u32 INPUT = 0;
-constexpr u32 OUTPUT = 1;
-constexpr u32 SCRATCH = 2; // and those that follow
-constexpr u64 TILE = 1 << 20;
-
 constexpr u32 Bit(UserMemType type) { return static_cast<u32>(type); }
 
 // A piece of some rank's memory.

@@ -34,3 +34,15 @@ inline i64 bit_reverse(i64 a, i64 bits) {
     return bits == 0 ? 0 : a % 2 * pow2(bits - 1) + bit_reverse(a / 2, bits - 1);
 }
 inline bool is_power_of_two(i64 a) { return a > 0 && (a & (a - 1)) == 0; }
+
+// A scratch buffer: where it begins, and bytes of a slot. Neither depends on a count, so what one run leaves in it is
+// never in the way of the next.
+struct Slots {
+    u64 offset;
+    u64 bytes;
+};
+
+constexpr u32 INPUT = 0;
+constexpr u32 OUTPUT = 1;
+constexpr u32 SCRATCH = 2; // and those that follow
+constexpr u64 TILE = 1 << 20;

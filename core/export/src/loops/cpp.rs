@@ -132,6 +132,11 @@ pub(crate) fn comment_line(text: &str) -> &str {
     text
 }
 
+/// Returns the elements of an array, with commas between.
+pub(crate) fn list(elements: impl IntoIterator<Item = impl ToString>) -> String {
+    elements.into_iter().map(|element| element.to_string()).collect::<Vec<_>>().join(", ")
+}
+
 /// Returns the declaration and the initializer of a table as an array with this name. `entry` returns the text of an entry.
 pub(crate) fn array(
     name: &str,

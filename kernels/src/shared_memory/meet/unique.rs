@@ -86,39 +86,21 @@ impl UniqueId {
         addresses: &[SocketAddr],
         secret: &[u8; BOOT - SECRET],
     ) -> Result<Self, Error> {
-        let Some(first) = addresses.first() else {
+        if addresses.is_empty() {
             let what = "this host has no address at which other hosts could reach it".to_owned();
             return Err(Error::NotJoined { what });
-        };
+        }
         let mut bytes = [0; Self::BYTES];
         bytes[KIND] = AT_ADDRESSES;
         bytes[SECRET..BOOT].copy_from_slice(secret);
-        bytes[BOOT] = addresses.len().min(ADDRESSES) as u8;
-        bytes[BOOT + 1..BOOT + 3].copy_from_slice(&first.port().to_le_bytes());
-        for (place, address) in bytes[BOOT + 3..CHECK].chunks_exact_mut(16).zip(addresses) {
-            let ip = match address.ip() {
-                IpAddr::V4(v4) => v4.to_ipv6_mapped(),
-                IpAddr::V6(v6) => v6,
-            };
-            place.copy_from_slice(&ip.octets());
-        }
+        put_addresses(&mut bytes[BOOT..BOOT + 3 + 16 * ADDRESSES], addresses);
         Ok(Self::sealed(bytes))
     }
 
     /// Returns the addresses at which ranks of several hosts meet, if the id has such.
     #[doc(hidden)]
     pub fn addresses(&self) -> Option<Vec<SocketAddr>> {
-        if self.0[KIND] != AT_ADDRESSES {
-            return None;
-        }
-        let port = u16::from_le_bytes([self.0[BOOT + 1], self.0[BOOT + 2]]);
-        let places = self.0[BOOT + 3..CHECK].chunks_exact(16).take(self.0[BOOT].into());
-        let address = |place: &[u8]| {
-            let mut octets = [0; 16];
-            octets.copy_from_slice(place);
-            SocketAddr::new(IpAddr::from(octets).to_canonical(), port)
-        };
-        Some(places.map(address).collect())
+        (self.0[KIND] == AT_ADDRESSES).then(|| addresses_in(&self.0[BOOT..]))
     }
 
     /// Returns the id with these bytes, which come from [`Self::as_bytes`] in another process. Bytes that are no id are
@@ -143,18 +125,14 @@ impl UniqueId {
                 2 * Self::BYTES
             ),
         };
-        let text = text.trim().as_bytes();
+        let text = text.trim();
         if text.len() != 2 * Self::BYTES {
             return Err(wrong(format!("the text of an id has {} characters", text.len())));
         }
         let mut bytes = [0; Self::BYTES];
-        for (byte, digits) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-            let digit = |digit: u8| char::from(digit).to_digit(16);
-            let (Some(high), Some(low)) = (digit(digits[0]), digit(digits[1])) else {
-                let found = String::from_utf8_lossy(digits).escape_debug().to_string();
-                return Err(wrong(format!("the text of an id has `{found}` in it")));
-            };
-            *byte = (high * 16 + low) as u8;
+        if let Err(digits) = read_hex(text, &mut bytes) {
+            let found = String::from_utf8_lossy(digits).escape_debug().to_string();
+            return Err(wrong(format!("the text of an id has `{found}` in it")));
         }
         Ok(Self(bytes))
     }
@@ -245,6 +223,44 @@ fn digest(bytes: &[u8; UniqueId::BYTES]) -> [u8; 8] {
     let mut check = [0; 8];
     check.copy_from_slice(&Sha256::digest(&bytes[..CHECK])[..8]);
     check
+}
+
+/// Writes addresses of one port: their number and their port, and then 16 bytes for each, as many as there is room for.
+pub(crate) fn put_addresses(bytes: &mut [u8], addresses: &[SocketAddr]) {
+    let (head, places) = bytes.split_at_mut(3);
+    let port = addresses.first().map_or(0, SocketAddr::port);
+    head[0] = addresses.len().min(places.len() / 16) as u8;
+    head[1..].copy_from_slice(&port.to_le_bytes());
+    for (place, address) in places.chunks_exact_mut(16).zip(addresses) {
+        let ip = match address.ip() {
+            IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+            IpAddr::V6(v6) => v6,
+        };
+        place.copy_from_slice(&ip.octets());
+    }
+}
+
+/// Returns the addresses that [`put_addresses`] wrote.
+pub(crate) fn addresses_in(bytes: &[u8]) -> Vec<SocketAddr> {
+    let (port, places) = (u16::from_le_bytes([bytes[1], bytes[2]]), bytes[3..].chunks_exact(16));
+    let address = |place: &[u8]| {
+        let mut octets = [0; 16];
+        octets.copy_from_slice(place);
+        SocketAddr::new(IpAddr::from(octets).to_canonical(), port)
+    };
+    places.take(bytes[0].into()).map(address).collect()
+}
+
+/// Reads hexadecimal digits, two for each byte; where two characters are none, returns them.
+pub(crate) fn read_hex<'t>(text: &'t str, bytes: &mut [u8]) -> Result<(), &'t [u8]> {
+    for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        let digit = |digit: u8| char::from(digit).to_digit(16);
+        let (Some(high), Some(low)) = (digit(digits[0]), digit(digits[1])) else {
+            return Err(digits);
+        };
+        *byte = (high * 16 + low) as u8;
+    }
+    Ok(())
 }
 
 fn hex(bytes: &[u8]) -> String {

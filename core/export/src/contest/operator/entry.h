@@ -5,19 +5,7 @@ constexpr u64 MOST_INPUT_UNITS = @MOST_INPUTS@; // of any rank
 constexpr u64 MOST_OUTPUT_UNITS = @MOST_OUTPUTS@; // of any rank
 constexpr u64 TILES = @TILES@; // for moves between two peers
 
-// A class has fewer bytes than this.
-const u64 LIMITS[CLASSES] = {@LIMITS@};
-
-// A scratch buffer of a class: slots, and their width in units.
-struct Declared {
-    u32 which;
-    u64 slots;
-    u64 num;
-    u64 den;
-};
-const std::vector<Declared> DECLARED = {
-@SCRATCH@};
-
+@TABLES@
 // Whom each rank has a channel to, for each class.
 const std::vector<u32> PEERS[CLASSES][RANKS] = {
 @LINKS@};

@@ -23,17 +23,6 @@ constexpr u32 SLAVE_NOTIFIES = @SLAVE@; // of each other thread
 constexpr u32 CHANNEL_NOTIFIES = @CHANNEL@; // of each end of a channel
 
 @NUMBERS@
-// A scratch buffer: where it begins, and bytes of a slot.
-struct Slots {
-    u64 offset;
-    u64 bytes;
-};
-
-constexpr u32 INPUT = 0;
-constexpr u32 OUTPUT = 1;
-constexpr u32 SCRATCH = 2; // and those that follow
-constexpr u64 TILE = 1 << 20;
-
 // A piece of some rank's memory.
 struct Place {
     u32 rank;
