@@ -33,11 +33,7 @@ mod world;
 pub use crate::chosen_way::ChosenWay;
 #[cfg(all(target_os = "linux", feature = "cuda"))]
 pub(crate) use meet::mapping::Mapping;
-#[cfg(feature = "tcp")]
-pub(crate) use meet::system::host;
 pub use meet::unique::{UniqueId, same_secret};
-#[cfg(feature = "tcp")]
-pub(crate) use meet::unique::{addresses_in, put_addresses, read_hex};
 #[cfg(all(
     feature = "tcp",
     target_os = "linux",
