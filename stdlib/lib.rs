@@ -283,6 +283,7 @@ pub mod library {
     include_library!("halving_doubling.coll");
     include_library!("nhr.coll");
     include_library!("mesh.coll");
+    include_library!("switch.coll");
     include_library!("ordered.coll");
     include_library!("pushed.coll");
     include_library!("around.coll");

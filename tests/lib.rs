@@ -175,6 +175,13 @@ macro_rules! library {
                 MeshScatter any [root]
                 MeshGather any [root]
             }
+            switch {
+                SwitchAllReduce any []
+                OneShotSwitchAllReduce any []
+                SwitchReduceScatter any []
+                SwitchAllGather any []
+                SwitchIslandsAllReduce any [groups]
+            }
             ordered {
                 OrderedAllReduce any []
                 OrderedOneShotAllReduce any []

@@ -13,6 +13,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("halving_doubling.coll", include_str!("halving_doubling.coll")),
     ("nhr.coll", include_str!("nhr.coll")),
     ("mesh.coll", include_str!("mesh.coll")),
+    ("switch.coll", include_str!("switch.coll")),
     ("ordered.coll", include_str!("ordered.coll")),
     ("pushed.coll", include_str!("pushed.coll")),
     ("around.coll", include_str!("around.coll")),

@@ -9,7 +9,7 @@ use roundelay_core::syntax::Source;
 use roundelay_core::topology::Topology;
 use roundelay_core::trace::{Data, TraceText};
 use roundelay_simulate::trace::add_simulation;
-use roundelay_simulate::{Machine, simulate};
+use roundelay_simulate::{Machine, on_topology, simulate};
 
 /// Adds the run that the constants of `select` predict on the topology, or on this host, from the nanosecond `start`.
 ///
@@ -26,9 +26,9 @@ pub fn add_prediction(
     let costs =
         Costs::for_topology(topology.map(|topology| &**topology), nranks, &GivenCosts::default());
     // Regions that lie side by side are one piece, as in other simulated runs.
-    let joined = join(schedule);
     let machine = Machine::for_ranks(&costs, topology, nranks);
     let machine = machine.ok_or_else(|| format!("{nranks} ranks are too many"))?;
+    let joined = join(&on_topology(schedule, &machine.topology));
     let run = simulate(&joined, &machine, data.count, data.dtype, true);
     let timeline = run.map_err(|found| found[0].title.clone())?.timeline.unwrap_or_default();
     add_simulation(text, (&joined, &timeline), data, source, start);

@@ -22,7 +22,9 @@ use roundelay_core::syntax::Source;
 use roundelay_core::verify::{self, Proved};
 use roundelay_pictures::spacetime::Units;
 use roundelay_simulate::cost;
-use roundelay_simulate::{Machine, Simulated, Streams, closed_form, simulate, symmetric};
+use roundelay_simulate::{
+    Machine, Simulated, Streams, closed_form, on_topology, simulate, symmetric,
+};
 use roundelay_topology::NodeId;
 use roundelay_topology::bounds::Usable;
 
@@ -160,6 +162,7 @@ fn timed(
 ) -> Result<(Schedule, u64, Simulated), Vec<Finding>> {
     // Where streams go by data, regions that lie side by side are one piece; the tasks of a contest's executor stay as
     // written.
+    let written = on_topology(&written, &machine.topology).into_owned();
     let schedule = if machine.streams == Streams::ByData { join(&written) } else { written };
     let Schedule { collective, nranks, .. } = schedule;
     let count = count_of(&schedule, flags);

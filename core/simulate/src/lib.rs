@@ -31,12 +31,15 @@ pub use symmetric::symmetric;
 pub use timeline::{Message, Span, Timeline, TimelineState};
 pub use usage::{PortUsage, Usage};
 
+use std::borrow::Cow;
+
 use engine::Engine;
 use paths::RankPaths;
 use roundelay_base::diagnostics::{Code, Finding};
 use roundelay_base::dtype::DType;
 use roundelay_base::ids::SpanId;
-use roundelay_core::schedule::{Region, Schedule};
+use roundelay_core::schedule::{Op, Region, Schedule, switch};
+use roundelay_core::topology::Topology;
 use roundelay_core::verify;
 
 /// The most bytes of a buffer, up to which times are exact.
@@ -84,6 +87,8 @@ pub fn simulate(
         .check(schedule.nranks)
         .map_err(|problem| vec![problem.into_finding(SpanId::default())])?;
     let bytes = bytes(schedule, count, dtype).map_err(|finding| vec![*finding])?;
+    let carried_out = on_topology(schedule, &machine.topology);
+    let schedule = carried_out.as_ref();
     let Some(paths) = RankPaths::new(schedule, machine, None) else {
         return Err(verify::links(schedule, &machine.topology));
     };
@@ -101,6 +106,20 @@ pub fn simulate(
     }
     let critical = engine::path(&engine);
     Ok(engine.result(bytes, critical))
+}
+
+/// Returns the schedule as a topology carries it out: where one of its moves by a switch has no switch that reduces, with
+/// moves by the ranks in the place of all of them.
+pub fn on_topology<'s>(schedule: &'s Schedule, topology: &Topology) -> Cow<'s, Schedule> {
+    let has_switch = |op: &Op| {
+        let ranks: Vec<_> = schedule.operands_of(op).iter().map(|operand| operand.rank).collect();
+        topology.reducing_switch(&ranks).is_some()
+    };
+    if schedule.ops.iter().filter(|op| op.switch).all(has_switch) {
+        Cow::Borrowed(schedule)
+    } else {
+        Cow::Owned(switch::as_moves(schedule))
+    }
 }
 
 /// Returns the size of a run in bytes, as nccl-tests counts it.

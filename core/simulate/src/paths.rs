@@ -3,10 +3,15 @@
 use super::machine::{Machine, SignalCost};
 use super::machine_turns::MachineTurns;
 use roundelay_base::ids::RankId;
-use roundelay_core::schedule::{OpKind, Schedule};
+use roundelay_base::ids::RegionId;
+use roundelay_core::schedule::{Op, OpKind, Schedule};
 use roundelay_topology::routes::Routes;
+use roundelay_topology::{Fabric, NodeId};
 
-/// The path from one rank to another.
+/// Stands for the switch that a rank is linked to, at an end of a path.
+pub(super) const SWITCH: RankId = RankId(u32::MAX);
+
+/// The path from one rank to another, or between a rank and its switch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RankPath {
     /// Its links in [`RankPaths::links`].
@@ -48,7 +53,7 @@ impl<'m> RankPaths<'m> {
         for stream in &schedule.streams {
             let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
             for op in ops.iter().filter(|op| op.kind == OpKind::Move) {
-                for (from, to, _) in schedule.crossing(stream.rank, op) {
+                for (from, to, _) in transfers(schedule, stream.rank, op) {
                     found.meet(from, to, &mut ends);
                 }
             }
@@ -59,7 +64,10 @@ impl<'m> RankPaths<'m> {
                 found.meet(channel.from, channel.to, &mut ends);
             }
         }
-        if ends.iter().any(|(from, to)| !machine.topology.are_linked(*from, *to)) {
+        let linked = |(from, to): &(RankId, RankId)| {
+            [from, to].contains(&&SWITCH) || machine.topology.are_linked(*from, *to)
+        };
+        if !ends.iter().all(linked) {
             return None;
         }
         // The paths from one rank are found together.
@@ -70,10 +78,21 @@ impl<'m> RankPaths<'m> {
         let mut way = Vec::new();
         for ((source, target), (from, to)) in ends {
             way.clear();
-            routes.way(source.into(), target.into(), |link, share| way.push((link as u32, share)));
+            let rank = if from == SWITCH { to } else { from };
+            if [from, to].contains(&SWITCH) {
+                way.push((link_of_switch(&machine.topology, rank, from == SWITCH)?, 1.0));
+            } else {
+                routes
+                    .way(source.into(), target.into(), |link, share| way.push((link as u32, share)));
+            }
             let alone = way.iter().map(|(link, share)| found.capacity[*link as usize] / share);
             let alone = alone.fold(f64::INFINITY, f64::min);
-            let latency = machine.on_path(routes.latency(&way, |link| latency[link]), (from, to));
+            let latency = if [from, to].contains(&SWITCH) {
+                // To the switch and from it: what the switch takes in and gives out flows at once.
+                machine.on_path(2.0 * latency[way[0].0 as usize], (rank, rank))
+            } else {
+                machine.on_path(routes.latency(&way, |link| latency[link]), (from, to))
+            };
             if let Some(turns) = turns {
                 turns.load(&mut way);
             }
@@ -146,6 +165,31 @@ impl<'m> RankPaths<'m> {
             }
         }
     }
+}
+
+/// Returns the transfers of a move of rank `by`, as [`Schedule::crossing`] does. A move that a switch makes takes what
+/// each of its sources has to the switch, and from there to each destination.
+pub(super) fn transfers(
+    schedule: &Schedule,
+    by: RankId,
+    op: &Op,
+) -> impl Iterator<Item = (RankId, RankId, RegionId)> {
+    let (own, switch) = if op.switch { (None, Some(op)) } else { (Some(op), None) };
+    let own = own.into_iter().flat_map(move |op| schedule.crossing(by, op));
+    let ends = move |op: &Op| {
+        let srcs = schedule.srcs(op).iter().map(|src| (src.rank, SWITCH, src.region));
+        let dsts = schedule.dsts(op).iter().map(|dst| (SWITCH, dst.rank, dst.region));
+        srcs.chain(dsts).collect::<Vec<_>>()
+    };
+    own.chain(switch.into_iter().flat_map(ends))
+}
+
+/// Returns the number of the link from a rank to its switch, or `back` from there.
+fn link_of_switch(topology: &Fabric, rank: RankId, back: bool) -> Option<u32> {
+    let switch = topology.reducing_switch(&[rank])?;
+    let (from, to) = if back { (switch, NodeId::from(rank)) } else { (rank.into(), switch) };
+    let found = topology.links().iter().position(|link| (link.from, link.to) == (from, to));
+    found.map(|link| link as u32)
 }
 
 fn key(from: RankId, to: RankId) -> u64 {

@@ -116,6 +116,9 @@ impl OrderFacts {
             ("in_rank_order", order.in_rank_order.into()),
             ("roundings", order.roundings.into()),
         ];
+        if !order.every_run {
+            fields.push(("in_every_run", false.into()));
+        }
         if self.average_rounds_again {
             fields.push(("average_rounds_again", true.into()));
         }

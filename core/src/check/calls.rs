@@ -28,9 +28,17 @@ impl Checker<'_> {
             "copy" => {
                 let [src, dst] = self.two(name, args, expr.span, "copy(from, to)")?;
                 let src = self.place(src);
-                let dsts = self.places(dst, true);
-                self.writable(&dsts);
-                Some(StmtKind::Copy(src, dsts))
+                if matches!(*dst.kind, ast::ExprKind::List(_)) {
+                    let dsts = self.places(dst, true);
+                    self.writable(&dsts);
+                    return Some(StmtKind::Copy(src, dsts));
+                }
+                let dst = self.expr(dst);
+                self.writable(std::slice::from_ref(&dst));
+                if dst.ty == Ty::OfAll {
+                    return Some(StmtKind::Switch(src, dst));
+                }
+                Some(StmtKind::Copy(src, vec![self.as_place(dst)]))
             }
             "reduce" => {
                 let [src, dst] = self.two(name, args, expr.span, "reduce(from, into)")?;
@@ -43,6 +51,19 @@ impl Checker<'_> {
                 let step = self.scope.find(text)?;
                 self.uses.push((name.span, step));
                 self.step_call(step, name, args, expr.span)
+            }
+            "fold" => {
+                let [src, dst] = self.two(name, args, expr.span, "fold(all.from, local.into)")?;
+                let (src, dst) = (self.expr(src), self.expr(dst));
+                if !matches!(src.ty, Ty::OfAll | Ty::Error) {
+                    let title = format!("`fold` takes a region of all ranks, and this is {}", src.ty.name());
+                    let error = Diagnostic::new(Code::NotARegion, src.span, title).label(src.ty.name());
+                    let help = "write `fold(all.…, …)`; `reduce` folds regions of ranks that are named";
+                    self.error(error.help(help));
+                }
+                self.writable(std::slice::from_ref(&dst));
+                let dst = if dst.ty == Ty::OfAll { dst } else { self.as_place(dst) };
+                Some(StmtKind::Switch(src, dst))
             }
             text if self.open_steps.iter().any(|(open, _)| open == text) => {
                 self.error(
@@ -111,12 +132,21 @@ impl Checker<'_> {
     /// Checks a data operand: a region of a rank.
     pub(super) fn place(&mut self, expr: &ast::Expr) -> Expr {
         let place = self.expr(expr);
+        self.as_place(place)
+    }
+
+    /// Checks that an expression is a region of a rank.
+    fn as_place(&mut self, place: Expr) -> Expr {
         let help = match place.ty {
             Ty::Place | Ty::Error => return place,
             Ty::Region => "say whose: `local.…` for this rank, or a peer's".to_owned(),
             Ty::Places => "choose one piece by `[i]`, or several by `[i..j]`".to_owned(),
             Ty::Pieces => "say whose, and choose a piece: `local.…[i]`".to_owned(),
-            Ty::Peer => "say which buffer: `.input`, `.output` or a view".to_owned(),
+            Ty::OfAll => {
+                "`fold(all.…, …)` folds a region of all ranks, and `copy(…, all.…)` writes one".to_owned()
+            }
+            Ty::PiecesOfAll => "choose one piece by `[i]`, or several by `[i..j]`".to_owned(),
+            Ty::Peer | Ty::All => "say which buffer: `.input`, `.output` or a view".to_owned(),
             _ => "operands are such as `left.output` or `local.block[b]`".to_owned(),
         };
         let title =
@@ -306,7 +336,7 @@ impl Checker<'_> {
             return;
         }
         let known =
-            IntFn::ALL.iter().map(|f| f.name()).chain(OTHER_FUNCTIONS).chain(["copy", "reduce"]);
+            IntFn::ALL.iter().map(|f| f.name()).chain(OTHER_FUNCTIONS).chain(["copy", "reduce", "fold"]);
         let known = known.chain(ShapeKind::ALL.iter().map(|k| k.name()));
         let near = scope::nearest(&name.text, known).map(str::to_owned);
         let near =
@@ -318,7 +348,7 @@ impl Checker<'_> {
         )
         .caused_by(&*name.text)
         .label("not found");
-        if matches!(name.text.as_str(), "copy" | "reduce") {
+        if matches!(name.text.as_str(), "copy" | "reduce" | "fold") {
             error.title = format!("`{}` is a statement, not a value", name.text);
         } else if self.known.names().contains(&name.text) {
             error.title = format!("`{}` is an algorithm, and runs on regions", name.text);

@@ -2,7 +2,7 @@
 
 use super::declaration::{Escape, EscapeName};
 use super::hir::{Expr, ExprKind, Ty};
-use super::scope::COUNT;
+use super::scope::{ALL, COUNT};
 use super::{Checker, Frontend, constructors, scope};
 use crate::diagnostics::{Code, Diagnostic};
 use crate::source::Span;
@@ -21,7 +21,7 @@ impl Checker<'_> {
                 (Ty::Int, Ty::Peer) => {
                     Some(format!("the peer of that number is `{}`", with_number(expr)))
                 }
-                (Ty::Place, Ty::Region) => {
+                (Ty::Place | Ty::OfAll, Ty::Region) => {
                     Some("leave out the rank: a region is the same on every rank".to_owned())
                 }
                 _ => None,
@@ -54,7 +54,7 @@ impl Checker<'_> {
                     );
                 }
                 let ty = then.ty;
-                if matches!(ty, Ty::Place | Ty::Places | Ty::Step) {
+                if ty.has_rank() || matches!(ty, Ty::All | Ty::Step) {
                     self.error(
                         wrong(then.span, "a value", ty)
                             .help("choose the peer or the region by `if`, then put them together"),
@@ -212,6 +212,10 @@ impl Checker<'_> {
             }
             return (ExprKind::Var(var), ty);
         }
+        if name == ALL {
+            self.not_in_default(span, name);
+            return (ExprKind::All, Ty::All);
+        }
         if self.known.unread(name) {
             return (ExprKind::Error, Ty::Error);
         }
@@ -340,11 +344,11 @@ impl Checker<'_> {
     /// Returns one region of pieces.
     fn cut(&mut self, base: Expr, span: Span, make: impl FnOnce(Expr) -> ExprKind) -> Expr {
         match base.ty {
-            Ty::Pieces | Ty::Places => on_region(base, span, Ty::Region, make),
+            Ty::Pieces | Ty::Places | Ty::PiecesOfAll => on_region(base, span, Ty::Region, make),
             Ty::Error => Expr { kind: Box::new(ExprKind::Error), ty: Ty::Error, span },
             other => {
                 let mut error = wrong(base.span, "pieces", other);
-                if matches!(other, Ty::Region | Ty::Place) {
+                if matches!(other, Ty::Region | Ty::Place | Ty::OfAll) {
                     error = error
                         .note("ranges select pieces, never raw elements")
                         .help("cut it first: `.split(n)[i]`");
@@ -390,7 +394,7 @@ pub(super) fn on_region(
     match *base.kind {
         ExprKind::On(peer, region) => {
             let region = Expr { kind: Box::new(make(region)), ty, span };
-            let ty = if ty == Ty::Pieces { Ty::Places } else { Ty::Place };
+            let ty = ty.place_of(peer.ty);
             Expr { kind: Box::new(ExprKind::On(peer, region)), ty, span }
         }
         _ => Expr { kind: Box::new(make(base)), ty, span },

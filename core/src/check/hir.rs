@@ -94,6 +94,12 @@ pub enum Ty {
     Place,
     /// Pieces of a region of one rank.
     Places,
+    /// All ranks.
+    All,
+    /// A region of all ranks.
+    OfAll,
+    /// Pieces of a region of all ranks.
+    PiecesOfAll,
     /// A step, which is no value.
     Step,
     /// The fifo, which is no value.
@@ -145,7 +151,9 @@ pub enum StmtKind {
     Copy(Expr, Vec<Expr>),
     /// `reduce`
     Reduce(Vec<Expr>, Expr),
-    /// A signal to or from a peer
+    /// `fold`, or `copy` to a region of all ranks
+    Switch(Expr, Expr),
+    /// A signal to or from a peer, or all other ranks
     Signal(Signal, Expr),
     /// `within`: the list of ranks that the body sees, and the body
     Within(Expr, Vec<Stmt>),

@@ -21,7 +21,7 @@ impl Checker<'_> {
         if base.ty == Ty::Error {
             return error;
         }
-        let ranked = matches!(base.ty, Ty::Region | Ty::Place);
+        let ranked = matches!(base.ty, Ty::Region | Ty::Place | Ty::OfAll);
         match (name.text.as_str(), &args[..]) {
             ("split" | "block", [arg]) if ranked => {
                 let arg = arg.clone();
@@ -53,7 +53,7 @@ impl Checker<'_> {
                 );
                 error
             }
-            ("split" | "block", _) if matches!(base.ty, Ty::Pieces | Ty::Places) => {
+            ("split" | "block", _) if matches!(base.ty, Ty::Pieces | Ty::Places | Ty::PiecesOfAll) => {
                 self.error(
                     wrong(base.span, "a region", base.ty)
                         .help("choose a piece first, by `[i]` or `[i..j]`"),
@@ -164,7 +164,7 @@ impl Checker<'_> {
         self.has_a_name(&base);
         let (kind, ty) = match constructors::field(&base, &name.text) {
             Some(field) => field,
-            None if base.ty == Ty::Peer => return self.on_peer(base, written, name, span),
+            None if matches!(base.ty, Ty::Peer | Ty::All) => return self.on_peer(base, written, name, span),
             None => {
                 if base.ty != Ty::Error {
                     self.unknown_member("field", &base, name, constructors::fields(base.ty));
@@ -187,8 +187,7 @@ impl Checker<'_> {
             text => self.scope.find(text).map(|var| (ExprKind::Var(var), self.ty(var))),
         };
         let ty = match region {
-            Some((_, Ty::Region)) => Ty::Place,
-            Some((_, Ty::Pieces)) => Ty::Places,
+            Some((_, ty @ (Ty::Region | Ty::Pieces))) => ty.place_of(peer.ty),
             Some((_, Ty::Error)) => Ty::Error,
             None if self.known.unread(&name.text) => Ty::Error,
             None if self.bare_signal(written, name) => Ty::Error,
@@ -205,8 +204,10 @@ impl Checker<'_> {
                 Ty::Error
             }
             None => {
+                // Only one rank has a number.
+                let number = (peer.ty == Ty::Peer).then_some("rank");
                 let regions: Vec<&str> =
-                    self.regions().chain(["input", "output", "rank"]).collect();
+                    self.regions().chain(["input", "output"]).chain(number).collect();
                 let near = scope::nearest(&name.text, regions.iter().copied()).map(str::to_owned);
                 let mut error = Diagnostic::new(
                     Code::UnknownMember,

@@ -400,9 +400,27 @@ impl Ty {
             Self::Pieces => "pieces of a region",
             Self::Place => "a region of a rank",
             Self::Places => "pieces of a region of a rank",
+            Self::All => "all ranks",
+            Self::OfAll => "a region of all ranks",
+            Self::PiecesOfAll => "pieces of a region of all ranks",
             Self::Step => "a step",
             Self::Fifo => "the fifo",
             Self::Error => "an error",
+        }
+    }
+
+    /// Whether an expression of this type says whose region it is.
+    pub(crate) const fn has_rank(self) -> bool {
+        matches!(self, Self::Place | Self::Places | Self::OfAll | Self::PiecesOfAll)
+    }
+
+    /// Returns the type of a region or of pieces that a peer or all ranks have.
+    const fn place_of(self, owner: Self) -> Self {
+        match (self, owner) {
+            (Self::Pieces, Self::All) => Self::PiecesOfAll,
+            (_, Self::All) => Self::OfAll,
+            (Self::Pieces, _) => Self::Places,
+            _ => Self::Place,
         }
     }
 

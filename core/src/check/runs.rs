@@ -155,7 +155,7 @@ impl Checker<'_> {
         }
         let error = wrong(checked.span, "a region", checked.ty);
         self.error(match checked.ty {
-            Ty::Place | Ty::Places => {
+            ranked if ranked.has_rank() => {
                 error.help("leave the rank out: it is the region of every rank")
             }
             Ty::Pieces => error.help("choose one piece by `[i]`, or several by `[i..j]`"),

@@ -40,6 +40,9 @@ pub(super) const PREDEFINED: [&str; 5] = ["rank", "nranks", "local", "input", "o
 /// name.
 pub(super) const COUNT: &str = "count";
 
+/// All ranks, whose region a switch folds or writes. A program may declare another thing with this name.
+pub(super) const ALL: &str = "all";
+
 /// Returns the reason why a name cannot be declared, if there is one.
 pub(super) fn reserved(name: &str) -> Option<&'static str> {
     match name {

@@ -94,7 +94,12 @@ impl Checker<'_> {
             Some(ty) => self.expect(value, ty),
             None => self.expr(value),
         };
-        if matches!(value.ty, Ty::Region | Ty::Pieces | Ty::Place | Ty::Places) {
+        if matches!(value.ty, Ty::Region | Ty::Pieces | Ty::All) || value.ty.has_rank() {
+            let help = if value.ty == Ty::All {
+                "write `all` where its region or its signal is used".to_owned()
+            } else {
+                format!("regions are named by `view {} = …;`, without a rank", name.text)
+            };
             self.error(
                 Diagnostic::new(
                     Code::WrongType,
@@ -102,7 +107,7 @@ impl Checker<'_> {
                     format!("`let` cannot name {}", value.ty.name()),
                 )
                 .label(value.ty.name())
-                .help(format!("regions are named by `view {} = …;`, without a rank", name.text)),
+                .help(help),
             );
         }
         StmtKind::Let(self.declare(name, self.sound(before, value.ty)), value)
@@ -142,7 +147,7 @@ impl Checker<'_> {
         let value = self.expr(value);
         match value.ty {
             Ty::Region | Ty::Pieces | Ty::Error => {}
-            Ty::Place | Ty::Places => self.error(
+            ranked if ranked.has_rank() => self.error(
                 Diagnostic::new(
                     Code::WrongType,
                     value.span,
@@ -329,7 +334,7 @@ impl Checker<'_> {
                 .label("unexpected"),
             );
         }
-        let peer = self.partner((signal.name(), &[Ty::Peer]), base, name.span, ORDERED);
+        let peer = self.partner((signal.name(), &[Ty::Peer, Ty::All]), base, name.span, ORDERED);
         StmtKind::Signal(signal, peer)
     }
 

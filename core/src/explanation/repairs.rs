@@ -215,6 +215,7 @@ impl<'a> Page<'a> {
         let mut left: Vec<&Expr> = match &stmt.kind {
             StmtKind::Copy(src, dsts) => std::iter::once(src).chain(dsts).collect(),
             StmtKind::Reduce(srcs, dst) => srcs.iter().chain([dst]).collect(),
+            StmtKind::Switch(src, dst) => vec![src, dst],
             _ => Vec::new(),
         };
         while let Some(expr) = left.pop() {

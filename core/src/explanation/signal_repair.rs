@@ -153,6 +153,7 @@ fn peers(algorithm: &Configured, block: &[Stmt]) -> Vec<(Expr, String)> {
             }
             StmtKind::Copy(src, dsts) => std::iter::once(src).chain(dsts).collect(),
             StmtKind::Reduce(srcs, dst) => srcs.iter().chain([dst]).collect(),
+            StmtKind::Switch(src, dst) => vec![src, dst],
             _ => continue,
         };
         let mut left = operands;

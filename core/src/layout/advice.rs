@@ -61,6 +61,7 @@ pub(super) fn written(program: &Program, source: &Source) -> SourceTexts {
     for stmt in program.stmts() {
         let operands: Vec<&Expr> = match &stmt.kind {
             StmtKind::Copy(src, dsts) => std::iter::once(src).chain(dsts).collect(),
+            StmtKind::Switch(src, dst) => vec![src, dst],
             StmtKind::Reduce(srcs, dst) => [dst].into_iter().chain(srcs).chain([dst]).collect(),
             StmtKind::For(_, lo, hi, _) | StmtKind::Parallel(_, lo, hi, _) => {
                 all.sum(lo, source);

@@ -121,5 +121,5 @@ impl<'a> FormWriter<'a> {
 }
 
 fn op(kind: OpKind, at: SpanId, arg: u32) -> Op {
-    Op { kind, srcs: 0, dsts: 0, finish: false, chain: false, at, arg }
+    Op { kind, srcs: 0, dsts: 0, finish: false, chain: false, switch: false, at, arg }
 }

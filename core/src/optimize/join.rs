@@ -170,7 +170,7 @@ impl<T: Joined> Joiner<'_, T> {
     /// Whether `after` begins where `moved` ends, in every operand.
     fn adjoins(&self, moved: &Op, after: &Op) -> bool {
         let ends = self.schedule.operands_of(moved).iter().zip(self.schedule.operands_of(after));
-        (moved.srcs, moved.chain) == (after.srcs, after.chain)
+        (moved.srcs, moved.chain, moved.switch) == (after.srcs, after.chain, after.switch)
             && moved.dsts == after.dsts
             && ends.into_iter().all(|(a, b)| {
                 let (one, next) = (self.schedule.region(*a), self.schedule.region(*b));

@@ -114,6 +114,7 @@ impl<'s> OpWriter<'s> {
             dsts: dsts.len() as u8,
             finish: false,
             chain,
+            switch: false,
             at,
             arg: self.operands.len() as u32,
         });

@@ -59,7 +59,9 @@ impl Stmt {
                 | Demand::AtMost(_, one)
                 | Demand::Multiple(one, _),
             ) => vec![one],
-            StmtKind::For(_, lo, hi, _) | StmtKind::Parallel(_, lo, hi, _) => vec![lo, hi],
+            StmtKind::For(_, lo, hi, _)
+            | StmtKind::Parallel(_, lo, hi, _)
+            | StmtKind::Switch(lo, hi) => vec![lo, hi],
             StmtKind::Limit(bounds) => bounds.iter_mut().flat_map(|(lo, hi)| [lo, hi]).collect(),
             StmtKind::If(arms, _) => arms.iter_mut().map(|(condition, _)| condition).collect(),
             StmtKind::Scratch(_, count, like, _) => count.iter_mut().chain([like]).collect(),

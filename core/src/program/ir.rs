@@ -150,6 +150,7 @@ impl Stmt {
         let mut left: Vec<&Expr> = match &self.kind {
             StmtKind::Copy(src, dsts) => std::iter::once(src).chain(dsts).collect(),
             StmtKind::Reduce(srcs, dst) => srcs.iter().chain([dst]).collect(),
+            StmtKind::Switch(src, dst) => vec![src, dst],
             StmtKind::Post(_, peer) | StmtKind::Wait(_, peer) => peer.args.iter().collect(),
             StmtKind::Pass(Pass { from, own, dst, to }) => {
                 let peers = from.iter().chain(to).flat_map(|peer| &peer.args);
@@ -291,6 +292,9 @@ pub enum StmtKind {
     Copy(Expr, Vec<Expr>),
     /// Folds every source into the destination.
     Reduce(Vec<Expr>, Expr),
+    /// A move by a switch from the first operand to the second: an operand is a place of one rank, or a region of every
+    /// rank. What it takes of every rank is folded, in an order that is open.
+    Switch(Expr, Expr),
     /// Adds one to the counter of a signal of this kind to a peer.
     Post(SignalKind, Expr),
     /// Waits for a signal of this kind from a peer.

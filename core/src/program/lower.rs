@@ -14,20 +14,17 @@ use crate::check::hir::{
     TreeForm, TreesForm, Ty,
 };
 use crate::schedule::SignalKind;
-use crate::source::Location;
+use crate::ids::SpanId;
+use crate::source::{Location, Span};
 use crate::syntax::Source;
-use crate::syntax::ast::UnOp;
+use crate::syntax::ast::{BinOp, UnOp};
 
 /// Returns the programs of a checked source.
 pub fn lower(checked: &CheckedSource, source: &Source) -> CompiledSource {
     let mut called = HashMap::new();
     let mut lowered = |algorithm: &hir::Algorithm| {
         let locations = algorithm.spans.iter().map(|span| source.location(*span)).collect();
-        Lower { called: &mut called, steps: HashMap::new(), declared: Vec::new() }.program(
-            algorithm,
-            source.name(),
-            locations,
-        )
+        Lower::new(&mut called).program(algorithm, source.name(), locations)
     };
     CompiledSource {
         algorithms: checked.algorithms.iter().map(&mut lowered).collect(),
@@ -44,9 +41,15 @@ struct Lower<'c> {
     /// The steps declared so far, by the variable with their name.
     steps: HashMap<VarId, StepId>,
     declared: Vec<Step>,
+    /// The variables of loops that stand for one statement of the page.
+    loops: Vec<Var>,
 }
 
-impl Lower<'_> {
+impl<'c> Lower<'c> {
+    fn new(called: &'c mut Called) -> Self {
+        Self { called, steps: HashMap::new(), declared: Vec::new(), loops: Vec::new() }
+    }
+
     fn program(mut self, of: &hir::Algorithm, file: &str, locations: Arc<[Location]>) -> Program {
         let vars = of.vars.iter().map(|var| Var {
             name: var.name.clone(),
@@ -66,7 +69,7 @@ impl Lower<'_> {
             file: file.to_owned(),
             locations,
             spans: of.spans.clone(),
-            vars: vars.collect(),
+            vars: vars.chain(self.loops).collect(),
             params: params.collect(),
             steps: self.declared,
             body,
@@ -128,14 +131,11 @@ impl Lower<'_> {
             From::Call(step, args) => StmtKind::Step(self.steps[step], exprs(args)),
             From::Copy(src, dsts) => StmtKind::Copy(expr(src), exprs(dsts)),
             From::Reduce(srcs, dst) => StmtKind::Reduce(exprs(srcs), expr(dst)),
-            From::Signal(Signal::TxAck, peer) => StmtKind::Post(SignalKind::Ack, expr(peer)),
-            From::Signal(Signal::RxAck, peer) => StmtKind::Wait(SignalKind::Ack, expr(peer)),
-            From::Signal(Signal::TxDataSignal, peer) => {
-                StmtKind::Post(SignalKind::Data, expr(peer))
+            From::Switch(src, dst) => StmtKind::Switch(expr(src), expr(dst)),
+            From::Signal(which, peers) if peers.ty == Ty::All => {
+                self.signal_to_all(*which, peers.span, stmt.at, of)
             }
-            From::Signal(Signal::RxDataSignal, peer) => {
-                StmtKind::Wait(SignalKind::Data, expr(peer))
-            }
+            From::Signal(which, peer) => signal(*which, expr(peer)),
             From::Within(list, body) => StmtKind::Within(expr(list), self.block(body, of)),
             From::Run(run) => StmtKind::Call(Call {
                 program: self.callee(&run.callee),
@@ -160,16 +160,44 @@ impl Lower<'_> {
         })
     }
 
+    /// Returns the loop of a signal over all other ranks, which begins behind the own one.
+    fn signal_to_all(
+        &mut self,
+        which: Signal,
+        span: Span,
+        at: SpanId,
+        of: &hir::Algorithm,
+    ) -> StmtKind {
+        let var = VarId((of.vars.len() + self.loops.len()) as u32);
+        self.loops.push(Var { name: "distance".to_owned(), kind: Kind::Number, span });
+        let node = |op, args: Box<[Expr]>| Expr { op, args, span };
+        let nranks = || node(Op::Nranks, Box::default());
+        let own = node(Op::Rank, Box::default());
+        let sum = node(Op::Binary(BinOp::Add), [own, node(Op::Var(var), Box::default())].into());
+        let peer = node(Op::Peer, [node(Op::Binary(BinOp::Rem), [sum, nranks()].into())].into());
+        let body = vec![Stmt { at, kind: signal(which, peer) }];
+        StmtKind::For(var, node(Op::Int(1), Box::default()), nranks(), body)
+    }
+
     fn callee(&mut self, callee: &hir::Callee) -> Arc<Program> {
         let key = Arc::as_ptr(&callee.algorithm);
         if let Some(known) = self.called.get(&key) {
             return known.clone();
         }
-        let inner = Lower { called: self.called, steps: HashMap::new(), declared: Vec::new() };
-        let program = inner.program(&callee.algorithm, &callee.file, callee.locations.clone());
+        let program = Lower::new(self.called).program(&callee.algorithm, &callee.file, callee.locations.clone());
         let program = Arc::new(program);
         self.called.insert(key, program.clone());
         program
+    }
+}
+
+/// Returns the statement of a signal.
+fn signal(which: Signal, peer: Expr) -> StmtKind {
+    match which {
+        Signal::TxAck => StmtKind::Post(SignalKind::Ack, peer),
+        Signal::RxAck => StmtKind::Wait(SignalKind::Ack, peer),
+        Signal::TxDataSignal => StmtKind::Post(SignalKind::Data, peer),
+        Signal::RxDataSignal => StmtKind::Wait(SignalKind::Data, peer),
     }
 }
 
@@ -205,7 +233,7 @@ fn kind(ty: Ty) -> Kind {
         Ty::Region => Kind::Region,
         Ty::Pieces => Kind::Pieces,
         Ty::Place => Kind::Place,
-        Ty::Places | Ty::Step | Ty::Fifo | Ty::Error => Kind::Nothing,
+        Ty::Places | Ty::All | Ty::OfAll | Ty::PiecesOfAll | Ty::Step | Ty::Fifo | Ty::Error => Kind::Nothing,
     }
 }
 
@@ -233,6 +261,8 @@ fn expr(from: &hir::Expr) -> Expr {
             let pairs = cuts.iter().flat_map(|(a, b)| [expr(a), expr(b)]);
             node(Op::Topology(*kind, cuts.len() as u32), args.chain(pairs).collect())
         }
+        // A region of all ranks is a region.
+        ExprKind::On(all, region) if all.ty == Ty::All => expr(region),
         _ => {
             let (op, args) = operator(from);
             node(op, args.into_iter().map(expr).collect())
@@ -312,6 +342,7 @@ fn operator(from: &hir::Expr) -> (Op, Vec<&hir::Expr>) {
         ExprKind::On(a, b) => (Op::On, vec![a, b]),
         ExprKind::Rust(number, scope) => (Op::Escape(*number), scope.iter().collect()),
         ExprKind::Block(..) | ExprKind::Topology(..) => unreachable!("this is sugar"),
+        ExprKind::All => unreachable!("it stands before a region or a signal"),
         ExprKind::Error => unreachable!("a program with errors is not lowered"),
     }
 }

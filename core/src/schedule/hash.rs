@@ -64,7 +64,7 @@ pub fn content(schedule: &Schedule) -> ContentDigest {
     }
     words.one(ops.len() as u64);
     for op in ops {
-        let flags = u8::from(op.finish) | u8::from(op.chain) << 1;
+        let flags = u8::from(op.finish) | u8::from(op.chain) << 1 | u8::from(op.switch) << 2;
         let shape = u32::from_le_bytes([op.kind as u8, op.srcs, op.dsts, flags]);
         words.all([u64::from(shape) << 32 | u64::from(op.arg), u64::from(op.at.0)]);
     }

@@ -131,15 +131,25 @@ const SIGNALS: &[Rule<Placed>] = &[
 ];
 
 const MOVES: &[Rule<Placed>] = &[
-    rule("operand count", "a move has 1..=8 sources and 1..=8 destinations", |_, (_, op)| {
-        (1..=8).contains(&op.srcs) && (1..=8).contains(&op.dsts)
-    }),
+    rule(
+        "operand count",
+        "a move has 1..=8 sources and 1..=8 destinations, and more only if a switch makes it",
+        |_, (_, op)| {
+            let most = if op.switch { u8::MAX } else { 8 };
+            (1..=most).contains(&op.srcs) && (1..=most).contains(&op.dsts)
+        },
+    ),
     rule("operands", "a move's operands exist", |s, (_, op)| {
         op.arg as usize + op.srcs as usize + op.dsts as usize <= s.operands.len()
     }),
     rule("operand", "an operand is a region of a rank", |s, (_, op)| {
         all(s, op).all(|o| o.rank.0 < s.nranks && o.region.index() < s.regions.len())
     }),
+    rule(
+        "switch",
+        "a switch takes one region of several ranks, gives one or one of several ranks, and rounds once",
+        |s, (_, op)| !op.switch || !op.chain && [s.srcs(op), s.dsts(op)].into_iter().all(is_one_region),
+    ),
     rule("bounds", "an operand lies within its rank's buffer", |s, (_, op)| {
         all(s, op).all(|o| {
             let region = s.region(*o);
@@ -231,6 +241,12 @@ fn all<'s>(schedule: &'s Schedule, op: &Op) -> impl Iterator<Item = &'s Operand>
 fn distinct<T: Eq + Hash>(items: impl IntoIterator<Item = T>) -> bool {
     let mut seen: FxHashSet<T> = FxHashSet::default();
     items.into_iter().all(|item| seen.insert(item))
+}
+
+/// Whether operands are one region of ranks that differ.
+fn is_one_region(operands: &[Operand]) -> bool {
+    operands.iter().all(|operand| operand.region == operands[0].region)
+        && distinct(operands.iter().map(|operand| operand.rank))
 }
 
 fn tiled(schedule: &Schedule) -> bool {

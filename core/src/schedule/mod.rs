@@ -13,6 +13,7 @@ pub mod legality;
 pub mod lengths;
 pub mod load;
 pub mod needs;
+pub mod switch;
 pub(crate) mod origins;
 pub mod text;
 pub mod traffic;
@@ -111,15 +112,19 @@ pub struct Stream {
 pub struct Op {
     /// The kind: a move, a post or a wait.
     pub kind: OpKind,
-    /// The number of sources of a move, 1..=8.
+    /// The number of sources of a move, 1..=8; of a move by a switch, 1..=255.
     pub srcs: u8,
-    /// The number of destinations of a move, 1..=8.
+    /// The number of destinations of a move, 1..=8; of a move by a switch, 1..=255.
     pub dsts: u8,
     /// Whether this move completes its region, so that `avg` divides here. The verifier sets it.
     pub finish: bool,
     /// Whether a fold of three sources or more rounds after each source but the first, as moves of two sources would one
     /// after the other. Any other move computes f16, bf16 and fp8 in f32, and rounds once, when it writes.
     pub chain: bool,
+    /// Whether a switch of the network makes the move: it folds one region of several ranks in an order that is open, or
+    /// writes one region of several ranks. The order may differ between the elements of one run, and between runs. Only
+    /// such a move has more than eight operands on a side.
+    pub switch: bool,
     /// The statement of the source that the op stands for, or a set of [`Schedule::origins`].
     pub at: SpanId,
     /// The index of the first operand of a move, or of the channel of a post or wait.
@@ -292,6 +297,11 @@ impl Schedule {
     /// Whether a move of three sources or more rounds after each source.
     pub fn has_chains(&self) -> bool {
         self.ops.iter().any(|op| op.chain)
+    }
+
+    /// Whether a switch of the network makes a move.
+    pub fn has_switch(&self) -> bool {
+        self.ops.iter().any(|op| op.switch)
     }
 
     /// Returns the finding, E0704, of a schedule whose sums are wider than its elements, for a runtime that rounds each sum

@@ -126,6 +126,7 @@ pub fn op(schedule: &Schedule, op: &Op) -> String {
         };
         let (srcs, dsts) = (list(schedule.srcs(op)), list(schedule.dsts(op)));
         let name = match op.srcs {
+            _ if op.switch => "switch",
             1 => "copy",
             _ if op.chain => "chain",
             _ => "fold",
@@ -264,7 +265,7 @@ impl ScheduleReader {
                     Stream { rank: RankId(number(rank)?), index: number(index)?, first, len: 0 };
                 schedule.streams.push(stream);
             }
-            "copy" | "fold" | "chain" | "post" | "wait" => {
+            "copy" | "fold" | "chain" | "switch" | "post" | "wait" => {
                 let (rest, at) = rest.rsplit_once('@').ok_or("expected `@STATEMENT` at the end")?;
                 let at = SpanId(number(at.trim())?);
                 let op = match word {
@@ -299,7 +300,7 @@ impl ScheduleReader {
         };
         let (from, to) = (RankId(number(from)?), RankId(number(to)?));
         let arg = self.channels.intern(Channel { from, to, kind: signal, lane });
-        Ok(Op { kind, srcs: 0, dsts: 0, finish: false, chain: false, at, arg })
+        Ok(Op { kind, srcs: 0, dsts: 0, finish: false, chain: false, switch: false, at, arg })
     }
 
     fn data(&mut self, word: &str, text: &str, at: SpanId) -> Result<Op, String> {
@@ -311,7 +312,8 @@ impl ScheduleReader {
         let (srcs, dsts) = split(text, "->")?;
         let srcs = srcs.split(", ").map(|o| self.operand(o)).collect::<Result<Vec<_>, _>>()?;
         let dsts = dsts.split(", ").map(|o| self.operand(o)).collect::<Result<Vec<_>, _>>()?;
-        if (word == "copy") != (srcs.len() == 1) {
+        let switch = word == "switch";
+        if !switch && (word == "copy") != (srcs.len() == 1) {
             return Err(format!("a `{word}` of {} sources", srcs.len()));
         }
         let count = |operands: &[Operand]| {
@@ -320,7 +322,8 @@ impl ScheduleReader {
         let schedule = self.schedule.as_mut().ok_or("no schedule")?;
         let arg = schedule.operands.len() as u32;
         let (chain, kind) = (word == "chain", OpKind::Move);
-        let op = Op { kind, srcs: count(&srcs)?, dsts: count(&dsts)?, finish, chain, at, arg };
+        let (of, to) = (count(&srcs)?, count(&dsts)?);
+        let op = Op { kind, srcs: of, dsts: to, finish, chain, switch, at, arg };
         schedule.operands.extend(srcs);
         schedule.operands.extend(dsts);
         Ok(op)

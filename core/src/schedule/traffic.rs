@@ -80,7 +80,7 @@ impl Schedule {
     /// Returns the sources of a move without the destination of a reduce, whose value is there.
     pub(crate) fn added(&self, op: &Op) -> &[Operand] {
         let srcs = self.srcs(op);
-        let folds = srcs.len() > 1 && self.dsts(op).contains(&srcs[0]);
+        let folds = srcs.len() > 1 && !op.switch && self.dsts(op).contains(&srcs[0]);
         &srcs[usize::from(folds)..]
     }
 
@@ -124,6 +124,9 @@ impl Schedule {
 
     /// Returns how many times its length a move reduces, and how many times it copies within its rank.
     pub fn moved_lengths(&self, op: &Op) -> (f64, f64) {
+        if op.switch {
+            return (0.0, 0.0);
+        }
         let copies = op.srcs == 1 && !self.crosses(op);
         (f64::from(op.srcs - 1), if copies { f64::from(op.dsts) } else { 0.0 })
     }

@@ -11,7 +11,7 @@ use super::{
     Callers, Finding, Order, Proof, Signals, in_order, steps_in, unmet_by, verify_in_order,
 };
 use crate::counts::Counts;
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, switch};
 use crate::schedule::hash::{self, ContentDigest};
 use crate::stages;
 
@@ -58,6 +58,8 @@ pub struct Proved {
     callers: Callers,
     /// The proof for equal counts that this one was made of, and the vector of counts.
     even: Option<Arc<(Proved, Counts)>>,
+    /// The proof of the schedule as it runs on a network whose switch makes moves, where it has such moves.
+    on_switch: Option<Arc<Proved>>,
     /// The results of later stages. They are not kept by content: source lines are no part of it.
     made: Arc<Mutex<StageCache>>,
 }
@@ -87,6 +89,24 @@ impl Proved {
     /// # Errors
     /// All findings, the worst first: E03xx.
     pub fn for_callers(schedule: Schedule, callers: Callers) -> Result<Self, Vec<Finding>> {
+        let proved = Self::without_demands(schedule, callers)?;
+        // The hash does not cover demands.
+        let unmet = unmet_by(&proved.schedule, &proved.proof, || proved.owners().err());
+        if !unmet.is_empty() {
+            return Err(unmet);
+        }
+        if !proved.schedule.has_switch() {
+            return Ok(proved);
+        }
+        let moves = Self::without_demands(switch::as_moves(&proved.schedule), callers)?;
+        // The promises are those of the network's switch, whose order of reduction nobody knows.
+        let reduction = proved.proof.reduction.clone();
+        let proof = Arc::new(Proof { reduction, ..Proof::clone(&moves.proof) });
+        Ok(Self { proof, on_switch: Some(Arc::new(proved)), ..moves })
+    }
+
+    /// Proves `schedule` without regard to the demands of its author.
+    fn without_demands(schedule: Schedule, callers: Callers) -> Result<Self, Vec<Finding>> {
         let key = (stages::stage("hash", || hash::content(&schedule)), callers);
         let proofs = || PROOFS.lock().unwrap_or_else(PoisonError::into_inner);
         let known = proofs().of.get(&key).cloned();
@@ -100,14 +120,25 @@ impl Proved {
             }
         };
         let schedule = Arc::new(schedule);
-        let proved = Self { schedule, proof, callers, even: None, made: Arc::default() };
+        let proved =
+            Self { schedule, proof, callers, even: None, on_switch: None, made: Arc::default() };
         proved.keep(|known: &mut ScheduleFacts| known.order = order);
-        // The hash does not cover demands.
-        let unmet = unmet_by(&proved.schedule, &proved.proof, || proved.owners().err());
-        if unmet.is_empty() { Ok(proved) } else { Err(unmet) }
+        Ok(proved)
     }
 
-    /// Returns the proved schedule, as its author wrote it.
+    /// Returns the proof of the schedule with the moves that the network's switch makes, as its author wrote them;
+    /// [`Self::schedule`] has moves of the ranks in their place, by which it runs on any network. `None` where the
+    /// schedule has no such moves.
+    pub fn on_switch(&self) -> Option<&Arc<Self>> {
+        self.on_switch.as_ref()
+    }
+
+    /// Returns the schedule as its author wrote it, with the moves of a switch.
+    pub fn written(&self) -> &Arc<Schedule> {
+        self.on_switch.as_ref().map_or(&self.schedule, |proved| &proved.schedule)
+    }
+
+    /// Returns the proved schedule, as its author wrote it, but for moves of a switch: see [`Self::on_switch`].
     pub fn schedule(&self) -> &Arc<Schedule> {
         &self.schedule
     }
@@ -161,6 +192,7 @@ impl Proved {
             proof: Arc::new(proof),
             callers: self.callers,
             even: Some(Arc::new((self.clone(), counts))),
+            on_switch: None,
             made: Arc::default(),
         }
     }

@@ -37,6 +37,8 @@ pub struct ReductionOrder {
     /// Whether each result is the reduction of all ranks' contributions in the order of the ranks, so that an op need
     /// not commute.
     pub in_rank_order: bool,
+    /// Whether results have the same bits in every run: no switch folds them in an order of its own.
+    pub every_run: bool,
     /// The most roundings to a type narrower than f32 that a contribution goes through. The division of an average is one
     /// of them where it comes after the sum is rounded.
     pub roundings: u32,
@@ -81,6 +83,7 @@ impl ReductionOrder {
         elements: Sameness::Exact,
         counts: Sameness::Exact,
         in_rank_order: true,
+        every_run: true,
         roundings: 0,
         depth: 0,
     };
@@ -101,6 +104,7 @@ impl ReductionOrder {
             elements: self.elements.max(other.elements),
             counts: self.counts.max(other.counts),
             in_rank_order: self.in_rank_order && other.in_rank_order,
+            every_run: self.every_run && other.every_run,
             roundings: self.roundings.max(other.roundings),
             depth: self.depth.max(other.depth),
         }
@@ -149,10 +153,11 @@ impl fmt::Display for ReductionOrder {
         let commuted = [self.ranks, self.elements, self.counts].contains(&Sameness::Commuted);
         let swapped = if commuted { ", up to swapped operands" } else { "" };
         match (&*kept, &*broken) {
-            ("", _) => write!(f, "no one order of reduction {broken}"),
-            (_, "") => write!(f, "one order of reduction {kept}{swapped}"),
-            _ => write!(f, "one order of reduction {kept}{swapped}; not: {broken}"),
+            ("", _) => write!(f, "no one order of reduction {broken}")?,
+            (_, "") => write!(f, "one order of reduction {kept}{swapped}")?,
+            _ => write!(f, "one order of reduction {kept}{swapped}; not: {broken}")?,
         }
+        if self.every_run { Ok(()) } else { f.write_str("; not the same in every run: a switch orders the sums") }
     }
 }
 
@@ -200,8 +205,13 @@ struct Held {
 
 /// Returns the orders of the outputs of a replay without findings.
 pub(super) fn reduction(modes: &[Results<'_>], values: &Values, commuted: &Commuted) -> Reduction {
-    let mut seen =
-        Reader { values, commuted, stretches: values.stretches(), witnesses: Vec::new() };
+    let mut seen = Reader {
+        values,
+        commuted,
+        stretches: values.stretches(),
+        open: values.open_orders(),
+        witnesses: Vec::new(),
+    };
     let mut orders = Vec::new();
     let mut sameness = Sameness::Exact;
     let mut most: Option<ValueId> = None;
@@ -229,6 +239,7 @@ pub(super) fn reduction(modes: &[Results<'_>], values: &Values, commuted: &Commu
                 let first = *any.get_or_insert(now);
                 all.elements = all.elements.max(compare(OrderClass::AllElements, first));
                 all.counts = all.counts.max(compare(OrderClass::AllCounts, block));
+                all.every_run &= seen.open[value.expr as usize].is_none();
                 all.in_rank_order &= seen.in_rank_order(now, results, mode > 0);
                 sameness = sameness.max(commuted.compare(*apart, *value));
                 all.roundings = all.roundings.max(values.roundings(*value));
@@ -256,6 +267,8 @@ struct Reader<'v> {
     values: &'v Values,
     commuted: &'v Commuted,
     stretches: Vec<Option<(u32, u32)>>,
+    /// The op whose open order each expression depends on.
+    open: Vec<Option<OpId>>,
     witnesses: Vec<(OrderClass, Witness)>,
 }
 
@@ -267,9 +280,14 @@ impl Reader<'_> {
         results: &Results<'_>,
         in_place: bool,
     ) -> Sameness {
-        let sameness = self.commuted.compare(first.value, second.value);
+        // A switch may take the elements of one op in different orders.
+        let open = self.open[second.value.expr as usize].filter(|_| class != OrderClass::AllRanks);
+        let sameness = match open {
+            Some(_) => Sameness::Differs,
+            None => self.commuted.compare(first.value, second.value),
+        };
         if sameness == Sameness::Differs {
-            let at = self.values.parts(second.value.expr).map(|(_, op)| op);
+            let at = open.or_else(|| self.values.parts(second.value.expr).map(|(_, op)| op));
             self.witness(class, [first, second], at.unwrap_or(OpId(0)), results, in_place);
         }
         sameness

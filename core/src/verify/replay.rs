@@ -12,7 +12,7 @@ use super::report::{Access, Reporter};
 use super::values::{CellValue, Expressions, Leaf};
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
-use crate::schedule::{Buffer, OpKind, Operand, Schedule};
+use crate::schedule::{Buffer, Op, OpKind, Operand, Schedule};
 use crate::stages;
 
 /// The memory of the followed ranks in one mode during the replay, and the findings in it.
@@ -69,6 +69,8 @@ pub(crate) struct Player<'s, R: FollowedRanks> {
     /// Whether there are contributions to be summed.
     pub(super) reduces: bool,
     results: Vec<ValueOf<R>>,
+    /// The places of the operands of a move.
+    places: Vec<R::Place>,
     /// The first read, in place, of an input that its rank's output has overwritten.
     pub(crate) one_mode: Option<OpId>,
     /// The longest chain of reduces in a result.
@@ -92,6 +94,7 @@ impl<'s, R: FollowedRanks> Player<'s, R> {
             states: layouts.into_iter().map(ModeState::new).collect(),
             reduces: of.schedule.collective.reduces() && of.schedule.nranks > 1,
             results: Vec::new(),
+            places: Vec::new(),
             one_mode: None,
             reduce_depth: 0,
             found: false,
@@ -235,17 +238,17 @@ impl<'s, R: FollowedRanks> Player<'s, R> {
         if op.srcs == 1 && op.dsts == 1 && len > 0 && onto_itself && !op.finish {
             return Ok(());
         }
-        let places = |all: &[Operand], first: R::Place| -> [R::Place; 8] {
-            std::array::from_fn(|i| match all.get(i) {
-                Some(operand) if i > 0 => self.place(mode, *operand),
-                _ => first,
-            })
-        };
-        let (sources, targets) = (places(srcs, first), places(dsts, target));
+        let mut places = std::mem::take(&mut self.places);
+        places.clear();
+        places.extend(srcs.iter().chain(dsts).map(|operand| self.place(mode, *operand)));
+        let (sources, targets) = places.split_at(srcs.len());
         // A reduce reads its destination and writes it: only the write, the stronger access, is checked.
         let own = usize::from(op.srcs > 1 && onto_itself);
+        let is_written = |from: &R::Place| {
+            op.switch && targets.iter().any(|to| R::distance(*from, *to) == Some(0))
+        };
         let mut bad = false;
-        for (src, from) in srcs.iter().zip(sources) {
+        for (src, &from) in srcs.iter().zip(sources) {
             bad |= self.misplaced(mode, at, *src);
             // Out of place, a legal schedule has no such overlap.
             let shifted =
@@ -257,12 +260,15 @@ impl<'s, R: FollowedRanks> Player<'s, R> {
         }
         let mut results = std::mem::take(&mut self.results);
         results.clear();
-        for (src, from) in srcs.iter().zip(sources).skip(own) {
+        for (src, &from) in srcs.iter().zip(sources).skip(own) {
+            if is_written(&from) {
+                continue;
+            }
             bad |= self.access(mode, at, (*src, from), Access::Read).is_some();
         }
         let wide = |operand: &Operand| schedule.is_wide(*operand);
         let exact = dsts.iter().any(wide);
-        self.fold(mode, at, (srcs, &sources), !exact, &mut results)?;
+        self.fold(mode, at, (srcs, sources), !exact, &mut results)?;
         let unrounded = (exact || op.srcs == 1 && wide(&srcs[0])).then(|| results.clone());
         let narrow = !dsts.iter().all(wide);
         if unrounded.is_some() && narrow {
@@ -270,7 +276,7 @@ impl<'s, R: FollowedRanks> Player<'s, R> {
                 *value = self.values.rounded(*value, at);
             }
         }
-        for (dst, to) in dsts.iter().zip(targets) {
+        for (dst, &to) in dsts.iter().zip(targets) {
             let raced = self.access(mode, at, (*dst, to), Access::Write);
             let good = if bad { 0 } else { raced.unwrap_or(len) };
             bad |= raced.is_some();
@@ -290,6 +296,7 @@ impl<'s, R: FollowedRanks> Player<'s, R> {
             }
         }
         self.results = results;
+        self.places = places;
         Ok(())
     }
 
@@ -303,7 +310,7 @@ impl<'s, R: FollowedRanks> Player<'s, R> {
         rounds: bool,
         results: &mut Vec<ValueOf<R>>,
     ) -> Result<(), Stop> {
-        let chain = self.of.schedule.op(at).chain;
+        let Op { chain, switch, .. } = *self.of.schedule.op(at);
         let mut room = Vec::new();
         for (i, (src, place)) in srcs.iter().zip(places).enumerate() {
             let Self { ranks, states, values, .. } = self;
@@ -316,7 +323,11 @@ impl<'s, R: FollowedRanks> Player<'s, R> {
                 for (folded, operand) in results.iter_mut().zip(operands) {
                     *folded = if folded.is_value() && operand.is_value() {
                         let why = "it adds elements of different places";
-                        let sum = values.fold(*operand, *folded, rounds, at);
+                        let sum = if switch {
+                            values.fold_in_open_order(*operand, *folded, rounds, at)
+                        } else {
+                            values.fold(*operand, *folded, rounds, at)
+                        };
                         sum.ok_or(Stop { at, why })?
                     } else {
                         CellValue::POISON

@@ -6,6 +6,9 @@
 //! A fold rounds its result to the element type, or leaves it as the f32 in which it was computed: inside a move that
 //! rounds once, and in scratch that keeps narrow floats as f32. The two are different values of narrow floats.
 //!
+//! A switch folds in an order that is open, and that may differ from op to op. Its sum is a chain of folds that belong to
+//! this op alone: the sums of two such ops are never equal.
+//!
 //! Expressions are distinguished by their operands, and contributions are counted one by one: no decision rests on a
 //! hash or a sum of weights, for which an author could look for two programs that agree. Each node keeps the number of
 //! its contributions. The number is only a first test: an expression with as many contributions as there are ranks is
@@ -45,6 +48,17 @@ pub(crate) trait Expressions {
         op: OpId,
     ) -> Option<Self::Value>;
 
+    /// Folds two values as [`Self::fold`] does, in a sum of the op whose order is open.
+    fn fold_in_open_order(
+        &mut self,
+        _left: Self::Value,
+        _right: Self::Value,
+        _rounds: bool,
+        _op: OpId,
+    ) -> Option<Self::Value> {
+        None
+    }
+
     /// Rounds a value to the element type.
     fn rounded(&mut self, value: Self::Value, op: OpId) -> Self::Value;
 
@@ -74,6 +88,8 @@ struct ValueNode {
     skew: u32,
     /// Whether the result is rounded to the element type.
     rounds: bool,
+    /// Whether the fold is a part of a sum of `op` whose order is open.
+    open: bool,
     op: OpId,
     depth: u32,
     /// The most folds that round, from a leaf to this node.
@@ -85,21 +101,22 @@ struct ValueNode {
 /// The total of an expression over several cells. No result has it.
 const MIXED: u32 = 0;
 
-/// The operands of a node, its skew, and whether it rounds.
-type ExprKey = ((u32, u32), u32, bool);
+/// The operands of a node, its skew, whether it rounds, and the op whose open order it is folded in.
+type ExprKey = ((u32, u32), u32, bool, Option<OpId>);
 
 /// The operands of a fold, smaller first, and whether it rounds.
 pub(crate) type CommutedFold = ([u32; 2], bool);
 
 impl ValueNode {
     fn key(&self) -> ExprKey {
-        ((self.left, self.right), self.skew, self.rounds)
+        ((self.left, self.right), self.skew, self.rounds, self.open.then_some(self.op))
     }
 }
 
-fn hash(((left, right), skew, rounds): ExprKey) -> u64 {
+fn hash(((left, right), skew, rounds, open): ExprKey) -> u64 {
     let product = (u64::from(left) << 32 | u64::from(right)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (product ^ product >> 29 ^ u64::from(skew) ^ u64::from(rounds) << 32)
+    let open = open.map_or(0, |op| u64::from(op.0) + 1);
+    (product ^ product >> 29 ^ u64::from(skew) ^ u64::from(rounds) << 32 ^ open << 33)
         .wrapping_mul(0xBF58_476D_1CE4_E5B9)
         >> 32
 }
@@ -177,12 +194,23 @@ impl Expressions for Values {
         Some(self.fold(left, right, rounds, op))
     }
 
+    fn fold_in_open_order(
+        &mut self,
+        left: ValueId,
+        right: ValueId,
+        rounds: bool,
+        op: OpId,
+    ) -> Option<ValueId> {
+        Some(self.node_of(left, right, (rounds, true), op))
+    }
+
     fn rounded(&mut self, value: ValueId, op: OpId) -> ValueId {
         if !self.is_unrounded(value) {
             return value;
         }
         let [left, right] = self.operands(value);
-        Self::fold(self, left, right, true, op)
+        let ValueNode { open, op: by, .. } = *self.node(value.expr);
+        self.node_of(left, right, (true, open), if open { by } else { op })
     }
 
     fn is_complete(&mut self, ValueId { expr, .. }: ValueId) -> bool {
@@ -219,7 +247,7 @@ impl Values {
             leaves: nranks,
             nodes: Vec::with_capacity(folds),
             known: vec![0; 2 * folds.next_power_of_two()],
-            recent: vec![(((u32::MAX, u32::MAX), 0, false), 0); RECENT],
+            recent: vec![(((u32::MAX, u32::MAX), 0, false, None), 0); RECENT],
             counted: Vec::new(),
             met: vec![0; nranks as usize],
             counts: 0,
@@ -264,8 +292,19 @@ impl Values {
         rounds: bool,
         op: OpId,
     ) -> ValueId {
+        self.node_of(left, right, (rounds, false), op)
+    }
+
+    /// Folds two values, in the open order of `op` or in the order that is written.
+    fn node_of(
+        &mut self,
+        left: ValueId,
+        right: ValueId,
+        (rounds, open): (bool, bool),
+        op: OpId,
+    ) -> ValueId {
         let skew = right.cell.wrapping_sub(left.cell);
-        let key = ((left.expr, right.expr), skew, rounds);
+        let key = ((left.expr, right.expr), skew, rounds, open.then_some(op));
         let slot = hash(key) as usize % RECENT;
         if self.recent[slot].0 == key {
             return ValueId { expr: self.recent[slot].1, cell: left.cell };
@@ -276,9 +315,11 @@ impl Values {
             let straight = skew == 0 && !totals.contains(&MIXED);
             let total = if straight { totals[0].saturating_add(totals[1]) } else { MIXED };
             let depth = 1 + self.depth(left).max(self.depth(right));
-            let roundings = self.roundings(left).max(self.roundings(right)) + u32::from(rounds);
-            let ((left, right), skew, rounds) = key;
-            let node = ValueNode { left, right, skew, rounds, op, depth, roundings, total };
+            // A switch need not round to the nearest, so its error is that of two roundings that do.
+            let more = u32::from(rounds) << u32::from(open);
+            let roundings = self.roundings(left).max(self.roundings(right)) + more;
+            let ((left, right), skew, ..) = key;
+            let node = ValueNode { left, right, skew, rounds, open, op, depth, roundings, total };
             self.nodes.push(node);
             self.known[place] = self.nodes.len() as u32;
             if 2 * self.nodes.len() > self.known.len() {
@@ -386,12 +427,22 @@ impl Values {
         leaves
     }
 
+    /// Returns the op whose open order each expression depends on, the first found on the way to its leaves.
+    pub(crate) fn open_orders(&self) -> Vec<Option<OpId>> {
+        let mut all: Vec<Option<OpId>> = vec![None; self.leaves as usize];
+        for ValueNode { left, right, open, op, .. } in &self.nodes {
+            let inner = all[*left as usize].or(all[*right as usize]);
+            all.push(if *open { Some(*op) } else { inner });
+        }
+        all
+    }
+
     /// Returns, for each expression over neighboring ranks in order, its first rank and the rank after its last; `None`
     /// for other expressions.
     pub(crate) fn stretches(&self) -> Vec<Option<(u32, u32)>> {
         let mut all: Vec<_> = (0..self.leaves).map(|rank| Some((rank, rank + 1))).collect();
-        for ValueNode { left, right, .. } in &self.nodes {
-            let of = |expr: &u32| all[*expr as usize];
+        for ValueNode { left, right, open, .. } in &self.nodes {
+            let of = |expr: &u32| all[*expr as usize].filter(|_| !open);
             let joined = of(left).zip(of(right)).filter(|(left, right)| left.1 == right.0);
             all.push(joined.map(|(left, right)| (left.0, right.1)));
         }
@@ -402,19 +453,19 @@ impl Values {
     pub(crate) fn commuted(&self) -> Commuted {
         let mut classes = Self::new(self.leaves, self.nodes.len());
         let mut class: Vec<u32> = (0..self.leaves).collect();
-        for ValueNode { left, right, skew, rounds, op, .. } in &self.nodes {
+        for ValueNode { left, right, skew, rounds, open, op, .. } in &self.nodes {
             let of = |expr: &u32| class[*expr as usize];
             let (a, b) = (of(left).min(of(right)), of(left).max(of(right)));
             // The cell serves as the skew, which the values of a result do not have.
             let [a, b] = [(a, 0), (b, *skew)].map(|(expr, cell)| ValueId { expr, cell });
-            class.push(classes.fold(a, b, *rounds, *op).expr);
+            class.push(classes.node_of(a, b, (*rounds, *open), *op).expr);
         }
         let folds =
             classes.nodes.iter().map(|node| ([node.left, node.right], node.rounds)).collect();
         Commuted { folds, class }
     }
 
-    /// Returns the order of reduction, such as `((0 1) 2)`; long orders are cut.
+    /// Returns the order of reduction, such as `((0 1) 2)`, or `{0 1 2}` where it is open; long orders are cut.
     pub(crate) fn tree(&self, value: ValueId) -> String {
         /// The most characters of an order.
         const LONGEST: usize = 72;
@@ -433,6 +484,20 @@ impl Values {
                 Token::Text(word) => text.push_str(word),
                 Token::Value(value) => match self.as_leaf(value) {
                     Some(leaf) => text.push_str(&leaf.rank.to_string()),
+                    None if self.node(value.expr).open => {
+                        text.push('{');
+                        open.push(Token::Text("}"));
+                        let (mut at, by) = (value, self.node(value.expr).op);
+                        // The sum of one op is a chain, whose last operand is outermost.
+                        while at.expr >= self.leaves
+                            && (self.node(at.expr).open, self.node(at.expr).op) == (true, by)
+                        {
+                            let [operand, rest] = self.operands(at);
+                            open.extend([Token::Value(operand), Token::Text(" ")]);
+                            at = rest;
+                        }
+                        open.push(Token::Value(at));
+                    }
                     None => {
                         let [left, right] = self.operands(value);
                         text.push('(');

@@ -19,6 +19,7 @@ pub(crate) mod random;
 mod right;
 pub(crate) mod slips;
 pub(crate) mod suite;
+mod switch;
 
 use roundelay_core::check::Frontend;
 use roundelay_core::compile;

@@ -22,6 +22,10 @@ pub(crate) const RIGHT: &[Case] = &[
     (ONE_MODE, not_two),
     (TURNED, not_three),
     (TAKEN_FOR_HOME, not_three),
+    (SWITCH, never),
+    (ONE_SHOT_SWITCH, never),
+    (SWITCH_ALL_GATHER, never),
+    (SWITCH_ROOTED, never),
 ];
 
 fn never(_: u32) -> bool {
@@ -315,4 +319,43 @@ algorithm Uneven() -> AllReduce {
     reduce(b.input, local.output);
     reduce(a.input.split(2)[1], local.output.split(2)[1]);
     a.TxDataSignal(); b.TxDataSignal(); a.RxDataSignal(); b.RxDataSignal();
+}";
+
+/// A switch folds a block of all ranks for each rank, and stores the sum at all.
+pub(crate) const SWITCH: &str = include_str!("../../../stdlib/library/switch.coll");
+
+/// A switch folds all inputs for each rank.
+pub(crate) const ONE_SHOT_SWITCH: &str = "#[out_of_place]
+algorithm OneShot() -> AllReduce {
+    all.TxDataSignal();
+    all.RxDataSignal();
+    fold(all.input, local.output);
+    all.TxAck();
+    all.RxAck();
+}";
+
+/// A switch stores the block of each rank at all, on a lane for each half.
+pub(crate) const SWITCH_ALL_GATHER: &str = "algorithm AllGatherOnSwitch() -> AllGather {
+    view block = output.split(nranks);
+    all.TxAck();
+    all.RxAck();
+    parallel half in 0..2 {
+        copy(local.input.split(2)[half], all.block[rank].split(2)[half]);
+        all.TxDataSignal();
+        all.RxDataSignal();
+    }
+}";
+
+/// A switch folds for one rank, into its scratch.
+pub(crate) const SWITCH_ROOTED: &str = "algorithm ReduceOnSwitch(root: Rank = 0) -> Reduce {
+    scratch sum: like input;
+    if rank == root {
+        all.RxDataSignal();
+        fold(all.input, local.sum);
+        all.TxAck();
+        copy(local.sum, local.output);
+    } else {
+        peer(root).TxDataSignal();
+        peer(root).RxAck();
+    }
 }";

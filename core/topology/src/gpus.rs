@@ -3,7 +3,8 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use super::Fabric;
+use super::{Fabric, NodeId, NodeKind};
+use roundelay_base::ids::RankId;
 
 /// The CUDA capabilities that a text may name.
 pub const CAPABILITIES: RangeInclusive<u32> = 30..=999;
@@ -63,6 +64,19 @@ impl Fabric {
     /// The GPUs, where the ranks are GPUs of a known model.
     pub fn gpus(&self) -> Option<Gpus> {
         self.gpus
+    }
+
+    /// Returns the switch to which all of some ranks are linked, and which folds and copies on the way: NVIDIA's switches
+    /// of NVLink do from compute capability 9.0 on. Ranks that share a GPU cannot use it, as a GPU is in a multicast group
+    /// once. `None` where there is no such switch.
+    pub fn reducing_switch(&self, ranks: &[RankId]) -> Option<NodeId> {
+        let reduces = |gpus: &Gpus| matches!(gpus.model, GpuModel::Cuda(90..)) && gpus.parts == 1;
+        self.gpus.as_ref().filter(|gpus| reduces(gpus))?;
+        let (first, others) = ranks.split_first()?;
+        let switches = self.out((*first).into()).iter().map(|link| link.to);
+        let mut switches = switches.filter(|to| self.nodes()[to.index()].kind == NodeKind::NvSwitch);
+        let joins = |rank: &RankId, node| self.out((*rank).into()).iter().any(|l| l.to == node);
+        switches.find(|node| others.iter().all(|rank| joins(rank, *node)))
     }
 
     /// The same topology, each rank of which is a GPU of a model.

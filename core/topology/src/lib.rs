@@ -1,6 +1,7 @@
 //! The machine that an algorithm runs on: ranks and switches, joined by directed links with a capacity and a latency.
 //!
-//! Ranks are the nodes `0..nranks`; every other node forwards and neither reduces nor copies. The graph determines
+//! Ranks are the nodes `0..nranks`; every other node forwards. Only a switch of [`Fabric::reducing_switch`] also reduces and
+//! copies. The graph determines
 //! the pairs that may talk, rings and trees, NCCL's paths, and lower bounds of the time of any algorithm.
 
 pub mod bounds;

@@ -79,6 +79,7 @@ impl Builder {
             dsts: dsts as u8,
             finish: false,
             chain: false,
+            switch: false,
             at,
             arg: arg as u32,
         });

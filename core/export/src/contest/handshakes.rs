@@ -141,6 +141,7 @@ fn add(schedule: &mut Schedule, begun: &[Pair], ended: &[Pair]) {
             dsts: 0,
             finish: false,
             chain: false,
+            switch: false,
             at,
             arg: channel.0,
         };

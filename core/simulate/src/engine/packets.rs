@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::moves::MoveId;
 use super::{Engine, Event, NONE};
+use crate::paths::{SWITCH, transfers};
 use crate::timeline::Message;
 use roundelay_base::ids::{RankId, StreamId};
 
@@ -133,14 +134,16 @@ impl Engine<'_> {
         };
         let by = schedule.streams[stream.index()].rank;
         let mut pieces = 0;
-        for (from, to, region) in schedule.crossing(by, schedule.op(op)) {
+        for (from, to, region) in transfers(schedule, by, schedule.op(op)) {
             let bytes = self.bytes[region.index()];
             let sent = self.packets.find(stream, epoch, (from, to)).unwrap_or_else(|| {
                 let path = self.paths.between(from, to);
                 let (start, flows, end) = (self.now, self.now, self.now);
                 let (bytes, pieces) = (0, 0);
-                let message =
-                    self.message(Message { op, from, to, bytes, pieces, start, flows, end });
+                // Between a rank and the switch, the other end is the rank that has the switch move the data.
+                let [sends, gets] = [from, to].map(|rank| if rank == SWITCH { by } else { rank });
+                let message = Message { op, from: sends, to: gets, bytes, pieces, start, flows, end };
+                let message = self.message(message);
                 let queued = f64::INFINITY;
                 let new = Sent { path, stream, queued, message, first: NONE, ..Sent::default() };
                 self.packets.open(stream, epoch, (from, to), new)

@@ -144,6 +144,8 @@ pub enum ExprKind {
     Nranks,
     /// `local`
     Local,
+    /// `all`
+    All,
     /// `input`
     Input,
     /// `output`

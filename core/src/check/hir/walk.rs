@@ -41,6 +41,7 @@ impl Stmt {
             StmtKind::Call(_, args) => args.iter().collect(),
             StmtKind::Copy(src, dsts) => std::iter::once(src).chain(dsts).collect(),
             StmtKind::Reduce(srcs, dst) => srcs.iter().chain([dst]).collect(),
+            StmtKind::Switch(src, dst) => vec![src, dst],
             StmtKind::Signal(_, peer) => vec![peer],
             StmtKind::Run(run) => {
                 let args = run.args.iter().map(|(_, value)| value);
@@ -73,6 +74,7 @@ impl Expr {
             | ExprKind::Rank
             | ExprKind::Nranks
             | ExprKind::Local
+            | ExprKind::All
             | ExprKind::Input
             | ExprKind::Output
             | ExprKind::RingNatural

@@ -15,6 +15,15 @@ pub(super) const MAX_SOURCES: usize = 8;
 /// The most destinations of one move.
 const MAX_DESTINATIONS: usize = 8;
 
+/// The source or the destination of a move by a switch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SwitchEnd {
+    /// A place of one rank.
+    One(Place),
+    /// A region of every rank that the program sees.
+    All(Area),
+}
+
 impl Builder<'_> {
     /// `copy(src, [dst, …])`
     pub(crate) fn copy(&mut self, at: At, src: Place, dsts: &[Place]) -> Result<(), Stop> {
@@ -42,6 +51,27 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// A move by a switch: an end is a place of one rank, or one region of every rank.
+    pub(crate) fn switch(&mut self, at: At, src: SwitchEnd, dst: SwitchEnd) -> Result<(), Stop> {
+        if self.size() > u8::MAX.into() {
+            let most = u8::MAX.into();
+            return Err(self.operand_count(at, "fold", "ranks", self.size() as usize, most));
+        }
+        let (srcs, dsts) = (self.ends(at, src)?, self.ends(at, dst)?);
+        self.operands_of(at, (srcs.len(), true), srcs.iter().chain(&dsts))
+    }
+
+    fn ends(&mut self, at: At, end: SwitchEnd) -> Result<Vec<Place>, Stop> {
+        match end {
+            SwitchEnd::One(place) => Ok(vec![place]),
+            SwitchEnd::All(area) => {
+                let ranks = (0..i64::from(self.size())).map(|rank| self.find_rank(rank));
+                let ranks = ranks.collect::<Result<Vec<_>, _>>();
+                Ok(self.settle(at, ranks)?.into_iter().map(|rank| (rank, area)).collect())
+            }
+        }
+    }
+
     fn operand_count(&mut self, at: At, op: &str, what: &str, got: usize, most: usize) -> Stop {
         let title = match got {
             0 => format!("`{op}` has no {what}"),
@@ -55,6 +85,16 @@ impl Builder<'_> {
         &mut self,
         at: At,
         nsrcs: usize,
+        places: impl Iterator<Item = &'p Place>,
+    ) -> Result<(), Stop> {
+        self.operands_of(at, (nsrcs, false), places)
+    }
+
+    /// Writes a move by this rank, or by a switch.
+    fn operands_of<'p>(
+        &mut self,
+        at: At,
+        (nsrcs, switch): (usize, bool),
         places: impl Iterator<Item = &'p Place>,
     ) -> Result<(), Stop> {
         // One list is reused for all ops of the rank, without new allocations.
@@ -75,13 +115,14 @@ impl Builder<'_> {
                 return Ok(());
             }
         }
-        self.settle_operands(at, nsrcs, &mut operands)?;
+        self.settle_operands(at, (nsrcs, switch), &mut operands)?;
         let op = Op {
             kind: OpKind::Move,
             srcs: nsrcs as u8,
             dsts: (operands.len() - nsrcs) as u8,
             finish: false,
             chain: false,
+            switch,
             at: SpanId(at),
             arg: self.tables.operands.len() as u32,
         };
@@ -100,10 +141,10 @@ impl Builder<'_> {
     fn settle_operands(
         &mut self,
         at: At,
-        nsrcs: usize,
+        (nsrcs, switch): (usize, bool),
         operands: &mut [(RankId, Area)],
     ) -> Result<(), Stop> {
-        let own = usize::from(nsrcs > 1);
+        let own = usize::from(nsrcs > 1 && !switch);
         if operands[own..].iter().all(|(rank, _)| *rank != self.rank) {
             let title = format!("no operand of this op is local to rank {}", self.rank);
             return Err(self.fail(
@@ -136,7 +177,11 @@ impl Builder<'_> {
             if area.region.buffer == Buffer::Input {
                 return Err(self.input_written(at, *rank, area, (i, operands.len())));
             }
-            if operands[own..i].iter().any(|(r, other)| r == rank && overlap(other, area)) {
+            let itself = |other: &Area| switch && other.region == area.region;
+            let hit = |(r, other): &(RankId, Area)| {
+                r == rank && overlap(other, area) && !itself(other)
+            };
+            if operands[own..i].iter().any(hit) {
                 return Err(self.overlapping(at, *rank, area));
             }
             if *rank == self.rank

@@ -1,7 +1,7 @@
 //! The schedule builder: the walk through a program calls it, statement by statement, once for each rank. It makes
 //! the checks that need a rank count, and records every problem at its statement.
 
-mod data;
+pub(crate) mod data;
 mod demands;
 pub(crate) mod fifo;
 pub(crate) mod frame;
@@ -299,7 +299,7 @@ impl<'t> Builder<'t> {
         let arg = self.tables.channel(channel).0;
         self.push(
             at,
-            Op { kind, srcs: 0, dsts: 0, finish: false, chain: false, at: SpanId(at), arg },
+            Op { kind, srcs: 0, dsts: 0, finish: false, chain: false, switch: false, at: SpanId(at), arg },
         )
     }
 

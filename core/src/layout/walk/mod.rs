@@ -322,6 +322,11 @@ impl<'p> Walk<'p> {
                 }
                 self.trace_move(b, stmt);
             }
+            StmtKind::Switch(src, dst) => {
+                self.outside(b, src, "a switch moves data of all ranks at once")?;
+                let (src, dst) = (self.switch_end(b, src)?, self.switch_end(b, dst)?);
+                b.switch(at, src, dst)?;
+            }
             StmtKind::Post(kind, peer) => {
                 self.turned_peer(b, peer)?;
                 let peer = self.rank(b, peer)?;

@@ -6,6 +6,7 @@ use super::Walk;
 use crate::diagnostics::{Code, Finding};
 use crate::ids::{RankId, SpanId};
 use crate::layout::area::{Area, Pieces};
+use crate::layout::builder::data::SwitchEnd;
 use crate::layout::builder::{Builder, Place, Stop};
 use crate::program::ir::{Expr, Op};
 use crate::schedule::Buffer;
@@ -230,6 +231,19 @@ impl<'p> Walk<'p> {
         match self.value(b, expr)? {
             Value::Place(peer, area) => Ok((peer, area)),
             other => unreachable!("checked as a place, is {other:?}"),
+        }
+    }
+
+    /// Evaluates the source or the destination of a move by a switch.
+    pub(super) fn switch_end(
+        &mut self,
+        b: &mut Builder<'_>,
+        expr: &'p Expr,
+    ) -> Result<SwitchEnd, Stop> {
+        match self.value(b, expr)? {
+            Value::Place(peer, area) => Ok(SwitchEnd::One((peer, area))),
+            Value::Region(area) => Ok(SwitchEnd::All(area)),
+            other => unreachable!("checked as a place or a region, is {other:?}"),
         }
     }
 

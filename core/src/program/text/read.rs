@@ -304,6 +304,11 @@ impl Body<'_, '_> {
                 line.expect("into")?;
                 StmtKind::Reduce(srcs, line.place()?)
             }
+            "switch" => {
+                let src = line.expr_of(&[Kind::Place, Kind::Region])?;
+                line.expect("to")?;
+                StmtKind::Switch(src, line.expr_of(&[Kind::Place, Kind::Region])?)
+            }
             "post" | "wait" => {
                 let name = line.word()?;
                 let kind = signal_kind(name)?;

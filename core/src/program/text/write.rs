@@ -170,6 +170,12 @@ impl<'p> ProgramWriter<'p> {
                 self.out.push_str(" into ");
                 self.expr(dst)?;
             }
+            StmtKind::Switch(src, dst) => {
+                self.out.push_str("switch ");
+                self.expr(src)?;
+                self.out.push_str(" to ");
+                self.expr(dst)?;
+            }
             StmtKind::Post(kind, peer) | StmtKind::Wait(kind, peer) => {
                 let word = if matches!(stmt.kind, StmtKind::Post(..)) { "post" } else { "wait" };
                 write!(self.out, "{word} {} ", signal_name(*kind))?;

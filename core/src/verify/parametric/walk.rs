@@ -187,6 +187,9 @@ impl<'a, C: Loops> Walk<'a, C> {
                 }
                 self.push(at, Action::Move(all, vec![dst]))?;
             }
+            StmtKind::Switch(..) => {
+                return outside("a switch moves data of all ranks at once");
+            }
             StmtKind::Fifo(..) | StmtKind::Pass(_) => {
                 return outside("the slots of a fifo are counted, not named by ranks");
             }

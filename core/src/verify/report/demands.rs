@@ -18,6 +18,7 @@ impl Reporter<'_> {
     ) -> Finding {
         let Witness { ranks: [a, b], pieces: [one, other], orders, at: op, in_place } = witness;
         let mode = if *in_place { "in place, " } else { "" };
+        let open = self.schedule.op(*op).switch;
         let (title, help) = match class {
             OrderClass::AllRanks => (
                 format!("{mode}ranks {a} and {b} reduce {one} in different orders"),
@@ -57,13 +58,28 @@ impl Reporter<'_> {
                 "floating point sums round on the way, so equal contributions have different bits at these places"
             }
         };
+        let (why, help) = match class {
+            _ if !open => (why, help),
+            OrderClass::AllRanks => (
+                "a switch folds in an order that is open, so ranks that have it fold for themselves end with different bits",
+                "let one rank have each piece folded, and stored at all ranks: `fold(all.x, all.x)`",
+            ),
+            _ => (
+                "a switch folds in an order that is open, and that may differ from element to element and from run to run",
+                "let ranks `reduce` in the order of the ranks, as `OrderedAllReduce` of the library does",
+            ),
+        };
         let (place, label) = self.demanded(at, *op);
         let mut finding = Finding::new(Code::OrderDiffers, place, title)
             .note(table("the orders, innermost first", &lines))
             .note(why)
             .help(help);
         finding =
-            finding.label(if label { "this reduce has the other order" } else { "demanded here" });
+            finding.label(match (label, open) {
+                (false, _) => "demanded here",
+                (_, true) => "the switch orders this sum",
+                (_, false) => "this reduce has the other order",
+            });
         if label && at.0 > 0 {
             finding.others.push((at, format!("demands `{class}`")));
         }

@@ -17,6 +17,8 @@ enum Tree {
     Leaf(usize),
     /// Two operands, and whether the result is rounded.
     Fold(usize, usize, bool),
+    /// The sum of one act of a switch, whose order is open.
+    Open(usize, usize),
 }
 
 /// Trees, each distinct one once.
@@ -45,12 +47,20 @@ impl Forest {
                 let (left, right) = (self.sorted(left), self.sorted(right));
                 self.id(Tree::Fold(left.min(right), left.max(right), rounds))
             }
+            Tree::Open(act, sum) => {
+                let sum = self.sorted(sum);
+                self.id(Tree::Open(act, sum))
+            }
         }
     }
 
     fn rounded(&mut self, tree: usize) -> usize {
         match self.trees[tree] {
             Tree::Fold(left, right, false) => self.id(Tree::Fold(left, right, true)),
+            Tree::Open(act, sum) => {
+                let sum = self.rounded(sum);
+                self.id(Tree::Open(act, sum))
+            }
             _ => tree,
         }
     }
@@ -63,6 +73,12 @@ impl Forest {
                 let [(a, x), (b, y)] = [self.roundings(left), self.roundings(right)];
                 (a.max(b) + u32::from(rounds), 1 + x.max(y))
             }
+            // Not to the nearest: as two roundings that are.
+            Tree::Open(_, sum) => {
+                let (roundings, depth) = self.roundings(sum);
+                let rounds = matches!(self.trees[sum], Tree::Fold(_, _, true));
+                (roundings + u32::from(rounds), depth)
+            }
         }
     }
 
@@ -73,7 +89,22 @@ impl Forest {
                 self.leaves(left, all);
                 self.leaves(right, all);
             }
+            Tree::Open(_, sum) => self.leaves(sum, all),
         }
+    }
+
+    /// Whether the order of some sum is open.
+    fn is_open(&self, tree: usize) -> bool {
+        match self.trees[tree] {
+            Tree::Leaf(_) => false,
+            Tree::Fold(left, right, _) => self.is_open(left) || self.is_open(right),
+            Tree::Open(..) => true,
+        }
+    }
+
+    /// Compares orders of two elements, which are in one order only if none is open.
+    fn compare_elements(&mut self, a: usize, b: usize) -> Sameness {
+        if self.is_open(b) { Sameness::Differs } else { self.compare(a, b) }
     }
 
     fn compare(&mut self, a: usize, b: usize) -> Sameness {
@@ -128,6 +159,9 @@ fn outputs(
                                     let tree = Tree::Fold(with, all.0, rounds);
                                     all = (forest.id(tree), all.1 + divided);
                                 }
+                                if op.switch && srcs.len() > 1 {
+                                    all.0 = forest.id(Tree::Open(act, all.0));
+                                }
                                 Some(all)
                             };
                             (0..*len).map(fold).collect::<Vec<Option<Held>>>()
@@ -168,6 +202,7 @@ pub fn unlike(schedule: &Schedule, proof: &Proof) -> Option<String> {
             elements: Sameness::Exact,
             counts: Sameness::Exact,
             in_rank_order: true,
+            every_run: true,
             roundings: 0,
             depth: 0,
         };
@@ -191,15 +226,16 @@ pub fn unlike(schedule: &Schedule, proof: &Proof) -> Option<String> {
                 let (apart, _) = held[0][rank][at].expect("looked at first");
                 let same = *first.entry((unit, at % count)).or_insert(tree);
                 all.ranks = all.ranks.max(forest.compare(same, tree));
-                all.elements = all.elements.max(forest.compare(*any.get_or_insert(tree), tree));
-                all.counts = all.counts.max(forest.compare(*own.get_or_insert(tree), tree));
+                all.elements = all.elements.max(forest.compare_elements(*any.get_or_insert(tree), tree));
+                all.counts = all.counts.max(forest.compare_elements(*own.get_or_insert(tree), tree));
                 modes_agree = modes_agree.max(forest.compare(apart, tree));
                 let (roundings, depth) = forest.roundings(tree);
                 all.roundings = all.roundings.max(roundings + scaled);
                 all.depth = all.depth.max(depth);
                 let mut leaves = Vec::new();
                 forest.leaves(tree, &mut leaves);
-                all.in_rank_order &= leaves.is_sorted();
+                all.every_run &= !forest.is_open(tree);
+                all.in_rank_order &= leaves.is_sorted() && !forest.is_open(tree);
             }
         }
         orders.push(all);

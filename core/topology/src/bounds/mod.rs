@@ -3,7 +3,7 @@
 //!
 //! S is nccl-tests' size in bytes: for AllReduce, Broadcast and Reduce the buffer of one rank; for the others the
 //! larger buffer of a rank, n blocks. Ranks reduce and forward, switches only forward. Links work in both directions
-//! at once; a switch that reduces, as NVLink SHARP does, is outside of this model. The bounds hold on every graph;
+//! at once; a switch that reduces, as NVLink SHARP does, has a bound of its own: [`Bounds::on_switch`]. The bounds hold on every graph;
 //! those of AllGather, ReduceScatter and the rooted collectives are reached where links are equal in both directions.
 //! They hold for data cut as finely as necessary and without latency; a run takes at least [`Bound::seconds`], and at
 //! least the latency of its rounds, but not their sum, as they may overlap.
@@ -69,6 +69,9 @@ pub struct Bounds {
     /// ReduceScatter and AllGather one after another, where every rank owns an equal shard: the time of AllReduce in
     /// that form. More than its bound where unequal shards would help.
     pub equal_shards: Bound,
+    /// The bound of AllReduce where the switch that joins all ranks reduces, as NVLink SHARP does; `None` where no such
+    /// switch is known.
+    pub on_switch: Option<Bound>,
     /// Rounds, for any collective.
     pub rounds: Rounds,
 }
@@ -98,7 +101,9 @@ impl Bounds {
             }
             _ => Bound::NONE,
         };
-        Ok(Self { collectives, equal_shards, rounds: Rounds::new(topology, nranks) })
+        let ranks: Vec<RankId> = (0..nranks).map(RankId).collect();
+        let on_switch = topology.reducing_switch(&ranks).map(|_| graphs.all_reduce_on_switch());
+        Ok(Self { collectives, equal_shards, on_switch, rounds: Rounds::new(topology, nranks) })
     }
 
     /// The bound of one collective.
@@ -189,6 +194,17 @@ impl Both {
             }
             Collective::AllToAll => self.all_to_all(&there),
         }
+    }
+
+    /// Returns the bound of AllReduce where switches reduce: S must leave each set of ranks, as what it adds, and S must
+    /// come to it, as the result. The smallest cut in either direction parts some rank from rank 0.
+    fn all_reduce_on_switch(&self) -> Bound {
+        if self.nranks < 2 {
+            return Bound::NONE;
+        }
+        let there = Graph::new(&self.topology, self.nranks).broadcast(RankId(0));
+        let back = Graph::new(&self.reversed, self.nranks).broadcast(RankId(0));
+        self.cut(if back.0 > there.0 { back } else { there })
     }
 
     fn cut(&self, (per_byte, cut): (Fraction, Cut)) -> Bound {

@@ -267,6 +267,8 @@ impl<'p> Lift<'p> {
                 });
             }
             StmtKind::Call(call) => self.call(stmt, call, nodes)?,
+            // The moves of ranks that stand for it take their operands in drawn orders.
+            StmtKind::Switch(..) => return Err(Unfit),
             StmtKind::Fifo(..) => self.frame.fifo_at = at,
             StmtKind::Pass(pass) => self.pass(stmt, pass, nodes)?,
         }
