@@ -94,9 +94,10 @@ impl EditorText {
             meaning: Some(docs(known.docs()).trim_start().to_owned()),
             ..item(known.name(), CompletionSort::Algorithm, known.collective().name())
         }));
-        for function in
-            ["copy", "reduce", "peer", "len", "rank", "nranks", "local", "input", "output"]
-        {
+        for function in [
+            "copy", "reduce", "fold", "peer", "len", "rank", "nranks", "local", "all", "input",
+            "output",
+        ] {
             all.push(item(function, CompletionSort::Keyword, "of the language"));
         }
         let shapes = ShapeKind::ALL.iter().map(|kind| (kind.name(), kind.form()));
@@ -140,6 +141,7 @@ impl EditorText {
         let ty = match self.named(base) {
             Some(Named::Var(algorithm, var)) => variable(algorithm, var).ty,
             Some(Named::Word("local")) => Ty::Peer,
+            Some(Named::Word("all")) if declared("all").is_none() => Ty::All,
             Some(Named::Word("input" | "output")) => Ty::Region,
             // A statement that is not whole yet has no meaning, but its names have.
             Some(Named::Word(word)) => match declared(word) {

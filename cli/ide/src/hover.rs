@@ -9,7 +9,7 @@ use super::place::{Place, token};
 use super::text::EditorText;
 
 /// Words of the language: the form of each, or its meaning in a program, and the word of the glossary that it stands for.
-const WORDS: [(&str, &str, &str); 24] = [
+const WORDS: [(&str, &str, &str); 26] = [
     ("rank", "this rank's number, from 0", "rank"),
     ("nranks", "the number of ranks", "rank"),
     (
@@ -29,6 +29,12 @@ const WORDS: [(&str, &str, &str); 24] = [
         "`reduce(from, into)` adds the first operand into the second, by the reduce op of the call",
         "move",
     ),
+    (
+        "fold",
+        "`fold(all.from, into)` reduces a region of all ranks into one of a rank or of all, in an order that is open",
+        "fold",
+    ),
+    ("all", "all ranks, this one included: `all.input`, `all.TxDataSignal()`", "rank"),
     ("peer", "`peer(n)` is the rank of that number, to communicate with", "peer"),
     (
         "TxAck",

@@ -26,7 +26,7 @@ use roundelay_simulate::{
     Machine, Simulated, Streams, closed_form, on_topology, simulate, symmetric,
 };
 use roundelay_topology::NodeId;
-use roundelay_topology::bounds::Usable;
+use roundelay_topology::bounds::{self, Usable};
 
 use crate::constants::Constants;
 use crate::msccl;
@@ -221,6 +221,11 @@ fn bound(schedule: &Schedule, machine: &Machine, bytes: u64) -> Option<(f64, Str
     let Usable { bound, all } = Usable::new(&machine.topology, nranks, collective, root).ok()?;
     let unit = if machine.topology.is_relative() { machine.bandwidth } else { 1.0 };
     let over = if all.is_some() { ", over NVLink" } else { "" };
+    if schedule.has_switch()
+        && let Some(bound) = bounds::on_switch(&machine.topology, nranks, collective)
+    {
+        return Some((bound.seconds(bytes) / unit, format!("{}, on the switch", bound.binding)));
+    }
     Some((bound.seconds(bytes) / unit, format!("{}{over}", bound.binding)))
 }
 

@@ -103,6 +103,9 @@ pub(super) struct DescribedTree {
 pub(super) struct Bounds {
     pub(super) collectives: Vec<DescribedBound>,
     pub(super) equal_shards: Fraction,
+    /// The bound of AllReduce where the switch reduces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) on_switch: Option<DescribedBound>,
     /// The bounds over the `NVLinks` alone, where these join all ranks beside other links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) nvlink: Option<Box<Bounds>>,
@@ -267,6 +270,7 @@ fn bounds_of(topology: &Fabric, root: RankId) -> Result<Bounds, Problem> {
     Ok(Bounds {
         collectives: found.collectives.iter().map(bound).collect(),
         equal_shards: fraction(found.equal_shards.per_byte),
+        on_switch: found.on_switch.map(|found| bound(&(Collective::AllReduce, found))),
         nvlink: None,
         rounds: Rounds { one_port, all_ports, ports, diameter, farthest_ns },
     })

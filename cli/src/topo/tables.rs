@@ -207,6 +207,13 @@ fn bounds(described: &Description<'_>, text: &mut String) {
         let (equal, all) = (time(&used.equal_shards), time(&found.equal_shards));
         let what = "ReduceScatter, then AllGather".to_owned();
         rows.insert(1, vec!["  by equal shards".to_owned(), equal, all, what]);
+        if let Some(switch) = used.on_switch.as_ref().or(found.on_switch.as_ref()) {
+            let all = found.on_switch.as_ref().unwrap_or(switch);
+            let times = [time(&switch.time), time(&all.time)];
+            let row =
+                [&["  where the switch reduces".to_owned()], &times[..], &[switch.binding.clone()]];
+            rows.insert(2, row.concat());
+        }
         if found.nvlink.is_some() {
             let titles = ["", "over NVLink", "over all links", ""];
             rows.insert(0, titles.map(str::to_owned).to_vec());
@@ -219,7 +226,8 @@ fn bounds(described: &Description<'_>, text: &mut String) {
         if found.nvlink.is_some() {
             text.push_str("  no runtime uses NVLink and other links at once\n");
         }
-        if described.nodes.iter().any(|node| node.kind == "switch") {
+        let switches = described.nodes.iter().any(|node| node.kind == "switch");
+        if switches && found.on_switch.is_none() {
             text.push_str(
                 "  a switch that reduces, as NVLink SHARP does, is outside of these bounds\n",
             );

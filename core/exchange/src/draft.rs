@@ -64,6 +64,7 @@ impl Draft {
         at: SpanId,
         srcs: &[(RankId, Region)],
         dsts: &[(RankId, Region)],
+        switch: bool,
     ) {
         let arg = self.operands.len() as u32;
         for (rank, region) in srcs.iter().chain(dsts) {
@@ -71,13 +72,31 @@ impl Draft {
             self.operands.push(Operand { rank: *rank, region });
         }
         let (srcs, dsts) = (srcs.len() as u8, dsts.len() as u8);
-        self.push(Op { kind: OpKind::Move, srcs, dsts, finish: false, chain: srcs > 2, switch: false, at, arg });
+        self.push(Op {
+            kind: OpKind::Move,
+            srcs,
+            dsts,
+            finish: false,
+            chain: srcs > 2,
+            switch,
+            at,
+            arg,
+        });
     }
 
     /// Adds a post or a wait on a channel.
     pub(super) fn signal(&mut self, at: SpanId, kind: OpKind, channel: Channel) {
         let arg = self.channels.intern(channel);
-        self.push(Op { kind, srcs: 0, dsts: 0, finish: false, chain: false, switch: false, at, arg });
+        self.push(Op {
+            kind,
+            srcs: 0,
+            dsts: 0,
+            finish: false,
+            chain: false,
+            switch: false,
+            at,
+            arg,
+        });
     }
 
     /// Adds a post or a wait of a signal in a lane, from rank to rank or between two streams of a rank.
@@ -120,7 +139,7 @@ impl Draft {
         for round in 0..rounds {
             let all = round * streams + 1..=(round + 1) * streams;
             if let Some([from, to]) = entry {
-                self.data(at, &[(rank, from)], &[(rank, to)]);
+                self.data(at, &[(rank, from)], &[(rank, to)], false);
             }
             for stream in all.clone() {
                 self.child(at, OpKind::Post, rank, SignalKind::Fork, stream);
@@ -129,7 +148,7 @@ impl Draft {
                 self.child(at, OpKind::Wait, rank, SignalKind::Join, stream);
             }
             if let Some([from, to]) = exit {
-                self.data(at, &[(rank, from)], &[(rank, to)]);
+                self.data(at, &[(rank, from)], &[(rank, to)], false);
             }
         }
     }

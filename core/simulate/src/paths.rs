@@ -82,8 +82,9 @@ impl<'m> RankPaths<'m> {
             if [from, to].contains(&SWITCH) {
                 way.push((link_of_switch(&machine.topology, rank, from == SWITCH)?, 1.0));
             } else {
-                routes
-                    .way(source.into(), target.into(), |link, share| way.push((link as u32, share)));
+                routes.way(source.into(), target.into(), |link, share| {
+                    way.push((link as u32, share))
+                });
             }
             let alone = way.iter().map(|(link, share)| found.capacity[*link as usize] / share);
             let alone = alone.fold(f64::INFINITY, f64::min);

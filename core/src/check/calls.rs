@@ -56,9 +56,14 @@ impl Checker<'_> {
                 let [src, dst] = self.two(name, args, expr.span, "fold(all.from, local.into)")?;
                 let (src, dst) = (self.expr(src), self.expr(dst));
                 if !matches!(src.ty, Ty::OfAll | Ty::Error) {
-                    let title = format!("`fold` takes a region of all ranks, and this is {}", src.ty.name());
-                    let error = Diagnostic::new(Code::NotARegion, src.span, title).label(src.ty.name());
-                    let help = "write `fold(all.…, …)`; `reduce` folds regions of ranks that are named";
+                    let title = format!(
+                        "`fold` takes a region of all ranks, and this is {}",
+                        src.ty.name()
+                    );
+                    let error =
+                        Diagnostic::new(Code::NotARegion, src.span, title).label(src.ty.name());
+                    let help =
+                        "write `fold(all.…, …)`; `reduce` folds regions of ranks that are named";
                     self.error(error.help(help));
                 }
                 self.writable(std::slice::from_ref(&dst));
@@ -143,7 +148,8 @@ impl Checker<'_> {
             Ty::Places => "choose one piece by `[i]`, or several by `[i..j]`".to_owned(),
             Ty::Pieces => "say whose, and choose a piece: `local.…[i]`".to_owned(),
             Ty::OfAll => {
-                "`fold(all.…, …)` folds a region of all ranks, and `copy(…, all.…)` writes one".to_owned()
+                "`fold(all.…, …)` folds a region of all ranks, and `copy(…, all.…)` writes one"
+                    .to_owned()
             }
             Ty::PiecesOfAll => "choose one piece by `[i]`, or several by `[i..j]`".to_owned(),
             Ty::Peer | Ty::All => "say which buffer: `.input`, `.output` or a view".to_owned(),
@@ -335,8 +341,11 @@ impl Checker<'_> {
         if self.known.unread(&name.text) {
             return;
         }
-        let known =
-            IntFn::ALL.iter().map(|f| f.name()).chain(OTHER_FUNCTIONS).chain(["copy", "reduce", "fold"]);
+        let known = IntFn::ALL
+            .iter()
+            .map(|f| f.name())
+            .chain(OTHER_FUNCTIONS)
+            .chain(["copy", "reduce", "fold"]);
         let known = known.chain(ShapeKind::ALL.iter().map(|k| k.name()));
         let near = scope::nearest(&name.text, known).map(str::to_owned);
         let near =

@@ -53,7 +53,9 @@ impl Checker<'_> {
                 );
                 error
             }
-            ("split" | "block", _) if matches!(base.ty, Ty::Pieces | Ty::Places | Ty::PiecesOfAll) => {
+            ("split" | "block", _)
+                if matches!(base.ty, Ty::Pieces | Ty::Places | Ty::PiecesOfAll) =>
+            {
                 self.error(
                     wrong(base.span, "a region", base.ty)
                         .help("choose a piece first, by `[i]` or `[i..j]`"),
@@ -164,7 +166,9 @@ impl Checker<'_> {
         self.has_a_name(&base);
         let (kind, ty) = match constructors::field(&base, &name.text) {
             Some(field) => field,
-            None if matches!(base.ty, Ty::Peer | Ty::All) => return self.on_peer(base, written, name, span),
+            None if matches!(base.ty, Ty::Peer | Ty::All) => {
+                return self.on_peer(base, written, name, span);
+            }
             None => {
                 if base.ty != Ty::Error {
                     self.unknown_member("field", &base, name, constructors::fields(base.ty));
@@ -279,6 +283,7 @@ pub(super) fn of_type(ty: Ty) -> Vec<&'static str> {
                 .chain(Primitive::ALL.map(Primitive::name))
                 .collect()
         }
+        Ty::All => ["input", "output"].into_iter().chain(Signal::ALL.map(Signal::name)).collect(),
         Ty::Topology => vec!["linked", "neighbors", "relays"],
         _ => asked_by_number(ty).to_vec(),
     };

@@ -13,8 +13,8 @@ use crate::check::hir::{
     self, ExprKind, GroupsField, GroupsForm, Iter, ShapeArg, Signal, TopologyField, TreeField,
     TreeForm, TreesForm, Ty,
 };
-use crate::schedule::SignalKind;
 use crate::ids::SpanId;
+use crate::schedule::SignalKind;
 use crate::source::{Location, Span};
 use crate::syntax::Source;
 use crate::syntax::ast::{BinOp, UnOp};
@@ -184,7 +184,11 @@ impl<'c> Lower<'c> {
         if let Some(known) = self.called.get(&key) {
             return known.clone();
         }
-        let program = Lower::new(self.called).program(&callee.algorithm, &callee.file, callee.locations.clone());
+        let program = Lower::new(self.called).program(
+            &callee.algorithm,
+            &callee.file,
+            callee.locations.clone(),
+        );
         let program = Arc::new(program);
         self.called.insert(key, program.clone());
         program
@@ -233,7 +237,9 @@ fn kind(ty: Ty) -> Kind {
         Ty::Region => Kind::Region,
         Ty::Pieces => Kind::Pieces,
         Ty::Place => Kind::Place,
-        Ty::Places | Ty::All | Ty::OfAll | Ty::PiecesOfAll | Ty::Step | Ty::Fifo | Ty::Error => Kind::Nothing,
+        Ty::Places | Ty::All | Ty::OfAll | Ty::PiecesOfAll | Ty::Step | Ty::Fifo | Ty::Error => {
+            Kind::Nothing
+        }
     }
 }
 

@@ -147,8 +147,8 @@ const MOVES: &[Rule<Placed>] = &[
     }),
     rule(
         "switch",
-        "a switch takes one region of several ranks, gives one or one of several ranks, and rounds once",
-        |s, (_, op)| !op.switch || !op.chain && [s.srcs(op), s.dsts(op)].into_iter().all(is_one_region),
+        "a switch takes one region of a rank or of several, and gives one region of a rank or of several",
+        |s, (_, op)| !op.switch || [s.srcs(op), s.dsts(op)].into_iter().all(is_one_region),
     ),
     rule("bounds", "an operand lies within its rank's buffer", |s, (_, op)| {
         all(s, op).all(|o| {

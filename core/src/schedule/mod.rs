@@ -13,8 +13,8 @@ pub mod legality;
 pub mod lengths;
 pub mod load;
 pub mod needs;
-pub mod switch;
 pub(crate) mod origins;
+pub mod switch;
 pub mod text;
 pub mod traffic;
 

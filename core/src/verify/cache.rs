@@ -11,8 +11,8 @@ use super::{
     Callers, Finding, Order, Proof, Signals, in_order, steps_in, unmet_by, verify_in_order,
 };
 use crate::counts::Counts;
-use crate::schedule::{Schedule, switch};
 use crate::schedule::hash::{self, ContentDigest};
+use crate::schedule::{Schedule, switch};
 use crate::stages;
 
 /// The number of proofs kept: beyond it, each new proof takes the place of the oldest.

@@ -157,7 +157,11 @@ impl fmt::Display for ReductionOrder {
             (_, "") => write!(f, "one order of reduction {kept}{swapped}")?,
             _ => write!(f, "one order of reduction {kept}{swapped}; not: {broken}")?,
         }
-        if self.every_run { Ok(()) } else { f.write_str("; not the same in every run: a switch orders the sums") }
+        if self.every_run {
+            Ok(())
+        } else {
+            f.write_str("; not the same in every run: a switch orders the sums")
+        }
     }
 }
 

@@ -74,7 +74,8 @@ impl Fabric {
         self.gpus.as_ref().filter(|gpus| reduces(gpus))?;
         let (first, others) = ranks.split_first()?;
         let switches = self.out((*first).into()).iter().map(|link| link.to);
-        let mut switches = switches.filter(|to| self.nodes()[to.index()].kind == NodeKind::NvSwitch);
+        let mut switches =
+            switches.filter(|to| self.nodes()[to.index()].kind == NodeKind::NvSwitch);
         let joins = |rank: &RankId, node| self.out((*rank).into()).iter().any(|l| l.to == node);
         switches.find(|node| others.iter().all(|rank| joins(rank, *node)))
     }

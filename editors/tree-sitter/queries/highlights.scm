@@ -34,7 +34,7 @@
 (scoped_name scope: (identifier) @type)
 ((call function: (identifier) @function.builtin)
   (#any-of? @function.builtin
-    "copy" "reduce" "send" "recv" "recv_copy_send" "recv_reduce" "recv_reduce_copy" "recv_reduce_copy_send"
+    "copy" "fold" "reduce" "send" "recv" "recv_copy_send" "recv_reduce" "recv_reduce_copy" "recv_reduce_copy_send"
     "recv_reduce_send"))
 ((call function: (member field: (identifier) @function.builtin))
   (#any-of? @function.builtin

@@ -160,7 +160,7 @@ impl<'p> MscclLayout<'p> {
             let outgoing = to.map(|link| self.fill(at, link, count));
             let srcs: Vec<_> = [src, incoming].into_iter().flatten().collect();
             let dsts: Vec<_> = [dst, outgoing].into_iter().flatten().collect();
-            self.draft.data(at, &srcs, &dsts);
+            self.draft.data(at, &srcs, &dsts, false);
             if let Some(link) = to {
                 self.link(at, OpKind::Post, link, SignalKind::Tail);
             }
@@ -184,7 +184,7 @@ impl<'p> MscclLayout<'p> {
         let srcs: Vec<_> = std::iter::once(operation.src).chain(more).map(place).collect();
         for some in srcs.chunks(7) {
             let all: Vec<_> = std::iter::once(dst).chain(some.iter().copied()).collect();
-            self.draft.data(operation.at, &all, &[dst]);
+            self.draft.data(operation.at, &all, &[dst], false);
         }
     }
 

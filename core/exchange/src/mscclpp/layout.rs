@@ -188,7 +188,10 @@ impl Program {
         let twice = |at: usize| {
             dsts[..at].iter().any(|other| overlaps(other, &dsts[at]) || *other == dsts[at])
         };
-        let met = dsts.iter().any(|dst| srcs.iter().any(|src| overlaps(src, dst)));
+        let switch = matches!(step.what, Act::Data { switch: true, .. });
+        let met =
+            |dst: &Chunk| srcs.iter().any(|src| overlaps(src, dst) && !(switch && src == dst));
+        let met = dsts.iter().any(met);
         if met || (0..dsts.len()).any(twice) {
             return error(Code::RepeatedDestination, "an op whose chunks overlap".into());
         }
@@ -270,12 +273,12 @@ impl<'p> MscclppLayout<'p> {
         for word in &step.before {
             self.word(step, word, round);
         }
-        if let Act::Data { srcs, dsts } = &step.what {
+        if let Act::Data { srcs, dsts, switch } = &step.what {
             let place = |parts: &[Chunk]| -> Vec<_> {
                 parts.iter().map(|part| self.region(part, round)).collect()
             };
             let (srcs, dsts) = (place(srcs), place(dsts));
-            self.draft.data(step.at, &srcs, &dsts);
+            self.draft.data(step.at, &srcs, &dsts, *switch);
         }
         for word in &step.after {
             self.word(step, word, round);

@@ -12,6 +12,7 @@ mod program;
 mod puts;
 mod reader;
 mod steps;
+mod switch;
 mod table;
 mod threads;
 mod verdict;

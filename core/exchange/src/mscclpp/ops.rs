@@ -13,16 +13,16 @@ use crate::terms::Memory;
 use roundelay_core::diagnostics::Code;
 
 /// The range of numbers of chunks.
-const CHUNK: std::ops::RangeInclusive<u64> = 0..=u32::MAX as u64 >> 1;
+pub(super) const CHUNK: std::ops::RangeInclusive<u64> = 0..=u32::MAX as u64 >> 1;
 
 /// An op under reading, and the resources that it refers to.
 pub(super) struct RawOp<'a, 'v, 't> {
     pub(super) name: Name,
     pub(super) fields: Fields<'v, 't>,
     resources: &'a Resources,
-    refs: &'a Refs,
+    pub(super) refs: &'a Refs,
     /// The block's part of each chunk.
-    part: (u32, u32),
+    pub(super) part: (u32, u32),
 }
 
 impl MscclppReader<'_> {
@@ -78,7 +78,7 @@ impl MscclppReader<'_> {
 
     fn unknown(&mut self, text: &str, word: &Value<'_>) {
         let title = if needs_switch(text) {
-            format!("`{text}` works on a switch, for which schedules have no operation")
+            format!("`{text}` works on a switch in a way for which schedules have no operation")
         } else {
             format!("no op is called `{}`", shown(text))
         };
@@ -112,6 +112,7 @@ impl MscclppReader<'_> {
             Name::Acquire => self.semaphores_of(op)?.into_iter().map(Act::Acquire).collect(),
             Name::Release => self.semaphores_of(op)?.into_iter().map(Act::Release).collect(),
             Name::Pipeline => Vec::new(),
+            Name::GroupReduceStore | Name::GroupStore => self.on_switch(op)?,
             _ => self.moved(op)?,
         })
     }
@@ -160,7 +161,7 @@ impl MscclppReader<'_> {
         let src = Chunk { packets: op.name == Name::Unpack, ..*src };
         let dst = Chunk { packets: op.name == Name::CopyPackets, ..*dst };
         self.packets(op, &[src, dst])?;
-        Some(vec![Act::Data { srcs: vec![src], dsts: vec![dst] }])
+        Some(vec![Act::Data { srcs: vec![src], dsts: vec![dst], switch: false }])
     }
 
     fn get(&mut self, op: &RawOp<'_, '_, '_>, srcs: &[Chunk], dsts: &[Chunk]) -> Option<Vec<Act>> {
@@ -176,6 +177,7 @@ impl MscclppReader<'_> {
         let swapped = |(src, dst): (&Chunk, &Chunk)| Act::Data {
             srcs: vec![Chunk { index: dst.index, ..*src }],
             dsts: vec![Chunk { index: src.index, ..*dst }],
+            switch: false,
         };
         Some(srcs.iter().zip(dsts).map(swapped).collect())
     }
@@ -188,13 +190,7 @@ impl MscclppReader<'_> {
         mut dsts: Vec<Chunk>,
     ) -> Option<Vec<Act>> {
         let fields = op.fields;
-        if let Some(value) = fields.get("reduce_op")
-            && self.text("reduce_op", value)? != "sum"
-        {
-            let title = format!("`reduce_op` is `{}`", shown(self.text("reduce_op", value)?));
-            let warning = self.report.warn("reduce_op", value.at.clone(), title);
-            warning.note("the executor does not read it: it adds up");
-        }
+        self.adds_up(fields)?;
         let packets = matches!(
             op.name,
             Name::ReducePackets
@@ -223,7 +219,19 @@ impl MscclppReader<'_> {
             (srcs[0].packets, dsts[0].packets) = (false, false);
             self.packets(op, &[&srcs[..], &dsts].concat())?;
         }
-        Some(vec![Act::Data { srcs, dsts }])
+        Some(vec![Act::Data { srcs, dsts, switch: false }])
+    }
+
+    /// Warns of another op than a sum.
+    pub(super) fn adds_up(&mut self, fields: Fields<'_, '_>) -> Option<()> {
+        if let Some(value) = fields.get("reduce_op")
+            && self.text("reduce_op", value)? != "sum"
+        {
+            let title = format!("`reduce_op` is `{}`", shown(self.text("reduce_op", value)?));
+            let warning = self.report.warn("reduce_op", value.at.clone(), title);
+            warning.note("the executor does not read it: it adds up");
+        }
+        Some(())
     }
 
     /// Refuses an op with a wrong number of buffers.
@@ -284,7 +292,7 @@ impl MscclppReader<'_> {
         items.iter().enumerate().map(read).collect()
     }
 
-    fn chunk(
+    pub(super) fn chunk(
         &mut self,
         op: &RawOp<'_, '_, '_>,
         value: &Value<'_>,

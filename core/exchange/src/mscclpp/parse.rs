@@ -1,7 +1,7 @@
 //! Reads a plan: its header, and for each rank its chunks, channels, remote buffers, semaphores and blocks.
 
 use super::json::{Data, Value};
-use super::program::{MscclppBlock, MscclppFacts, Wire};
+use super::program::{MscclppBlock, MscclppFacts, SwitchGroup, Wire};
 use super::reader::{Fields, MscclppReader, head};
 use super::report::shown;
 use super::table::{CHANNELS, COLLECTIVES, OPERATIONS};
@@ -49,6 +49,7 @@ pub(super) struct Resources {
     pub(super) rank: u32,
     /// Channels by their type: memory, port.
     wires: [Vec<Wire>; 2],
+    switches: Vec<SwitchGroup>,
     remotes: Vec<Remote>,
     pub(super) semaphores: usize,
 }
@@ -66,6 +67,7 @@ pub(super) struct Remote {
 #[derive(Default)]
 pub(super) struct Refs {
     pub(super) wires: [Vec<Wire>; 2],
+    pub(super) switches: Vec<SwitchGroup>,
     pub(super) remotes: [Vec<Remote>; 2],
 }
 
@@ -185,10 +187,10 @@ impl MscclppReader<'_> {
                 return None;
             }
         }
-        let wires = self.wires(header.nranks, rank, fields)?;
+        let (wires, switches) = self.wires(header.nranks, rank, fields)?;
         let remotes = self.remotes(header.nranks, rank, fields)?;
         let semaphores = self.semaphores(fields)?;
-        let resources = Resources { rank, wires, remotes, semaphores: semaphores.len() };
+        let resources = Resources { rank, wires, switches, remotes, semaphores: semaphores.len() };
         let mut blocks = Vec::new();
         for (id, raw) in (0..).zip(self.list_of(fields, "threadblocks")?) {
             blocks.extend(self.block(&resources, id, raw));
@@ -210,13 +212,19 @@ impl MscclppReader<'_> {
     }
 
     /// Returns the channels of a rank by type, in the order in which blocks count them.
-    fn wires(&mut self, nranks: u32, rank: u32, fields: Fields<'_, '_>) -> Option<[Vec<Wire>; 2]> {
+    fn wires(
+        &mut self,
+        nranks: u32,
+        rank: u32,
+        fields: Fields<'_, '_>,
+    ) -> Option<([Vec<Wire>; 2], Vec<SwitchGroup>)> {
         let mut wires: [Vec<Wire>; 2] = Default::default();
+        let mut switches = Vec::new();
         for value in self.list_of(fields, "channels")? {
             let fields = self.object(value, "a channel")?;
             let kind = self.needed(fields, "channel_type")?;
             let Some(port) = self.word("channel_type", kind, TYPES)? else {
-                self.switch(fields)?;
+                switches.append(&mut self.switch((nranks, rank), fields)?);
                 continue;
             };
             if !self.only(fields, &["channel_type", "connected_to"]) {
@@ -229,19 +237,15 @@ impl MscclppReader<'_> {
                 same.push(Wire { peer, port, ordinal });
             }
         }
-        Some(wires)
+        Some((wires, switches))
     }
 
-    /// Checks a switch; no op that is read here uses it.
-    fn switch(&mut self, fields: Fields<'_, '_>) -> Option<()> {
+    /// Reads a switch, whose groups are channels.
+    fn switch(&mut self, ranks: (u32, u32), fields: Fields<'_, '_>) -> Option<Vec<SwitchGroup>> {
         let buffer = self.needed(fields, "buffer_type")?;
-        self.word("buffer_type", buffer, BUFFERS)?;
-        for group in self.list_of(fields, "rank_groups")? {
-            let group = self.fields(group, "a group of ranks", &["size", "ranks"])?;
-            self.number(group, "size", 0..=1 << 24)?;
-            self.numbers(group, "ranks", 0..=RANK_LIMIT.into())?;
-        }
-        self.only(fields, &["channel_type", "buffer_type", "rank_groups"]).then_some(())
+        let memory = self.word("buffer_type", buffer, BUFFERS)?;
+        let groups = self.groups(ranks, memory, fields)?;
+        self.only(fields, &["channel_type", "buffer_type", "rank_groups"]).then_some(groups)
     }
 
     /// Reads the number of another rank.
@@ -314,7 +318,12 @@ impl MscclppReader<'_> {
                 self.fields(value, "a channel of a block", &["channel_type", "channel_ids"])?;
             let kind = self.needed(fields, "channel_type")?;
             let kind = self.word("channel_type", kind, TYPES)?;
-            let Some(port) = kind else { continue };
+            let Some(port) = kind else {
+                let known = &resources.switches;
+                let ids = self.ids(fields, "channel_ids", known.len(), "switches of this rank")?;
+                refs.switches.extend(ids.iter().map(|id| known[*id as usize].clone()));
+                continue;
+            };
             let known = &resources.wires[usize::from(port)];
             let ids = self.ids(fields, "channel_ids", known.len(), "channels of this type")?;
             refs.wires[usize::from(port)].extend(ids.iter().map(|id| known[*id as usize]));

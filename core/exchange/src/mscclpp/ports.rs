@@ -197,7 +197,7 @@ impl PortQueue {
 
     fn put(&mut self, entry: &mut Entry) {
         let Some([src, dst]) = entry.put else { return };
-        let what = Act::Data { srcs: vec![src], dsts: vec![dst] };
+        let what = Act::Data { srcs: vec![src], dsts: vec![dst], switch: false };
         self.step(entry, what);
     }
 

@@ -59,6 +59,8 @@ pub enum Act {
         srcs: Vec<Chunk>,
         /// The places to write.
         dsts: Vec<Chunk>,
+        /// Whether a switch does so.
+        switch: bool,
     },
     /// Enters a put into the queue of the rank's proxy, which carries it out later.
     Put(PortPut),
@@ -81,7 +83,7 @@ impl Act {
     /// Returns the places that data is read from, and the places that it is written to.
     pub(super) fn parts(&self) -> [&[Chunk]; 2] {
         match self {
-            Self::Data { srcs, dsts } => [srcs, dsts],
+            Self::Data { srcs, dsts, .. } => [srcs, dsts],
             Self::Put(PortPut { src, dst, .. }) => [src, dst].map(std::slice::from_ref),
             Self::Arrive(src) => [std::slice::from_ref(src), &[]],
             _ => [&[], &[]],
@@ -92,7 +94,9 @@ impl Act {
     pub(super) fn at(&self, place: impl Fn(Chunk) -> Chunk) -> Self {
         let places = |chunks: &[Chunk]| chunks.iter().map(|chunk| place(*chunk)).collect();
         match self {
-            Self::Data { srcs, dsts } => Self::Data { srcs: places(srcs), dsts: places(dsts) },
+            Self::Data { srcs, dsts, switch } => {
+                Self::Data { srcs: places(srcs), dsts: places(dsts), switch: *switch }
+            }
             Self::Put(put) => {
                 Self::Put(PortPut { src: place(put.src), dst: place(put.dst), ..*put })
             }
@@ -115,6 +119,13 @@ pub struct PortPut {
     pub signals: bool,
     /// Whether the thread waits until the data is there. Executors do so from June 2026 on.
     pub flushes: bool,
+}
+
+/// A group of ranks whose memory a switch reaches at once.
+#[derive(Clone, Debug)]
+pub(super) struct SwitchGroup {
+    pub(super) memory: Memory,
+    pub(super) ranks: Vec<u32>,
 }
 
 /// A channel, from the view of one end.

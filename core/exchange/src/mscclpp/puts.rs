@@ -18,7 +18,7 @@ impl MscclppReader<'_> {
         let src = Chunk { packets: true, ..*src };
         let dsts: Vec<_> = dsts.iter().map(|dst| Chunk { packets: true, ..*dst }).collect();
         self.packets(op, &[&[src][..], &dsts].concat())?;
-        Some(vec![Act::Data { srcs: vec![src], dsts }])
+        Some(vec![Act::Data { srcs: vec![src], dsts, switch: false }])
     }
 
     /// Returns the acts of a put over memory.
@@ -47,7 +47,11 @@ impl MscclppReader<'_> {
         let packets = op.name == Name::PutPackets;
         let dsts: Vec<_> = dsts.iter().map(|dst| Chunk { packets, ..*dst }).collect();
         self.packets(op, &dsts)?;
-        let data = |(src, dst): (&Chunk, &Chunk)| Act::Data { srcs: vec![*src], dsts: vec![*dst] };
+        let data = |(src, dst): (&Chunk, &Chunk)| Act::Data {
+            srcs: vec![*src],
+            dsts: vec![*dst],
+            switch: false,
+        };
         Some(srcs.iter().zip(&dsts).map(data).collect())
     }
 

@@ -67,6 +67,10 @@ pub enum Name {
     ReduceCopyPackets,
     /// `recspkt`
     ReduceCopySendPackets,
+    /// `glres`
+    GroupReduceStore,
+    /// `gstore`
+    GroupStore,
     /// `pipeline`
     Pipeline,
 }
@@ -78,7 +82,7 @@ const PUT: &[&str] = &["name", "src_buff", "dst_buff", "channel_type", "channel_
 const REDUCE: &[&str] = &["name", "src_buff", "dst_buff", "channel_type", "reduce_op", "tbg_info"];
 
 /// Every op: its name, and its keys.
-const OPS: [(&str, Name, &[&str]); 27] = [
+const OPS: [(&str, Name, &[&str]); 29] = [
     ("nop", Name::Nop, &["name"]),
     ("barrier", Name::Barrier, &["name", "barrier_id", "num_threadblocks"]),
     ("copy", Name::Copy, LOCAL),
@@ -105,11 +109,14 @@ const OPS: [(&str, Name, &[&str]); 27] = [
     ("respkt", Name::ReduceSendPackets, REDUCE),
     ("recpkt", Name::ReduceCopyPackets, REDUCE),
     ("recspkt", Name::ReduceCopySendPackets, REDUCE),
+    ("glres", Name::GroupReduceStore, REDUCE),
+    ("gstore", Name::GroupStore, PUT),
     ("pipeline", Name::Pipeline, &["name", "iter_context", "ops"]),
 ];
 
-/// Ops on a switch, which adds up the data of all ranks as it is read.
-const SWITCH: [&str; 4] = ["glre", "glres", "gstore", "gstorepkt"];
+/// Ops on a switch that are not read: the executor does not carry out the first, and a schedule has no flags in the
+/// packets of a switch.
+const SWITCH: [&str; 2] = ["glre", "gstorepkt"];
 
 impl Name {
     /// Whether the op writes to peers only, by memory or by a proxy.
@@ -134,7 +141,7 @@ pub(super) fn op(word: &str) -> Option<(Name, &'static [&'static str])> {
     OPS.iter().find(|(known, ..)| *known == word).map(|(_, name, keys)| (*name, *keys))
 }
 
-/// Whether the op of a name needs a switch.
+/// Whether the op of a name works on a switch, and is not read.
 pub(super) fn needs_switch(word: &str) -> bool {
     SWITCH.contains(&word)
 }

@@ -142,7 +142,8 @@ impl Engine<'_> {
                 let (bytes, pieces) = (0, 0);
                 // Between a rank and the switch, the other end is the rank that has the switch move the data.
                 let [sends, gets] = [from, to].map(|rank| if rank == SWITCH { by } else { rank });
-                let message = Message { op, from: sends, to: gets, bytes, pieces, start, flows, end };
+                let message =
+                    Message { op, from: sends, to: gets, bytes, pieces, start, flows, end };
                 let message = self.message(message);
                 let queued = f64::INFINITY;
                 let new = Sent { path, stream, queued, message, first: NONE, ..Sent::default() };

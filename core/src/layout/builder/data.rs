@@ -178,9 +178,8 @@ impl Builder<'_> {
                 return Err(self.input_written(at, *rank, area, (i, operands.len())));
             }
             let itself = |other: &Area| switch && other.region == area.region;
-            let hit = |(r, other): &(RankId, Area)| {
-                r == rank && overlap(other, area) && !itself(other)
-            };
+            let hit =
+                |(r, other): &(RankId, Area)| r == rank && overlap(other, area) && !itself(other);
             if operands[own..i].iter().any(hit) {
                 return Err(self.overlapping(at, *rank, area));
             }

@@ -299,7 +299,16 @@ impl<'t> Builder<'t> {
         let arg = self.tables.channel(channel).0;
         self.push(
             at,
-            Op { kind, srcs: 0, dsts: 0, finish: false, chain: false, switch: false, at: SpanId(at), arg },
+            Op {
+                kind,
+                srcs: 0,
+                dsts: 0,
+                finish: false,
+                chain: false,
+                switch: false,
+                at: SpanId(at),
+                arg,
+            },
         )
     }
 

@@ -74,12 +74,11 @@ impl Reporter<'_> {
             .note(table("the orders, innermost first", &lines))
             .note(why)
             .help(help);
-        finding =
-            finding.label(match (label, open) {
-                (false, _) => "demanded here",
-                (_, true) => "the switch orders this sum",
-                (_, false) => "this reduce has the other order",
-            });
+        finding = finding.label(match (label, open) {
+            (false, _) => "demanded here",
+            (_, true) => "the switch orders this sum",
+            (_, false) => "this reduce has the other order",
+        });
         if label && at.0 > 0 {
             finding.others.push((at, format!("demands `{class}`")));
         }

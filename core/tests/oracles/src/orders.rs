@@ -226,8 +226,10 @@ pub fn unlike(schedule: &Schedule, proof: &Proof) -> Option<String> {
                 let (apart, _) = held[0][rank][at].expect("looked at first");
                 let same = *first.entry((unit, at % count)).or_insert(tree);
                 all.ranks = all.ranks.max(forest.compare(same, tree));
-                all.elements = all.elements.max(forest.compare_elements(*any.get_or_insert(tree), tree));
-                all.counts = all.counts.max(forest.compare_elements(*own.get_or_insert(tree), tree));
+                all.elements =
+                    all.elements.max(forest.compare_elements(*any.get_or_insert(tree), tree));
+                all.counts =
+                    all.counts.max(forest.compare_elements(*own.get_or_insert(tree), tree));
                 modes_agree = modes_agree.max(forest.compare(apart, tree));
                 let (roundings, depth) = forest.roundings(tree);
                 all.roundings = all.roundings.max(roundings + scaled);

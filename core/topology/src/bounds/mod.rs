@@ -101,9 +101,11 @@ impl Bounds {
             }
             _ => Bound::NONE,
         };
-        let ranks: Vec<RankId> = (0..nranks).map(RankId).collect();
-        let on_switch = topology.reducing_switch(&ranks).map(|_| graphs.all_reduce_on_switch());
-        Ok(Self { collectives, equal_shards, on_switch, rounds: Rounds::new(topology, nranks) })
+        let (on_switch, rounds) = (
+            on_switch(topology, nranks, Collective::AllReduce),
+            Rounds::new(topology, nranks),
+        );
+        Ok(Self { collectives, equal_shards, on_switch, rounds })
     }
 
     /// The bound of one collective.
@@ -142,6 +144,17 @@ impl Usable {
             }
         }
     }
+}
+
+/// Returns the bound of one collective for the first `nranks` ranks where the switch that joins them reduces; `None` where
+/// no such switch is known, and for collectives other than AllReduce, whose bounds are the same.
+pub fn on_switch(topology: &Fabric, nranks: u32, collective: Collective) -> Option<Bound> {
+    if collective != Collective::AllReduce {
+        return None;
+    }
+    let ranks: Vec<RankId> = (0..nranks).map(RankId).collect();
+    topology.reducing_switch(&ranks)?;
+    Some(Both::new(topology, nranks, RankId(0)).ok()?.all_reduce_on_switch())
 }
 
 /// Returns the bound of one collective for the first `nranks` ranks, over all links at once.
