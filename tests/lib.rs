@@ -180,7 +180,6 @@ macro_rules! library {
                 OneShotSwitchAllReduce any []
                 SwitchReduceScatter any []
                 SwitchAllGather any []
-                SwitchIslandsAllReduce any [groups]
             }
             ordered {
                 OrderedAllReduce any []
@@ -216,6 +215,7 @@ macro_rules! library {
                 HierarchicalReduceScatter any [groups ring_inside ring_across]
                 HierarchicalAllGather any [groups ring_inside ring_across]
                 HierarchicalBroadcast any [root groups slices]
+                SwitchIslandsAllReduce any [groups]
             }
             islands {
                 HierarchicalMeshAllReduce any [groups parts slices]

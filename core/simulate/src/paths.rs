@@ -169,7 +169,8 @@ impl<'m> RankPaths<'m> {
 }
 
 /// Returns the transfers of a move of rank `by`, as [`Schedule::crossing`] does. A move that a switch makes takes what
-/// each of its sources has to the switch, and from there to each destination.
+/// each of its sources has to the switch, and from there to each destination; where it folds for several ranks, the rank
+/// that moves gets the sum and stores it.
 pub(super) fn transfers(
     schedule: &Schedule,
     by: RankId,
@@ -180,7 +181,10 @@ pub(super) fn transfers(
     let ends = move |op: &Op| {
         let srcs = schedule.srcs(op).iter().map(|src| (src.rank, SWITCH, src.region));
         let dsts = schedule.dsts(op).iter().map(|dst| (SWITCH, dst.rank, dst.region));
-        srcs.chain(dsts).collect::<Vec<_>>()
+        let sum = schedule.srcs(op)[0].region;
+        let through =
+            (op.srcs > 1 && op.dsts > 1).then_some([(SWITCH, by, sum), (by, SWITCH, sum)]);
+        srcs.chain(dsts).chain(through.into_iter().flatten()).collect::<Vec<_>>()
     };
     own.chain(switch.into_iter().flat_map(ends))
 }

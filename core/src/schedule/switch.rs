@@ -1,8 +1,8 @@
 //! A schedule whose switch moves data, as one in which the ranks move it: for engines, and for networks whose switch does
 //! not reduce.
 //!
-//! The order in which a switch folds is open, so any order serves. Each fold takes its sources in an order that is drawn
-//! from a seed, so that a program that relies on one order shows it. A fold of more sources than a move has keeps its
+//! The order in which a switch folds is open, so any order serves. Each fold begins with the rank that moves, and takes the
+//! other ranks in an order that is drawn from a seed, so that a program that relies on one order shows it. A fold of more sources than a move has keeps its
 //! partial sum as f32, so its result is rounded once, as that of a switch.
 
 use super::{Buffer, Op, OpKind, Operand, Region, Schedule, Scratch, Stream};
@@ -63,8 +63,11 @@ impl Writer<'_> {
             return;
         }
         let mut srcs = srcs.to_vec();
-        for last in (1..srcs.len()).rev() {
-            srcs.swap(last, self.random.below(last + 1));
+        // The first source of a fold that writes it is the value that is added to, which lies with the rank that moves.
+        let own = srcs.iter().position(|src| src.rank == stream.rank).unwrap_or(0);
+        srcs.swap(0, own);
+        for last in (2..srcs.len()).rev() {
+            srcs.swap(last, 1 + self.random.below(last));
         }
         // Each rank begins behind itself, so that not all write to one rank at once.
         let behind = dsts.partition_point(|dst| dst.rank <= stream.rank);

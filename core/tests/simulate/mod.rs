@@ -4,6 +4,7 @@ mod forms;
 mod golden;
 mod runs;
 mod sharing;
+mod switch;
 mod symmetric;
 mod wrong;
 

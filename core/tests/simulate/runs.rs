@@ -4,9 +4,12 @@ use roundelay_core::dtype::DType;
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::optimize::join;
 use roundelay_core::schedule::load::Load;
+use roundelay_core::schedule::switch::as_moves;
 use roundelay_core::schedule::{OpKind, Schedule};
 use roundelay_core::verify::{steps, verify};
-use roundelay_simulate::{Machine, SignalCost, Simulated, Streams, Task, TimelineState, simulate};
+use roundelay_simulate::{
+    Machine, SignalCost, Simulated, Streams, Task, TimelineState, on_topology, simulate,
+};
 
 use super::{machine, names, schedule};
 use crate::proof::random::some;
@@ -30,6 +33,7 @@ fn each(mut holds: impl FnMut(&str, &Schedule, &Machine, &Simulated)) {
         let Ok(schedule) = super::library(&name).schedule(8) else { continue };
         for topology in TOPOLOGIES {
             let mut machine = machine(topology);
+            let schedule = on_topology(&schedule, &machine.topology);
             machine.reduce = Some(80e9);
             machine.copy = Some(100e9);
             machine.signals = SignalCost::Messages;
@@ -168,6 +172,7 @@ fn steps_are_counted_alike_by_the_proof_and_by_the_simulator() {
     for name in names() {
         for n in [2, 3, 4, 5, 8, 9] {
             let Ok(schedule) = super::library(&name).schedule(n) else { continue };
+            let schedule = as_moves(&schedule);
             if verify(&schedule).is_err() {
                 continue;
             }

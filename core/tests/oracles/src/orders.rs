@@ -15,10 +15,8 @@ use super::{counts, mixtures};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Tree {
     Leaf(usize),
-    /// Two operands, and whether the result is rounded.
-    Fold(usize, usize, bool),
-    /// The sum of one act of a switch, whose order is open.
-    Open(usize, usize),
+    /// Two operands, whether the result is rounded, and the act of a switch whose order is open.
+    Fold(usize, usize, bool, Option<usize>),
 }
 
 /// Trees, each distinct one once.
@@ -43,24 +41,16 @@ impl Forest {
     fn sorted(&mut self, tree: usize) -> usize {
         match self.trees[tree] {
             Tree::Leaf(_) => tree,
-            Tree::Fold(left, right, rounds) => {
+            Tree::Fold(left, right, rounds, open) => {
                 let (left, right) = (self.sorted(left), self.sorted(right));
-                self.id(Tree::Fold(left.min(right), left.max(right), rounds))
-            }
-            Tree::Open(act, sum) => {
-                let sum = self.sorted(sum);
-                self.id(Tree::Open(act, sum))
+                self.id(Tree::Fold(left.min(right), left.max(right), rounds, open))
             }
         }
     }
 
     fn rounded(&mut self, tree: usize) -> usize {
         match self.trees[tree] {
-            Tree::Fold(left, right, false) => self.id(Tree::Fold(left, right, true)),
-            Tree::Open(act, sum) => {
-                let sum = self.rounded(sum);
-                self.id(Tree::Open(act, sum))
-            }
+            Tree::Fold(left, right, false, open) => self.id(Tree::Fold(left, right, true, open)),
             _ => tree,
         }
     }
@@ -69,15 +59,11 @@ impl Forest {
     fn roundings(&self, tree: usize) -> (u32, u32) {
         match self.trees[tree] {
             Tree::Leaf(_) => (0, 0),
-            Tree::Fold(left, right, rounds) => {
+            Tree::Fold(left, right, rounds, open) => {
                 let [(a, x), (b, y)] = [self.roundings(left), self.roundings(right)];
-                (a.max(b) + u32::from(rounds), 1 + x.max(y))
-            }
-            // Not to the nearest: as two roundings that are.
-            Tree::Open(_, sum) => {
-                let (roundings, depth) = self.roundings(sum);
-                let rounds = matches!(self.trees[sum], Tree::Fold(_, _, true));
-                (roundings + u32::from(rounds), depth)
+                // Not to the nearest: as two roundings that are.
+                let more = if open.is_some() { 2 } else { 1 };
+                (a.max(b) + if rounds { more } else { 0 }, 1 + x.max(y))
             }
         }
     }
@@ -85,11 +71,10 @@ impl Forest {
     fn leaves(&self, tree: usize, all: &mut Vec<usize>) {
         match self.trees[tree] {
             Tree::Leaf(rank) => all.push(rank),
-            Tree::Fold(left, right, _) => {
+            Tree::Fold(left, right, ..) => {
                 self.leaves(left, all);
                 self.leaves(right, all);
             }
-            Tree::Open(_, sum) => self.leaves(sum, all),
         }
     }
 
@@ -97,8 +82,9 @@ impl Forest {
     fn is_open(&self, tree: usize) -> bool {
         match self.trees[tree] {
             Tree::Leaf(_) => false,
-            Tree::Fold(left, right, _) => self.is_open(left) || self.is_open(right),
-            Tree::Open(..) => true,
+            Tree::Fold(left, right, _, open) => {
+                open.is_some() || self.is_open(left) || self.is_open(right)
+            }
         }
     }
 
@@ -156,11 +142,9 @@ fn outputs(
                                 for (nth, operand) in (2..).zip(operands) {
                                     let (with, divided) = operand?;
                                     let rounds = if nth < srcs.len() { op.chain } else { !wide };
-                                    let tree = Tree::Fold(with, all.0, rounds);
+                                    let open = op.switch.then_some(act);
+                                    let tree = Tree::Fold(with, all.0, rounds, open);
                                     all = (forest.id(tree), all.1 + divided);
-                                }
-                                if op.switch && srcs.len() > 1 {
-                                    all.0 = forest.id(Tree::Open(act, all.0));
                                 }
                                 Some(all)
                             };

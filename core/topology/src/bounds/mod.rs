@@ -101,10 +101,8 @@ impl Bounds {
             }
             _ => Bound::NONE,
         };
-        let (on_switch, rounds) = (
-            on_switch(topology, nranks, Collective::AllReduce),
-            Rounds::new(topology, nranks),
-        );
+        let (on_switch, rounds) =
+            (on_switch(topology, nranks, Collective::AllReduce), Rounds::new(topology, nranks));
         Ok(Self { collectives, equal_shards, on_switch, rounds })
     }
 
