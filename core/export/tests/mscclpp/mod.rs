@@ -9,6 +9,7 @@ mod proxies;
 mod refusals;
 mod rules;
 mod run;
+mod switch;
 
 use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_exchange::mscclpp::{self, Program};
