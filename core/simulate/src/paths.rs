@@ -83,7 +83,7 @@ impl<'m> RankPaths<'m> {
                 way.push((link_of_switch(&machine.topology, rank, from == SWITCH)?, 1.0));
             } else {
                 routes.way(source.into(), target.into(), |link, share| {
-                    way.push((link as u32, share))
+                    way.push((link as u32, share));
                 });
             }
             let alone = way.iter().map(|(link, share)| found.capacity[*link as usize] / share);

@@ -145,13 +145,14 @@ impl Checker<'_> {
         let help = match place.ty {
             Ty::Place | Ty::Error => return place,
             Ty::Region => "say whose: `local.…` for this rank, or a peer's".to_owned(),
-            Ty::Places => "choose one piece by `[i]`, or several by `[i..j]`".to_owned(),
+            Ty::Places | Ty::PiecesOfAll => {
+                "choose one piece by `[i]`, or several by `[i..j]`".to_owned()
+            }
             Ty::Pieces => "say whose, and choose a piece: `local.…[i]`".to_owned(),
             Ty::OfAll => {
                 "`fold(all.…, …)` folds a region of all ranks, and `copy(…, all.…)` writes one"
                     .to_owned()
             }
-            Ty::PiecesOfAll => "choose one piece by `[i]`, or several by `[i..j]`".to_owned(),
             Ty::Peer | Ty::All => "say which buffer: `.input`, `.output` or a view".to_owned(),
             _ => "operands are such as `left.output` or `local.block[b]`".to_owned(),
         };
