@@ -3,7 +3,7 @@
 use roundelay_core::schedule::switch::as_moves_by;
 use roundelay_core::schedule::text;
 use roundelay_core::values::order_class::OrderClass;
-use roundelay_core::verify::{Proved, Sameness, verify};
+use roundelay_core::verify::{Proved, Reduction, Sameness, verify};
 use roundelay_oracles::wrong;
 
 use crate::proof::programs::{ONE_SHOT_SWITCH, RIGHT, SWITCH, SWITCH_ALL_GATHER, SWITCH_ROOTED};
@@ -41,7 +41,7 @@ fn the_order_of_a_switch_is_open() {
         proved.proof().reduction.clone().expect("it reduces")
     };
     let (two, one) = (order(SWITCH), order(ONE_SHOT_SWITCH));
-    let [both, own] = [&two, &one].map(|reduction| reduction.in_every_mode());
+    let [both, own] = [&two, &one].map(Reduction::in_every_mode);
     assert!(!both.every_run && !own.every_run);
     assert_eq!((both.ranks, own.ranks), (Sameness::Exact, Sameness::Differs));
     for order in [both, own] {
