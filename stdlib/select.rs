@@ -18,7 +18,7 @@ use roundelay_core::schedule::Schedule;
 use roundelay_core::syntax::Source;
 use roundelay_core::{compile_with, prove};
 use roundelay_simulate::cost::{self, has_latency};
-use roundelay_simulate::{Machine, Spent, on_topology, simulate};
+use roundelay_simulate::{Machine, Spent, simulate};
 
 pub use roundelay_simulate::cost::{CostForm, Costs, Counts, GivenCosts, Origin, Time};
 
@@ -259,10 +259,14 @@ fn predicted(
     // The library's algorithms are proved in its tests; for an algorithm in `own` no closed form replaces the
     // simulation.
     if own {
-        return simulated(prove(&algorithm, nranks)?.written(), asked);
+        return simulated(prove(&algorithm, nranks)?.schedule(), asked);
     }
     let limits = if topology.is_some() { LIMITS_ON } else { LIMITS };
     let laid_out = algorithm.schedule_within(nranks, limits);
+    // Engines and kernels have ranks do what a switch does here: as much as an algorithm of the mesh, and no faster.
+    if laid_out.as_ref().is_ok_and(Schedule::has_switch) {
+        return Err(Vec::new());
+    }
     match laid_out.and_then(|schedule| simulated(&schedule, asked)) {
         Err(findings) if findings.iter().any(|f| f.code == Code::StepLimit) => {
             // A form knows no links but its own.
@@ -287,7 +291,7 @@ fn simulated(
         let title = format!("{nranks} ranks are more than are simulated: at most {most}");
         return Err(vec![Finding::new(Code::StepLimit, SpanId::default(), title)]);
     };
-    let schedule = join(&on_topology(schedule, &machine.topology));
+    let schedule = join(schedule);
     let counts = Counts::from_schedule(&schedule)?;
     // Elements are bytes here: the size need not be a whole number of larger elements.
     let count = bytes / schedule.collective.max_units(nranks);

@@ -3,7 +3,7 @@
 use roundelay::select::{Row, select_beside};
 use roundelay::{Choice, Collective, Costs, Promises, Topology};
 use roundelay_core::ids::RankId;
-use roundelay_topology::bounds::{self, Bound, Usable};
+use roundelay_topology::bounds::{Bound, Usable};
 use serde::Serialize;
 
 use super::why;
@@ -133,10 +133,6 @@ impl Question<'_> {
     /// Returns the bandwidth bound, on a topology that gives bandwidths.
     fn bound(&self) -> Option<Bound> {
         let topology = self.topology.filter(|topology| !topology.is_relative())?;
-        let on_switch = bounds::on_switch(topology, self.nranks, self.collective);
-        if on_switch.is_some() {
-            return on_switch;
-        }
         let found = Usable::new(topology, self.nranks, self.collective, RankId(0)).ok()?;
         Some(found.bound)
     }

@@ -27,6 +27,7 @@ use roundelay_simulate::{
 };
 use roundelay_topology::NodeId;
 use roundelay_topology::bounds::{self, Usable};
+use roundelay_topology::paths;
 
 use crate::constants::Constants;
 use crate::msccl;
@@ -222,7 +223,9 @@ fn bound(schedule: &Schedule, machine: &Machine, bytes: u64) -> Option<(f64, Str
     let unit = if machine.topology.is_relative() { machine.bandwidth } else { 1.0 };
     let over = if all.is_some() { ", over NVLink" } else { "" };
     if schedule.has_switch()
-        && let Some(bound) = bounds::on_switch(&machine.topology, nranks, collective)
+        && let alone = paths::nvlink_alone(&machine.topology, nranks)
+        && let used = alone.as_ref().unwrap_or(&machine.topology)
+        && let Some(bound) = bounds::on_switch(used, nranks, collective)
     {
         return Some((bound.seconds(bytes) / unit, format!("{}, on the switch", bound.binding)));
     }

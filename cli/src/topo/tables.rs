@@ -207,8 +207,7 @@ fn bounds(described: &Description<'_>, text: &mut String) {
         let (equal, all) = (time(&used.equal_shards), time(&found.equal_shards));
         let what = "ReduceScatter, then AllGather".to_owned();
         rows.insert(1, vec!["  by equal shards".to_owned(), equal, all, what]);
-        if let Some(switch) = used.on_switch.as_ref().or(found.on_switch.as_ref()) {
-            let all = found.on_switch.as_ref().unwrap_or(switch);
+        if let (Some(switch), Some(all)) = (&used.on_switch, &found.on_switch) {
             let times = [time(&switch.time), time(&all.time)];
             let row =
                 [&["  where the switch reduces".to_owned()], &times[..], &[switch.binding.clone()]];

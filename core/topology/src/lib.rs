@@ -275,7 +275,9 @@ impl Fabric {
     /// A copy with some of the links alone, which `keep` chooses.
     fn keeping(&self, keep: impl Fn(&Link) -> bool) -> Self {
         let links = self.links.iter().copied().filter(keep).collect();
-        Self::assemble(self.name.clone(), self.nodes.clone(), links, self.nranks, self.relative)
+        let (name, nodes) = (self.name.clone(), self.nodes.clone());
+        let kept = Self::assemble(name, nodes, links, self.nranks, self.relative);
+        Self { gpus: self.gpus, ..kept }
     }
 
     /// A copy with the direction of every link reversed.
