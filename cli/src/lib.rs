@@ -54,6 +54,8 @@ mod ncclrun;
 mod needed_signals;
 mod output;
 mod parallel;
+#[cfg(not(target_family = "wasm"))]
+mod probe;
 mod program;
 #[cfg_attr(target_family = "wasm", path = "progress/none.rs")]
 mod progress;

@@ -26,6 +26,7 @@ mod usage;
 
 pub use closed_form::closed_form;
 pub use machine::{Machine, SignalCost, Streams};
+pub use sharing::rates;
 pub use step::{Spent, Step, Task};
 pub use symmetric::symmetric;
 pub use timeline::{Message, Span, Timeline, TimelineState};
