@@ -21,8 +21,6 @@ pub(super) struct HostFacts {
     /// Packets so far, and those with errors, or dropped.
     pub(super) packets: u64,
     pub(super) faults: u64,
-    /// How often the carrier was lost and found.
-    pub(super) carrier_changes: Option<u64>,
     /// Sentences about the PCI links of the network cards.
     pub(super) trained_down: Vec<String>,
 }
@@ -49,7 +47,6 @@ impl HostFacts {
             speed: read("speed"),
             packets: sum("packets"),
             faults: sum("errors") + sum("dropped"),
-            carrier_changes: read("carrier_changes"),
             trained_down: here::trained_down(&root),
             interface,
         }

@@ -1,14 +1,14 @@
 //! `roundelay probe`: the slow link between hosts, found and named.
 //!
-//! rounds (pairs of hosts that are measured at once) -> blame (the ends that explain bad directions) -> facts (of a host, without
-//! traffic) -> job (the ranks that take part, and what they measure) -> survey (all that was measured, and its findings) ->
-//! report. Rank 0 leads: it decides on the next round, and the others follow its orders.
+//! pairings (the pairs of hosts that are measured at once) -> blame (the ends that explain bad directions) -> facts (of a host,
+//! without traffic) -> prober (the ranks that take part, and what they measure) -> survey (all that was measured, and its
+//! findings) -> `probe_report`. Rank 0 leads: it decides on the next round, and the others follow its orders.
 
 mod blame;
 mod facts;
-mod job;
-mod report;
-mod rounds;
+mod pairings;
+mod probe_report;
+mod prober;
 mod survey;
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::output;
 use crate::report::{Failure, coded};
 use crate::topology;
 use crate::values::duration;
-use job::{Job, Order};
+use prober::{ProbeOrder, Prober};
 use survey::Survey;
 
 #[derive(Args)]
@@ -50,15 +50,15 @@ pub(crate) struct ProbeFlags {
 }
 
 /// Returns the failure of a call of the world.
-fn failed(error: &roundelay::Error) -> Failure {
+fn failure(error: &roundelay::Error) -> Failure {
     coded(error.code(), &error.to_string()).into()
 }
 
 /// Takes part as a rank of the job, and returns the exit code, which is that of rank 0 on all ranks.
 pub(crate) fn main(flags: &ProbeFlags) -> Result<u8, Failure> {
     let options = Options::new().measure(false).deadline(flags.deadline);
-    let world = World::from_env_with(options).map_err(|error| failed(&error))?;
-    let job = Job::new(&world, flags.time);
+    let world = World::from_env_with(options).map_err(|error| failure(&error))?;
+    let job = Prober::new(&world, flags.time);
     if world.rank().id() > 0 {
         return job.follow();
     }
@@ -69,12 +69,12 @@ pub(crate) fn main(flags: &ProbeFlags) -> Result<u8, Failure> {
         Err(_) => 2,
     };
     // After a failure of the world the others have an error of their own.
-    let told = job.lead(&Order::End(code));
+    let told = job.lead(&ProbeOrder::End(code));
     outcome.and(told).map(|_| code)
 }
 
 /// Leads the job through the rounds, and prints what was found; returns whether all is well.
-fn lead(job: &Job<'_>, flags: &ProbeFlags) -> Result<bool, Failure> {
+fn lead(job: &Prober<'_>, flags: &ProbeFlags) -> Result<bool, Failure> {
     output::reserve(&[("--write", flags.write.as_deref())], flags.json)?;
     let hosts = job.hosts();
     if hosts < 2 {
@@ -85,13 +85,14 @@ fn lead(job: &Job<'_>, flags: &ProbeFlags) -> Result<bool, Failure> {
     }
     let given = topology::given(&flags.topology)?;
     let machine = given.map(|given| machine(job, given.topology)).transpose()?;
-    let first = rounds::first(hosts, flags.all_pairs);
-    for pairs in &first {
-        job.lead(&Order::Greet(pairs.clone()))?;
+    let first = pairings::first(hosts, flags.all_pairs);
+    // Each host is in one of the first two.
+    for pairs in first.iter().take(2) {
+        job.lead(&ProbeOrder::Greet(pairs.clone()))?;
     }
     let mut survey = Survey::new(job, machine)?;
     if !flags.json {
-        report::before(&survey);
+        probe_report::before(&survey);
     }
     for pairs in &first {
         survey.measure(pairs)?;
@@ -106,9 +107,9 @@ fn lead(job: &Job<'_>, flags: &ProbeFlags) -> Result<bool, Failure> {
     survey.settle()?;
     let findings = survey.findings();
     if let Some(path) = &flags.write {
-        output::write(path, &report::links(&survey))?;
+        output::write(path, &probe_report::links(&survey))?;
     }
-    report::show(&survey, &findings, flags.json);
+    probe_report::show(&survey, &findings, flags.json);
     Ok(findings.is_empty())
 }
 
@@ -117,7 +118,7 @@ fn lead(job: &Job<'_>, flags: &ProbeFlags) -> Result<bool, Failure> {
 /// # Errors
 /// E0604 for a topology of another number of ranks than there are hosts, or ranks of the job; E0601 for one without
 /// bandwidths.
-fn machine(job: &Job<'_>, topology: Arc<Topology>) -> Result<(Machine, Vec<u32>), Failure> {
+fn machine(job: &Prober<'_>, topology: Arc<Topology>) -> Result<(Machine, Vec<u32>), Failure> {
     let (given, hosts) = (topology.nranks(), job.hosts());
     if topology.is_relative() {
         let title = format!("`{}` has no bandwidths to measure against", topology.name());

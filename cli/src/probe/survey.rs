@@ -7,10 +7,10 @@ use roundelay_core::ids::RankId;
 use roundelay_simulate::{Machine, rates};
 use serde::Serialize;
 
-use super::blame::{Blamed, blamed};
+use super::blame::{Blamed, to_blame};
 use super::facts::HostFacts;
-use super::job::{Job, Order, Told};
-use super::rounds::{Pair, naming};
+use super::pairings::{Pair, naming};
+use super::prober::{ProbeOrder, Prober, Told};
 use crate::report::Failure;
 
 /// The share of the expected rate below which a direction is slow.
@@ -40,6 +40,7 @@ pub(super) struct Measured {
     pub(super) retransmits: Option<u32>,
 }
 
+/// A kind of fault; the first ones are found by traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Fault {
@@ -47,7 +48,8 @@ pub(super) enum Fault {
     Loss,
     Errors,
     Mtu,
-    TrainedDown,
+    Speed,
+    Pci,
 }
 
 /// A part of the network that is not as it should be.
@@ -61,7 +63,7 @@ pub(super) struct ProbeFinding {
 }
 
 pub(super) struct Survey<'j> {
-    job: &'j Job<'j>,
+    pub(super) job: &'j Prober<'j>,
     machine: Option<(Machine, Vec<u32>)>,
     pub(super) facts: Vec<HostFacts>,
     after: Vec<HostFacts>,
@@ -80,7 +82,7 @@ pub(super) fn median(numbers: impl Iterator<Item = f64>) -> f64 {
 
 impl<'j> Survey<'j> {
     pub(super) fn new(
-        job: &'j Job<'j>,
+        job: &'j Prober<'j>,
         machine: Option<(Machine, Vec<u32>)>,
     ) -> Result<Self, Failure> {
         let (links, after, rounds) = (BTreeMap::new(), Vec::new(), 0);
@@ -90,21 +92,13 @@ impl<'j> Survey<'j> {
         Ok(survey)
     }
 
-    pub(super) fn firsts(&self) -> &[u32] {
-        self.job.firsts()
-    }
-
-    pub(super) fn nranks(&self) -> u32 {
-        self.job.nranks()
-    }
-
     /// Returns the name of the topology, if one is given.
     pub(super) fn topology(&self) -> Option<&str> {
         self.machine.as_ref().map(|(machine, _)| machine.topology.name())
     }
 
     fn read(&self) -> Result<Vec<HostFacts>, Failure> {
-        let told = self.job.lead(&Order::Facts)?;
+        let told = self.job.lead(&ProbeOrder::Facts)?;
         let facts = |told| if let Told::Facts(facts) = told { facts } else { HostFacts::default() };
         Ok(told.into_iter().map(facts).collect())
     }
@@ -125,7 +119,7 @@ impl<'j> Survey<'j> {
         });
         for nth in 0..TRIES {
             let (pairs, together) = (pairs.to_vec(), nth == 0);
-            let told = self.job.lead(&Order::Measure { pairs, together })?;
+            let told = self.job.lead(&ProbeOrder::Measure { pairs, together })?;
             self.rounds += 1;
             for (nth, way) in ways.iter().enumerate() {
                 let heard = |host: usize| match told.get(host) {
@@ -167,10 +161,10 @@ impl<'j> Survey<'j> {
 
     /// Returns which directions are slow, and which lose segments.
     fn bad(&self) -> [BTreeMap<Pair, bool>; 2] {
-        let usual = median(self.links.values().filter_map(lost));
+        let usual = median(self.links.values().filter_map(loss_share));
         let loses = |link: &Measured| {
             let again = link.retransmits.unwrap_or(0);
-            again >= LOST && lost(link).is_some_and(|share| share > LOSS.max(TIMES * usual))
+            again >= LOST && loss_share(link).is_some_and(|share| share > LOSS.max(TIMES * usual))
         };
         let of = |bad: &dyn Fn(&Measured) -> bool| {
             self.links.iter().map(|(pair, link)| (*pair, bad(link))).collect()
@@ -197,7 +191,7 @@ impl<'j> Survey<'j> {
             Blamed::Pair(a, b) | Blamed::Direction(a, b) => Some((a, b)),
             _ => None,
         };
-        let pairs = blamed(&slow).into_iter().filter_map(pair);
+        let pairs = to_blame(&slow).into_iter().filter_map(pair);
         let free = |(a, b): &Pair| taken.insert(*a) & taken.insert(*b);
         Some(pairs.filter(free).collect::<Vec<_>>()).filter(|round| !round.is_empty())
     }
@@ -206,8 +200,17 @@ impl<'j> Survey<'j> {
     pub(super) fn findings(&self) -> Vec<ProbeFinding> {
         let [slow, loses] = self.bad();
         let mut findings: Vec<ProbeFinding> = Vec::new();
-        findings.extend(blamed(&slow).into_iter().filter_map(|part| self.slow(part, &slow)));
-        findings.extend(blamed(&loses).into_iter().filter_map(|part| self.loss(part, &loses)));
+        findings.extend(to_blame(&slow).into_iter().filter_map(|part| self.slow(part, &slow)));
+        findings.extend(to_blame(&loses).into_iter().filter_map(|part| self.loss(part, &loses)));
+        for (host, (before, after)) in self.facts.iter().zip(&self.after).enumerate() {
+            let packets = after.packets.saturating_sub(before.packets);
+            let faults = after.faults.saturating_sub(before.faults);
+            let share = faults as f64 / packets.max(1) as f64;
+            if faults >= FAULTY && share > FAULTS {
+                let what = format!("{faults} of {packets} packets had errors or were dropped");
+                findings.push(self.finding(Fault::Errors, Blamed::Host(host), Some(share), &what));
+            }
+        }
         // Of the rate, the smallest share is the worst; of losses, the largest.
         let badness = |finding: &ProbeFinding| match finding.fault {
             Fault::Slow => finding.share,
@@ -217,60 +220,42 @@ impl<'j> Survey<'j> {
             let shares = badness(a).partial_cmp(&badness(b)).unwrap_or(Ordering::Equal);
             a.fault.cmp(&b.fault).then(shares)
         });
-        for (host, (before, after)) in self.facts.iter().zip(&self.after).enumerate() {
-            let packets = after.packets.saturating_sub(before.packets);
-            let faults = after.faults.saturating_sub(before.faults);
-            let share = faults as f64 / packets.max(1) as f64;
-            if faults >= FAULTY && share > FAULTS {
-                let text = format!(
-                    "{}: {faults} of {packets} packets of the interface had errors or were dropped during the probe",
-                    self.named(host)
-                );
-                let (fault, share) = (Fault::Errors, Some(share));
-                findings.push(ProbeFinding { fault, part: Blamed::Host(host), share, text });
-            }
-            if before.carrier_changes != after.carrier_changes {
-                let text = format!("{}: the carrier was lost during the probe", self.named(host));
-                let (fault, part) = (Fault::Errors, Blamed::Host(host));
-                findings.push(ProbeFinding { fault, part, share: None, text });
-            }
-        }
         findings.extend(self.without_traffic());
         findings
     }
 
     /// Returns the findings that need no traffic.
     pub(super) fn without_traffic(&self) -> Vec<ProbeFinding> {
-        let hosts = || self.facts.iter().enumerate();
+        type Of = fn(&HostFacts) -> Option<u64>;
         let mut findings = Vec::new();
-        let mut mtus: Vec<u64> = self.facts.iter().filter_map(|facts| facts.mtu).collect();
-        mtus.sort_unstable();
-        let usual = mtus.get(mtus.len() / 2).copied();
-        for (host, facts) in hosts().filter(|(_, facts)| facts.mtu.is_some() && facts.mtu != usual)
-        {
-            let text = format!(
-                "{}: packets of up to {} bytes, and on most hosts of up to {}: set one MTU on all, as long messages are lost otherwise",
-                self.named(host),
-                facts.mtu.unwrap_or(0),
-                usual.unwrap_or(0)
-            );
-            let (fault, part) = (Fault::Mtu, Blamed::Host(host));
-            findings.push(ProbeFinding { fault, part, share: None, text });
+        let alike: [(Fault, &str, Of); 2] = [
+            (Fault::Mtu, "bytes is the MTU", |facts| facts.mtu),
+            (Fault::Speed, "Mbit/s is the speed of its card", |facts| facts.speed),
+        ];
+        for (fault, what, of) in alike {
+            let mut known: Vec<u64> = self.facts.iter().filter_map(of).collect();
+            known.sort_unstable();
+            let usual = known.get(known.len() / 2).copied().unwrap_or(0);
+            for (host, own) in self.facts.iter().map(of).enumerate() {
+                if let Some(own) = own.filter(|own| *own != usual) {
+                    let what = format!("{own} {what}, and {usual} on most hosts");
+                    findings.push(self.finding(fault, Blamed::Host(host), None, &what));
+                }
+            }
         }
-        for (host, facts) in hosts() {
-            let of = |line: &String| ProbeFinding {
-                fault: Fault::TrainedDown,
-                part: Blamed::Host(host),
-                share: None,
-                text: format!("{}: {line}", self.named(host)),
-            };
+        for (host, facts) in self.facts.iter().enumerate() {
+            let of = |line: &String| self.finding(Fault::Pci, Blamed::Host(host), None, line);
             findings.extend(facts.trained_down.iter().map(of));
         }
         findings
     }
 
+    fn finding(&self, fault: Fault, part: Blamed, share: Option<f64>, what: &str) -> ProbeFinding {
+        ProbeFinding { fault, part, share, text: format!("{}: {what}", self.part(part)) }
+    }
+
     /// Returns the name of a host, with its interface.
-    pub(super) fn named(&self, host: usize) -> String {
+    pub(super) fn host_name(&self, host: usize) -> String {
         let facts = &self.facts[host];
         let by = facts.interface.as_ref().map_or_else(String::new, |name| format!(", {name}"));
         format!("host {host} ({}{by})", facts.name)
@@ -279,61 +264,56 @@ impl<'j> Survey<'j> {
     /// Returns the name of a part.
     fn part(&self, part: Blamed) -> String {
         match part {
-            Blamed::Host(host) => format!("{}, both ways", self.named(host)),
-            Blamed::Sender(host) => format!("{}, as a sender", self.named(host)),
-            Blamed::Receiver(host) => format!("{}, as a receiver", self.named(host)),
-            Blamed::Pair(a, b) => format!("{} and {}, both ways", self.named(a), self.named(b)),
-            Blamed::Direction(a, b) => format!("{} to {}", self.named(a), self.named(b)),
+            Blamed::Host(host) => self.host_name(host),
+            Blamed::Sender(host) => format!("{}, as a sender", self.host_name(host)),
+            Blamed::Receiver(host) => format!("{}, as a receiver", self.host_name(host)),
+            Blamed::Pair(a, b) => {
+                format!("{} and {}, both ways", self.host_name(a), self.host_name(b))
+            }
+            Blamed::Direction(a, b) => format!("{} to {}", self.host_name(a), self.host_name(b)),
         }
     }
 
     /// Returns the directions of a part that are bad.
-    fn of(&self, part: Blamed, bad: &BTreeMap<Pair, bool>) -> Vec<(Pair, Measured)> {
+    fn directions(&self, part: Blamed, bad: &BTreeMap<Pair, bool>) -> Vec<Measured> {
         let its = bad.iter().filter(|(pair, bad)| **bad && part.explains(**pair));
-        its.filter_map(|(pair, _)| Some((*pair, *self.links.get(pair)?))).collect()
+        its.filter_map(|(pair, _)| self.links.get(pair).copied()).collect()
     }
 
-    /// Returns the end of a text about a part: whether what is beside it is well.
-    fn verdict(part: Blamed, bad: &BTreeMap<Pair, bool>) -> &'static str {
-        let (Blamed::Pair(a, b) | Blamed::Direction(a, b)) = part else { return "" };
-        let ways = [(a, b), (b, a)];
-        let met = |host: usize| {
-            let others = bad.keys().filter(|pair| pair.0 == host && !ways.contains(pair));
-            others.count() > 0
-        };
-        if met(a) && met(b) {
+    /// Returns the end of a text about a part, of which some directions are bad: what is well beside them.
+    fn verdict(part: Blamed, bad: usize, all: &BTreeMap<Pair, bool>) -> String {
+        let worst =
+            if bad > 1 { format!(" in the worst of {bad} directions") } else { String::new() };
+        let (Blamed::Pair(a, b) | Blamed::Direction(a, b)) = part else { return worst };
+        let met_others = |host| all.keys().any(|(from, to)| *from == host && *to != a && *to != b);
+        let verdict = if met_others(a) && met_others(b) {
             ": this pair alone, as both are well with other hosts"
         } else {
-            "; which end it is stays open, as one of them met no other host that is well"
-        }
+            "; which end it is stays open, as one of them met no other host"
+        };
+        worst + verdict
     }
 
     fn slow(&self, part: Blamed, slow: &BTreeMap<Pair, bool>) -> Option<ProbeFinding> {
         let ratio = |link: &Measured| link.rate / self.expected(link);
-        let its = self.of(part, slow);
-        let (_, worst) = its.iter().min_by(|a, b| ratio(&a.1).total_cmp(&ratio(&b.1)))?;
+        let its = self.directions(part, slow);
+        let worst = its.iter().min_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
         let rates = format!("{} of {}", rate(worst.rate), rate(self.expected(worst)));
-        let text = self.text(part, &rates, its.len(), slow);
-        Some(ProbeFinding { fault: Fault::Slow, part, share: Some(ratio(worst)), text })
+        let what = rates + &Self::verdict(part, its.len(), slow);
+        Some(self.finding(Fault::Slow, part, Some(ratio(worst)), &what))
     }
 
     fn loss(&self, part: Blamed, loses: &BTreeMap<Pair, bool>) -> Option<ProbeFinding> {
-        let its = self.of(part, loses);
-        let share = its.iter().filter_map(|(_, link)| lost(link)).reduce(f64::max)?;
+        let its = self.directions(part, loses);
+        let share = its.iter().filter_map(loss_share).reduce(f64::max)?;
         let lost = format!("{:.2}% of the segments were sent again", 100.0 * share);
-        let text = self.text(part, &lost, its.len(), loses);
-        Some(ProbeFinding { fault: Fault::Loss, part, share: Some(share), text })
-    }
-
-    /// Returns the text about a part, of which so many directions are bad, and one of them the worst.
-    fn text(&self, part: Blamed, worst: &str, bad: usize, all: &BTreeMap<Pair, bool>) -> String {
-        let of = if bad > 1 { format!(" in the worst of {bad} directions") } else { String::new() };
-        format!("{}: {worst}{of}{}", self.part(part), Self::verdict(part, all))
+        let what = lost + &Self::verdict(part, its.len(), loses);
+        Some(self.finding(Fault::Loss, part, Some(share), &what))
     }
 }
 
 /// Returns the share of segments that were sent again.
-fn lost(link: &Measured) -> Option<f64> {
+fn loss_share(link: &Measured) -> Option<f64> {
     Some(f64::from(link.retransmits?) / f64::from(link.segments?.max(1)))
 }
 

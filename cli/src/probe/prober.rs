@@ -10,8 +10,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::facts::HostFacts;
-use super::failed;
-use super::rounds::Pair;
+use super::failure;
+use super::pairings::Pair;
 use crate::report::Failure;
 
 /// Bytes of the first message each way, and the most bytes of one.
@@ -25,7 +25,7 @@ const PINGS: usize = 10;
 
 /// The next work of all ranks, as rank 0 says.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Order {
+pub(super) enum ProbeOrder {
     /// A short message each way between the hosts of each pair, which makes their connections.
     Greet(Vec<Pair>),
     /// Long messages at once between all pairs: both ways together, or one way after the other, so that a slow way holds
@@ -57,14 +57,14 @@ pub(super) struct Heard {
 }
 
 /// This rank's part in the probe.
-pub(super) struct Job<'w> {
+pub(super) struct Prober<'w> {
     world: &'w World,
     /// The first rank of each host, in ascending order.
     firsts: Vec<u32>,
     time: Duration,
 }
 
-impl<'w> Job<'w> {
+impl<'w> Prober<'w> {
     pub(super) fn new(world: &'w World, time: Duration) -> Self {
         let mut firsts: Vec<u32> =
             world.hosts().iter().filter_map(|ranks| ranks.iter().min().copied()).collect();
@@ -97,7 +97,7 @@ impl<'w> Job<'w> {
     ///
     /// # Errors
     /// E0405 where a rank does not answer within the deadline, E0428 where one is gone.
-    pub(super) fn lead(&self, order: &Order) -> Result<Vec<Told>, Failure> {
+    pub(super) fn lead(&self, order: &ProbeOrder) -> Result<Vec<Told>, Failure> {
         match self.obey(Some(order))? {
             ControlFlow::Continue(told) => Ok(told),
             ControlFlow::Break(_) => Ok(Vec::new()),
@@ -105,21 +105,21 @@ impl<'w> Job<'w> {
     }
 
     /// Does what rank 0 orders, and returns what the hosts tell, or the exit code if the job ends.
-    fn obey(&self, order: Option<&Order>) -> Result<ControlFlow<u8, Vec<Told>>, Failure> {
-        let order = self.gather::<Option<Order>>(&order)?.swap_remove(0);
+    fn obey(&self, order: Option<&ProbeOrder>) -> Result<ControlFlow<u8, Vec<Told>>, Failure> {
+        let order = self.gather::<Option<ProbeOrder>>(&order)?.swap_remove(0);
         let mine = match &order {
-            Some(Order::Greet(pairs)) => {
+            Some(ProbeOrder::Greet(pairs)) => {
                 self.with_partner(pairs, |peer, _| self.swap(peer, 0.0).map(|_| Told::Nothing))
             }
-            Some(Order::Measure { pairs, together }) => {
-                let work = |peer, leads| self.measured(peer, leads, *together).map(Told::Heard);
+            Some(ProbeOrder::Measure { pairs, together }) => {
+                let work = |peer, leads| self.measurement(peer, leads, *together).map(Told::Heard);
                 self.with_partner(pairs, work)
             }
-            Some(Order::Facts) => Ok(Told::Facts(HostFacts::read(self.world, &self.firsts))),
-            Some(Order::End(code)) => return Ok(ControlFlow::Break(*code)),
+            Some(ProbeOrder::Facts) => Ok(Told::Facts(HostFacts::read(self.world, &self.firsts))),
+            Some(ProbeOrder::End(code)) => return Ok(ControlFlow::Break(*code)),
             None => Ok(Told::Nothing),
         };
-        let mut all = self.gather::<Told>(&mine.map_err(|error| failed(&error))?)?;
+        let mut all = self.gather::<Told>(&mine.map_err(|error| failure(&error))?)?;
         let firsts = self.firsts.iter().rev();
         let mut told: Vec<Told> = firsts.map(|rank| all.swap_remove(*rank as usize)).collect();
         told.reverse();
@@ -147,12 +147,12 @@ impl<'w> Job<'w> {
         let mut text = serde_json::to_vec(mine).expect("plain data serializes");
         let (mut rank, nranks) = (self.world.rank(), self.nranks() as usize);
         let mut lengths = vec![0_u64; nranks];
-        rank.all_gather(&[text.len() as u64], &mut lengths).map_err(|error| failed(&error))?;
-        // Blanks behind a value mean nothing.
-        let most = lengths.iter().copied().max().unwrap_or(1).max(1) as usize;
+        rank.all_gather(&[text.len() as u64], &mut lengths).map_err(|error| failure(&error))?;
+        // Blanks behind a value mean nothing, and lengths that are alike have one plan.
+        let most = lengths.iter().copied().max().unwrap_or(1).next_power_of_two() as usize;
         text.resize(most, b' ');
         let mut all = vec![0; most * nranks];
-        rank.all_gather(&text, &mut all).map_err(|error| failed(&error))?;
+        rank.all_gather(&text, &mut all).map_err(|error| failure(&error))?;
         let read = all.chunks_exact(most).map(serde_json::from_slice).collect::<Result<_, _>>();
         read.map_err(|error| {
             let title = format!("a rank answers what this version does not know: {error}");
@@ -169,7 +169,7 @@ impl<'w> Job<'w> {
     }
 
     /// Measures with another rank; it leads if it sends first.
-    fn measured(&self, peer: u32, leads: bool, together: bool) -> Result<Heard, Error> {
+    fn measurement(&self, peer: u32, leads: bool, together: bool) -> Result<Heard, Error> {
         let latency = self.latency(peer, leads)?;
         let rate = if together {
             self.rate(peer, [true, true])?

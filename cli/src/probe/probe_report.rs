@@ -6,44 +6,34 @@ use roundelay_core::units::{count, rate_text, time_text};
 use serde_json::json;
 
 use super::blame::Blamed;
-use super::survey::{Fault, ProbeFinding, Survey, median, rate, rounded};
+use super::facts::HostFacts;
+use super::pairings::Pair;
+use super::survey::{Fault, Measured, ProbeFinding, Survey, median, rate, rounded};
 use crate::report::{quoted, within_a_page};
 use crate::streams::{is_verbose, print, print_json, remark};
 use crate::topo::aligned;
 
 /// Prints what is known without traffic.
 pub(super) fn before(survey: &Survey<'_>) {
-    let (hosts, ranks) = (survey.facts.len(), survey.nranks());
+    let (hosts, ranks) = (survey.facts.len(), survey.job.nranks());
     let by = survey.facts.iter().any(|facts| facts.interface.is_some());
     let by = if by { "by TCP" } else { "by MPI, which tells no interface and no retransmits" };
     remark(&format!("{}, {}, {by}", count(hosts, "host"), count(ranks, "rank")));
     tell(&survey.without_traffic());
 }
 
-fn tell(findings: &[ProbeFinding]) {
+fn tell<'f>(findings: impl IntoIterator<Item = &'f ProbeFinding>) {
     for finding in findings {
-        let fault = match finding.fault {
-            Fault::Slow => "slow",
-            Fault::Loss => "loss",
-            Fault::Errors => "errors",
-            Fault::Mtu => "mtu",
-            Fault::TrainedDown => "pci",
-        };
+        let fault = format!("{:?}", finding.fault).to_lowercase();
         print(&within_a_page(&format!("{fault:<7}{}", finding.text), 7));
     }
 }
 
 /// Prints the findings; those without traffic have been printed before.
 fn for_people(survey: &Survey<'_>, findings: &[ProbeFinding]) {
-    let measured =
-        |finding: &&ProbeFinding| !matches!(finding.fault, Fault::Mtu | Fault::TrainedDown);
-    let measured: Vec<ProbeFinding> = findings.iter().filter(measured).cloned().collect();
-    tell(&measured);
-    let ratio = |link| survey.expected(link);
-    let slowest = survey
-        .links
-        .iter()
-        .min_by(|(_, a), (_, b)| (a.rate / ratio(a)).total_cmp(&(b.rate / ratio(b))));
+    tell(findings.iter().filter(|finding| finding.fault < Fault::Mtu));
+    let share = |link: &Measured| link.rate / survey.expected(link);
+    let slowest = survey.links.iter().min_by(|(_, a), (_, b)| share(a).total_cmp(&share(b)));
     if let (true, Some(((from, to), link))) = (findings.is_empty(), slowest) {
         print(&format!(
             "well   all {} have their rate; the slowest has {} of {}, host {from} to host {to}",
@@ -71,11 +61,14 @@ pub(super) fn show(survey: &Survey<'_>, findings: &[ProbeFinding], as_json: bool
     if !as_json {
         return for_people(survey, findings);
     }
-    let host = |(host, facts): (usize, &super::facts::HostFacts)| json!({ "host": host, "rank": survey.firsts()[host], "facts": facts });
-    let link = |((from, to), link): (&super::rounds::Pair, &super::survey::Measured)| json!({ "from": from, "to": to, "measured": link, "expected": survey.expected(link) });
+    let host = |(host, facts): (usize, &HostFacts)| json!({ "host": host, "rank": survey.job.firsts()[host], "facts": facts });
+    let link = |((from, to), link): (&Pair, &Measured)| {
+        let expected = survey.expected(link);
+        json!({ "from": from, "to": to, "measured": link, "expected": expected })
+    };
     print_json(&json!({
         "ok": findings.is_empty(),
-        "nranks": survey.nranks(),
+        "nranks": survey.job.nranks(),
         "rounds": survey.rounds,
         "against": survey.topology(),
         "findings": findings,
