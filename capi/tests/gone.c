@@ -1,8 +1,9 @@
-/* Two ranks on two hosts, by TCP. Rank 1 is killed when it has received a message; rank 0 goes on sending short ones, the
- * first of which tell it by a reset connection, and says the error. */
+/* Two ranks on two hosts, by TCP. Rank 1 is killed when it has received the only message; rank 0 sends short ones a second
+ * later, whose connection is closed and then reset, and says the error. */
 #include <roundelay.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 int main(void)
 {
@@ -17,6 +18,8 @@ int main(void)
             return 2;
         raise(SIGKILL);
     }
+    error = roundelay_send(world, &data, 1, ROUNDELAY_FLOAT32, 1);
+    sleep(1);
     while (!error)
         error = roundelay_send(world, &data, 1, ROUNDELAY_FLOAT32, 1);
     printf("%d\n", error);
