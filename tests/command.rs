@@ -60,6 +60,9 @@ mod ncclrun;
 #[path = "command/outputs.rs"]
 mod outputs;
 #[cfg(target_os = "linux")]
+#[path = "command/probe.rs"]
+mod probe;
+#[cfg(target_os = "linux")]
 #[path = "command/processes.rs"]
 mod processes;
 #[path = "command/ptx.rs"]

@@ -1,5 +1,7 @@
 //! Programs of C against the library, as its users build them.
 
+use std::net::TcpListener;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -166,6 +168,32 @@ fn a_call_that_is_missing_is_seen_with_its_place_in_c() {
         }
         None => println!("without addr2line, which is not there"),
     }
+}
+
+/// A program of C that sends to a rank of another host that is gone gets an error, and no signal of a broken pipe, which
+/// would end it: the system's action for that signal is the default here, unlike in a program of Rust.
+#[test]
+fn a_connection_that_is_gone_signals_no_program_of_c() {
+    let folder = folder();
+    let source = package().join("tests/gone.c");
+    let program = compiled(folder.path(), &source, &["-D_POSIX_C_SOURCE=200809L"]);
+    let program = program.unwrap_or_else(|said| panic!("{said}"));
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr());
+    let port = port.expect("a port that is free").port();
+    let ranks = [0, 1].map(|rank: u32| {
+        let variables = [
+            ("ROUNDELAY_RANK", rank.to_string()),
+            ("ROUNDELAY_NRANKS", 2.to_string()),
+            ("ROUNDELAY_ROOT", format!("127.0.0.1:{port}")),
+            ("ROUNDELAY_KEY", "5a".repeat(32)),
+            ("ROUNDELAY_HOST_ID", rank.to_string()),
+        ];
+        started(&program, folder.path(), &variables)
+    });
+    let [first, second] = ranks.map(ended);
+    assert_eq!(second.0.status.signal(), Some(9), "{}", second.1);
+    assert_eq!(first.0.status.signal(), None, "rank 0 was ended: {}", first.1);
+    assert_eq!(String::from_utf8_lossy(&first.0.stdout), "428\n", "{}", first.1);
 }
 
 /// Compiles a program with a sanitizer of the C compiler; where the compiler has none, without it, and says so in a

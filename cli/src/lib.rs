@@ -2,7 +2,8 @@
 //! and for libraries that want its output.
 //!
 //! Exit codes: 0, all is well; 1, the program is wrong; 2, the call is wrong. Of several sources that are checked, the
-//! worst code counts. `launch`, `mpirun` and `ncclrun` return the exit codes of the programs that they run.
+//! worst code counts. `probe` returns 1 where it found something; `launch`, `mpirun` and `ncclrun` return the exit codes of
+//! the programs that they run.
 
 #![cfg_attr(
     target_family = "wasm",
@@ -54,6 +55,8 @@ mod ncclrun;
 mod needed_signals;
 mod output;
 mod parallel;
+#[cfg(not(target_family = "wasm"))]
+mod probe;
 mod program;
 #[cfg_attr(target_family = "wasm", path = "progress/none.rs")]
 mod progress;

@@ -13,6 +13,7 @@ use crate::lsp;
 use crate::man::{self, ManFlags};
 use crate::mpirun::{self, MpirunFlags};
 use crate::ncclrun::{self, NcclrunFlags};
+use crate::probe::{self, ProbeFlags};
 use crate::progress;
 use crate::ps::{self, PsFlags};
 use crate::report::{Failure, exit_code};
@@ -33,6 +34,8 @@ pub(crate) enum MachineCommand {
     Calibrate(CalibrateFlags),
     /// Start a program as several processes of this host, each of them a rank
     Launch(LaunchFlags),
+    /// Find the slow link between hosts, and name its end; run as a rank on each host
+    Probe(Box<ProbeFlags>),
     /// Say what the ranks of running jobs do: their calls, their waits, and the cause where they hang
     Ps(PsFlags),
     /// Run an MPI program as it is, with its collectives made here where that is faster
@@ -61,6 +64,7 @@ impl MachineCommand {
             Self::Kernel(flags) => return kernel_check::main(&flags),
             Self::Calibrate(flags) => calibrate::main(&flags),
             Self::Launch(flags) => return launch::main(&flags).unwrap_or_else(Failure::print),
+            Self::Probe(flags) => return probe::main(&flags).unwrap_or_else(Failure::print),
             Self::Ps(flags) => ps::main(&flags),
             Self::Mpirun(flags) => return mpirun::main(&flags).unwrap_or_else(Failure::print),
             Self::Ncclrun(flags) => return ncclrun::main(&flags).unwrap_or_else(Failure::print),

@@ -155,13 +155,20 @@ impl Options {
     }
 
     /// Sets whether a world of processes chooses the ways of its data by measurement: its first calls of a shape then take
-    /// several ways, and later calls take the fastest of them. Results have the same bits on every way. The option of
+    /// several ways, and later calls take the fastest of them; a world of several hosts measures the link between them
+    /// when it begins, and takes a usual one otherwise. Results have the same bits on every way. The option of
     /// rank 0 holds for all ranks, and the environment variable `ROUNDELAY_WAYS=usual` turns the measurements off, too.
     /// Ranks that are threads of one process have one way.
     #[must_use]
     pub fn measure(mut self, measured: bool) -> Self {
         self.choosing = if measured { Choosing::Measured } else { Choosing::Usual };
         self
+    }
+
+    /// Whether worlds of these options measure.
+    #[doc(hidden)]
+    pub fn measures(&self) -> bool {
+        self.choosing != Choosing::Usual
     }
 
     /// Has a world measure all ways, whatever earlier worlds have found out: for a calibration.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use roundelay_kernels::network::{Carrier, Hosts};
+use roundelay_kernels::network::{Carrier, ConnectionFacts, Hosts};
 use roundelay_kernels::shared_memory;
 
 use super::World;
@@ -84,6 +84,21 @@ impl World {
             self.chosen.joined_by(Wire::of(times, hosts));
         }
         Ok(self)
+    }
+
+    /// Returns the ranks of each host.
+    #[doc(hidden)]
+    pub fn hosts(&self) -> Vec<Vec<u32>> {
+        match &self.hosts {
+            Some(hosts) => hosts.hosts().to_vec(),
+            None => vec![(0..self.nranks()).collect()],
+        }
+    }
+
+    /// Returns the facts of the connection by which messages go to rank `to` of another host, where its carrier tells them.
+    #[doc(hidden)]
+    pub fn connection(&self, to: u32) -> Option<ConnectionFacts> {
+        self.hosts.as_ref()?.connection(to)
     }
 
     /// Makes some calls, and returns the least time.

@@ -120,13 +120,14 @@ impl World {
         let id = &all[here[0] as usize * RECORD + 32..];
         let id = UniqueId::from_bytes(*id.first_chunk().expect("a record has an id"));
         let joined = shared_memory::World::join(&id, here.len() as u32, local as u32, options);
-        // The ranks of another host may not have met: then no rank goes on.
-        let met = allgather(&[u8::from(joined.is_ok())])?;
+        // The ranks of another host may not have met: then no rank goes on. The link is measured where rank 0 says so.
+        let met = allgather(&[u8::from(joined.is_ok()), u8::from(options.measures())])?;
         let engine = joined?;
-        if let Some(member) = met.iter().position(|met| *met == 0) {
+        if let Some(member) = met.chunks_exact(2).position(|told| told[0] == 0) {
             let what = format!("the ranks on the host of rank {member} did not meet, as they say");
             return Err(roundelay_kernels::Error::NotJoined { what }.into());
         }
-        Self::over_hosts(engine, hosts, rank, carrier()?)?.measure_link()
+        let world = Self::over_hosts(engine, hosts, rank, carrier()?)?;
+        if met[1] != 0 { world.measure_link() } else { Ok(world) }
     }
 }

@@ -4,6 +4,10 @@
 #
 #     hosts.sh NUMBER RATE NETWORK COMMAND...    RATE of a link, such as 1gbit, or empty; NETWORK such as 10.77.0
 #
+# The variable SETUP holds commands that change the network before the command runs: `out HOST ...` and `into HOST ...` are `tc`
+# at the end of a host's link in the host, and at its end at the switch: `out 3 qdisc replace dev wire root tbf ...`, `into 3
+# qdisc replace dev port3 ...`.
+#
 # In the command AGENT is the program that takes the place of ssh for launchers: `agent HOST COMMAND...`, where the host is
 # a number or an address. The hosts exist until the command ends, or this process is asked to end.
 set -e
@@ -47,6 +51,9 @@ for i in $(seq 1 "$number"); do
     echo "${own#,}" > "$folder/h$i"
 done
 
+out() { tc -n "${name}h$1" "${@:2}"; }
+into() { tc -n "$name" "${@:2}"; }
+eval "$SETUP"
 cat > "$agent" << END
 #!/bin/bash
 while [[ \$1 == -* ]]; do shift; done

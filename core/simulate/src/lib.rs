@@ -17,6 +17,7 @@ mod machine_turns;
 mod node_images;
 mod paths;
 mod queue;
+mod rates;
 mod sharing;
 mod step;
 mod symmetric;
@@ -26,6 +27,7 @@ mod usage;
 
 pub use closed_form::closed_form;
 pub use machine::{Machine, SignalCost, Streams};
+pub use rates::rates;
 pub use step::{Spent, Step, Task};
 pub use symmetric::symmetric;
 pub use timeline::{Message, Span, Timeline, TimelineState};

@@ -46,10 +46,7 @@ impl<'m> RankPaths<'m> {
         machine: &Machine,
         turns: Option<&'m MachineTurns>,
     ) -> Option<Self> {
-        let (capacity, latency) = machine.links();
-        let slots = vec![(EMPTY, 0); 1 << 10];
-        let mut found = Self { all: Vec::new(), links: Vec::new(), slots, capacity, turns };
-        let mut ends = Vec::new();
+        let (mut found, mut ends) = (Self::empty(machine, turns), Vec::new());
         for stream in &schedule.streams {
             let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
             for op in ops.iter().filter(|op| op.kind == OpKind::Move) {
@@ -64,12 +61,32 @@ impl<'m> RankPaths<'m> {
                 found.meet(channel.from, channel.to, &mut ends);
             }
         }
+        found.find(ends, machine).then_some(found)
+    }
+
+    /// Returns the paths of these pairs of ranks; `None` if two of them are not linked.
+    pub(super) fn between_pairs(pairs: &[(RankId, RankId)], machine: &Machine) -> Option<Self> {
+        let (mut found, mut ends) = (Self::empty(machine, None), Vec::new());
+        for (from, to) in pairs {
+            found.meet(*from, *to, &mut ends);
+        }
+        found.find(ends, machine).then_some(found)
+    }
+
+    fn empty(machine: &Machine, turns: Option<&'m MachineTurns>) -> Self {
+        let (capacity, slots) = (machine.links().0, vec![(EMPTY, 0); 1 << 10]);
+        Self { all: Vec::new(), links: Vec::new(), slots, capacity, turns }
+    }
+
+    /// Finds the paths of these ends; returns whether all of them are linked.
+    fn find(&mut self, ends: Vec<(RankId, RankId)>, machine: &Machine) -> bool {
         let linked = |(from, to): &(RankId, RankId)| {
             [from, to].contains(&&SWITCH) || machine.topology.are_linked(*from, *to)
         };
         if !ends.iter().all(linked) {
-            return None;
+            return false;
         }
+        let (turns, latency) = (self.turns, machine.links().1);
         // The paths from one rank are found together.
         let alike = |(from, to)| turns.map_or((from, to), |turns| turns.pair(from, to));
         let mut ends: Vec<_> = ends.into_iter().map(|ends| (alike(ends), ends)).collect();
@@ -80,13 +97,15 @@ impl<'m> RankPaths<'m> {
             way.clear();
             let rank = if from == SWITCH { to } else { from };
             if [from, to].contains(&SWITCH) {
-                way.push((link_of_switch(&machine.topology, rank, from == SWITCH)?, 1.0));
+                let link = link_of_switch(&machine.topology, rank, from == SWITCH);
+                let Some(link) = link else { return false };
+                way.push((link, 1.0));
             } else {
                 routes.way(source.into(), target.into(), |link, share| {
                     way.push((link as u32, share));
                 });
             }
-            let alone = way.iter().map(|(link, share)| found.capacity[*link as usize] / share);
+            let alone = way.iter().map(|(link, share)| self.capacity[*link as usize] / share);
             let alone = alone.fold(f64::INFINITY, f64::min);
             let latency = if [from, to].contains(&SWITCH) {
                 // To the switch and from it: what the switch takes in and gives out flows at once.
@@ -97,14 +116,14 @@ impl<'m> RankPaths<'m> {
             if let Some(turns) = turns {
                 turns.load(&mut way);
             }
-            let (first, len) = (found.links.len() as u32, way.len() as u32);
-            found.links.extend_from_slice(&way);
+            let (first, len) = (self.links.len() as u32, way.len() as u32);
+            self.links.extend_from_slice(&way);
             let path = RankPath { first, len, latency, alone };
-            let slot = found.slot(key(from, to));
-            found.slots[slot].1 = found.all.len() as u32;
-            found.all.push(path);
+            let slot = self.slot(key(from, to));
+            self.slots[slot].1 = self.all.len() as u32;
+            self.all.push(path);
         }
-        Some(found)
+        true
     }
 
     /// The number of ranks that each rank of the schedule stands for.

@@ -63,6 +63,25 @@ pub trait Carrier: Send + Sync {
     /// Takes back a request that has not ended, in a call that failed. When it returns, the transport touches the
     /// request's memory no more; the message may still arrive or be lost.
     fn cancel(&self, request: usize);
+
+    /// Returns the facts of the connection by which messages go to rank `to`; `None` before the first message, and where
+    /// the transport tells none.
+    fn connection(&self, _to: u32) -> Option<ConnectionFacts> {
+        None
+    }
+}
+
+/// The facts that a transport tells of the connection by which messages go to a rank.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionFacts {
+    /// The interface of this side, if one has the address of the connection.
+    pub interface: Option<String>,
+    /// The most bytes of a packet on the path, as far as the system knows.
+    pub path_mtu: u32,
+    /// Segments that were sent, those that were sent again among them.
+    pub segments: u32,
+    /// Segments that were sent again, without those that had only been late.
+    pub retransmits: u32,
 }
 
 /// The default for the most bytes of one message: an `int` counts them.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::RANK_LIMIT;
 
-use super::carrier::Carrier;
+use super::carrier::{Carrier, ConnectionFacts};
 use crate::shared_memory::{UniqueId, World};
 use crate::{Error, Options};
 
@@ -158,6 +158,12 @@ impl Hosts {
             Err(TryLockError::Poisoned(turn)) => Ok(turn.into_inner()),
             Err(TryLockError::WouldBlock) => Err(Error::RankBusy { rank: RankId(self.rank) }),
         }
+    }
+
+    /// Returns the facts of the connection by which messages go to rank `to`, if it is on another host and the carrier
+    /// tells them.
+    pub fn connection(&self, to: u32) -> Option<ConnectionFacts> {
+        self.carrier.connection(to)
     }
 
     /// Whether any rank is on another host.

@@ -18,6 +18,11 @@ pub(super) fn own(port: u16) -> Vec<SocketAddr> {
     own.into_iter().map(|ip| SocketAddr::new(ip, port)).collect()
 }
 
+/// Returns the name of the interface that has this address.
+pub(super) fn interface(address: IpAddr) -> Option<String> {
+    all().into_iter().find(|(_, own)| *own == address).map(|(name, _)| name)
+}
+
 /// An address of an interface with this name.
 type Named = (String, IpAddr);
 

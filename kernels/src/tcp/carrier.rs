@@ -16,7 +16,7 @@ use super::key::Key;
 use super::secure::Secure;
 use super::{addresses, not_joined};
 use crate::Error;
-use crate::network::Carrier;
+use crate::network::{Carrier, ConnectionFacts};
 use crate::shared_memory::{addresses_in, put_addresses};
 
 /// The use of connections between ranks.
@@ -264,6 +264,10 @@ impl Carrier for TcpCarrier {
         }
         state.requests.remove(request);
         Ok(true)
+    }
+
+    fn connection(&self, to: u32) -> Option<ConnectionFacts> {
+        self.shared.state().outgoing.get(&to)?.facts()
     }
 
     fn cancel(&self, request: usize) {

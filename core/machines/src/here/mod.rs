@@ -92,6 +92,15 @@ pub fn read(
     graph::system(name, file, system, facts)
 }
 
+/// Returns sentences about the PCI links of the network cards, and of the switches above them, that run with fewer lanes
+/// or slower than they could: links that have trained down.
+pub fn trained_down(root: &Root) -> Vec<String> {
+    let cpus = Processors::read(root);
+    let mut tree = Tree::new(root, &cpus);
+    network::cards(&mut tree, &mut Completed::default());
+    tree.slow
+}
+
 fn source(from: &str, what: impl Into<String>) -> [String; 2] {
     [from.to_owned(), what.into()]
 }

@@ -32,7 +32,7 @@ pub(super) struct Tree<'a> {
     homeless: Vec<String>,
     speedless: Vec<String>,
     /// Sentences about links that are slower than they could be.
-    slow: Vec<String>,
+    pub(super) slow: Vec<String>,
 }
 
 impl<'a> Tree<'a> {
