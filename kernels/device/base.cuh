@@ -56,6 +56,17 @@ constexpr Scope SCOPE = Scope::System;
 constexpr Scope SCOPE = Scope::Device;
 #endif
 
+// The way of data between ranks: by the program's own moves and signals, or through slots, with signals or as lines.
+enum class Protocol { Direct, Simple, Ll, Ll128 };
+
+#ifndef ROUNDELAY_PROTOCOL
+#define ROUNDELAY_PROTOCOL Direct
+#endif
+
+// Whether slots hold lines, whose flags tell that they have arrived; and whether those are lines of LL128: see ll.cuh.
+constexpr bool WIDE_LINES = Protocol::ROUNDELAY_PROTOCOL == Protocol::Ll128;
+constexpr bool LINED = WIDE_LINES || Protocol::ROUNDELAY_PROTOCOL == Protocol::Ll;
+
 // The bytes that one load or store moves.
 struct alignas(16) Vector {
     u64 words[2];
@@ -225,7 +236,7 @@ template <Scope S> ROUNDELAY_DEVICE void fence() {
     }
 }
 
-// Two words, each loaded whole, in no order with each other: the parts of a line of the LL protocol.
+// Two words, each loaded whole, in no order with each other: a vector of a slot of lines.
 template <Scope S> ROUNDELAY_DEVICE Vector load_words(const Vector* at) {
     Vector line;
     if constexpr (S == Scope::System) {

@@ -8,7 +8,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Goal;
 use roundelay_core::verify::{Callers, Proved};
-use roundelay_export::cuda::{Facts, Kernel, Protocol, Spec};
+use roundelay_export::cuda::{Facts, Kernel, Protocol, Spec, WHOLE_LINES};
 use roundelay_kernels::cuda::{Arch, Target, WALKERS};
 use roundelay_kernels::grid::{Buffers, GridLayout, TooLarge};
 
@@ -75,8 +75,14 @@ impl Launches {
             Failure::usage(Code::TooLarge, "its memory has more bytes than addresses")
         })?;
         let target = Target { threads: *threads, ..Target::new(*arch) };
+        let assumed = match spec.protocol {
+            Protocol::Ll128 => {
+                format!("assume = {{ {} = \"{}\" }}\n", WHOLE_LINES.0, WHOLE_LINES.1)
+            }
+            _ => String::new(),
+        };
         let mut text = format!(
-            "title = \"the kernel of {name} for {nranks} ranks, each on a device of its own\"\n\n\
+            "title = \"the kernel of {name} for {nranks} ranks, each on a device of its own\"\n{assumed}\n\
              [module.ours]\ntext = {}\nprelude = [\"{OWN}\"]\narch = \"{arch}\"\noptions = [\"--fmad=false\"]\n\
              define = [\"ROUNDELAY_SCOPE_SYS=1\", \"ROUNDELAY_THREADS={threads}\", \"ROUNDELAY_IN_FLIGHT={}\"]\n\n",
             literal(&kernel.text),

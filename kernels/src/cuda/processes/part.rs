@@ -20,7 +20,7 @@ use super::super::device_plan::{
 use super::super::device_rank::DeviceRank;
 use super::super::error::Error;
 use super::super::options::{CudaOptions, VECTOR};
-use super::super::plan::{SCOPE_SYS, call_of, check_threads, fitted, resident_parts};
+use super::super::plan::{SCOPE_SYS, call_of, check_threads, fitted, keeps_lines, resident_parts};
 use super::super::rank_plan::{PartOfRank, RankPlan};
 use super::super::shared_block::{BlockKind, SharedBlock, Ticket};
 use super::agreement::agree;
@@ -313,6 +313,9 @@ impl Loaded {
     ) -> Result<Self, Error> {
         let shared = rank.shared();
         let call = call_of(&kernel, rank.nranks(), count)?;
+        let torn =
+            shared.torn.map(|(from, to, way)| format!("rank {from} reaches rank {to}: {way}"));
+        keeps_lines(&kernel, torn)?;
         let threads = check_threads(options.threads)?;
         let facts = kernel.facts(count);
         let registration = options.registers()?;
@@ -321,7 +324,7 @@ impl Loaded {
             None => Ok(Registry::new(registration)),
         };
         let mut defines = vec![SCOPE_SYS, STAGED];
-        defines.extend((!shared.native).then_some(ONE_WRITER));
+        defines.extend(shared.torn.is_some().then_some(ONE_WRITER));
         defines.extend(registry.is_ok().then_some(REGISTERED));
         let fitted = fitted(&kernel, &rank.device, &defines, threads)?;
         let functions =
