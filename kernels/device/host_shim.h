@@ -89,6 +89,7 @@ template <Scope S> void fence() {
 template <Scope S> Vector load_words(const Vector* at) {
     // A flag that ends a wide line comes with all that was stored before it.
     const u64 high = __atomic_load_n(&at->words[1], WIDE_LINES ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED);
+    delay();
     return {{__atomic_load_n(&at->words[0], __ATOMIC_RELAXED), high}};
 }
 

@@ -55,12 +55,16 @@ using LineData = Registers<sizeof(Words) / sizeof(Register)>;
 ROUNDELAY_DEVICE bool has_flag(u64 at) { return at % LINE == LINE - 1; }
 ROUNDELAY_DEVICE bool has_upper(u64 at) { return at % (2 * LINE) == 2 * LINE - 1; }
 
-// The first byte of the data of a vector.
-ROUNDELAY_DEVICE u64 data_at(u64 at) {
-    if constexpr (!WIDE_LINES) return at * UNIT_DATA;
+// The first element of the data of a vector.
+ROUNDELAY_DEVICE u64 first_of(u64 at) {
+    constexpr u64 ALL = sizeof(Words) / sizeof(Element);
+    if constexpr (!WIDE_LINES) return at * ALL;
     const u64 vector = at % UNIT, line = vector / LINE;
-    return at / UNIT * UNIT_DATA + (has_flag(at) ? UNIT - UNIT / LINE + line / 2 : vector - line) * sizeof(Words);
+    return at / UNIT * (UNIT_DATA / sizeof(Element)) + (has_flag(at) ? UNIT - UNIT / LINE + line / 2 : vector - line) * ALL;
 }
+
+// The elements from one on to the end of all. A unit of one vector begins before it.
+ROUNDELAY_DEVICE u64 left(u64 first, u64 end) { return UNIT > 1 && first >= end ? 0 : end - first; }
 
 // The elements from an address on, of which there may be fewer than a vector has.
 ROUNDELAY_DEVICE Words load_elements(u64 address, u64 elements) {
@@ -100,8 +104,8 @@ ROUNDELAY_DEVICE void store_elements(u64 address, u64 elements, Words data) {
 ROUNDELAY_DEVICE void load_data(u64 address, u64 at, u64 end, Words (&data)[EACH]) {
 #pragma unroll
     for (int nth = 0; nth < EACH; ++nth) {
-        const u64 byte = data_at(at + nth), first = byte / sizeof(Element);
-        data[nth] = load_elements(address + byte, first < end ? end - first : 0);
+        const u64 first = first_of(at + nth);
+        data[nth] = load_elements(address + first * sizeof(Element), left(first, end));
         if constexpr (WIDE_LINES) {
             if (has_upper(at + nth)) data[nth].at[0] = data[nth].at[1];
         }
@@ -118,8 +122,8 @@ ROUNDELAY_DEVICE void store_data(u64 address, u64 at, u64 end, Words (&data)[EAC
             if (has_flag(at + nth)) data[nth].at[1] = word;
             if (has_upper(at + nth)) continue;
         }
-        const u64 byte = data_at(at + nth), first = byte / sizeof(Element);
-        store_elements(address + byte, first < end ? end - first : 0, data[nth]);
+        const u64 first = first_of(at + nth);
+        store_elements(address + first * sizeof(Element), left(first, end), data[nth]);
     }
 }
 

@@ -83,10 +83,10 @@ fn an_op_that_the_elements_do_not_have_is_refused() {
 #[test]
 fn machines_that_tear_lines_are_refused() {
     for (topology, nranks, why) in [
-        ("full_mesh(4) gpus(sm=70)", 4, None),
+        ("full_mesh(4, gpus(sm=70))", 4, None),
         ("machine(\"dgx-h100\")", 8, None),
-        ("full_mesh(4) gpus(sm=60)", 4, Some("are sm=60")),
-        ("full_mesh(4) gpus(gfx942)", 4, Some("are gfx942")),
+        ("full_mesh(4, gpus(sm=60))", 4, Some("are sm=60")),
+        ("full_mesh(4, gpus(gfx942))", 4, Some("are gfx942")),
         ("machine(\"dgx-h100\", 2)", 16, Some("by the network (NET)")),
     ] {
         let mut algorithm = named("NcclRingAllReduce").clone();
