@@ -56,17 +56,6 @@ constexpr Scope SCOPE = Scope::System;
 constexpr Scope SCOPE = Scope::Device;
 #endif
 
-// The way of data between ranks: by the program's own moves and signals, or through slots, with signals or as lines.
-enum class Protocol { Direct, Simple, Ll, Ll128 };
-
-#ifndef ROUNDELAY_PROTOCOL
-#define ROUNDELAY_PROTOCOL Direct
-#endif
-
-// Whether slots hold lines, whose flags tell that they have arrived; and whether those are lines of LL128: see ll.cuh.
-constexpr bool WIDE_LINES = Protocol::ROUNDELAY_PROTOCOL == Protocol::Ll128;
-constexpr bool LINED = WIDE_LINES || Protocol::ROUNDELAY_PROTOCOL == Protocol::Ll;
-
 // The bytes that one load or store moves.
 struct alignas(16) Vector {
     u64 words[2];
@@ -236,8 +225,9 @@ template <Scope S> ROUNDELAY_DEVICE void fence() {
     }
 }
 
-// Two words, each loaded whole, in no order with each other: a vector of a slot of lines.
-template <Scope S> ROUNDELAY_DEVICE Vector load_words(const Vector* at) {
+// Two words, each loaded whole, in no order with each other: a vector of a slot of lines. ORDERED is for the shim: there
+// lines that arrive whole are words in order.
+template <Scope S, bool ORDERED> ROUNDELAY_DEVICE Vector load_words(const Vector* at) {
     Vector line;
     if constexpr (S == Scope::System) {
         asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
@@ -253,7 +243,7 @@ template <Scope S> ROUNDELAY_DEVICE Vector load_words(const Vector* at) {
     return line;
 }
 
-template <Scope S> ROUNDELAY_DEVICE void store_words(Vector* at, Vector line) {
+template <Scope S, bool ORDERED> ROUNDELAY_DEVICE void store_words(Vector* at, Vector line) {
     if constexpr (S == Scope::System) {
         asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(line.words[0]), "l"(line.words[1])
                      : "memory");

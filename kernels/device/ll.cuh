@@ -13,7 +13,18 @@
 #include "numbers.cuh"
 #include "signals.cuh"
 
+#ifndef ROUNDELAY_PROTOCOL
+#define ROUNDELAY_PROTOCOL Direct
+#endif
+
 namespace roundelay {
+
+// The way of data between ranks: by the program's own moves and signals, or through slots, with signals or as lines.
+enum class Protocol { Direct, Simple, Ll, Ll128 };
+
+// Whether slots hold lines, whose flags tell that they have arrived; and whether those are lines of LL128.
+constexpr bool WIDE_LINES = Protocol::ROUNDELAY_PROTOCOL == Protocol::Ll128;
+constexpr bool LINED = WIDE_LINES || Protocol::ROUNDELAY_PROTOCOL == Protocol::Ll;
 
 // Vectors that the threads of a warp move at once, as they lie in a slot, and bytes of data in them. Data is dealt in
 // vectors, too: first to all threads without a flag, and then to those with flags, of which each pair shares a vector.
@@ -132,13 +143,13 @@ ROUNDELAY_DEVICE void store_unit(const Slot& slot, u64 at, const Words (&data)[E
     Vector* const lines = reinterpret_cast<Vector*>(slot.lines) + at;
     if constexpr (!WIDE_LINES) {
         const u64 flag = slot.flag << 32, words = data[0].at[0];
-        store_words<SCOPE>(lines, {{(words & 0xffffffff) | flag, (words >> 32) | flag}});
+        store_words<SCOPE, WIDE_LINES>(lines, {{(words & 0xffffffff) | flag, (words >> 32) | flag}});
     } else {
         warp_sync();
 #pragma unroll
         for (int nth = 0; nth < EACH; ++nth) {
             const Words& words = data[nth];
-            store_words<SCOPE>(lines + nth, {{words.at[0], has_flag(at + nth) ? slot.flag : words.at[1]}});
+            store_words<SCOPE, WIDE_LINES>(lines + nth, {{words.at[0], has_flag(at + nth) ? slot.flag : words.at[1]}});
         }
     }
 }
@@ -148,7 +159,7 @@ ROUNDELAY_DEVICE void load_unit(const Slot& slot, u64 at, Vector (&line)[EACH]) 
     if constexpr (WIDE_LINES) warp_sync();
 #pragma unroll
     for (int nth = EACH - 1; nth >= 0; --nth) {
-        line[nth] = load_words<SCOPE>(reinterpret_cast<const Vector*>(slot.lines) + at + nth);
+        line[nth] = load_words<SCOPE, WIDE_LINES>(reinterpret_cast<const Vector*>(slot.lines) + at + nth);
     }
 }
 

@@ -31,7 +31,7 @@ ROUNDELAY_KERNEL(Chain) {
     // As if all flags had come by once: these lines must be gone when their flag comes again.
     const u64 stale = u64(launch.facts[9]), word = 0x123456789abcdef0, flag = WIDE_LINES ? stale : (word & 0xffffffff) | stale << 32;
     for (i64 at = thread() + i64(part) * threads(); at < credits * slot / 16; at += threads() * i64(launch.parts)) {
-        store_words<SCOPE>(reinterpret_cast<Vector*>(me.scratch) + at, {{WIDE_LINES ? word : flag, flag}});
+        store_words<SCOPE, WIDE_LINES>(reinterpret_cast<Vector*>(me.scratch) + at, {{WIDE_LINES ? word : flag, flag}});
     }
     signals.begin_move();
     if (rank > 0) {
