@@ -20,11 +20,16 @@ fn time(choice: &KernelChoice, name: &str, form: Form, protocol: Protocol) -> f6
 
 #[test]
 fn lines_are_for_small_messages_and_wide_ones_for_larger_ones() {
-    let names = ["NcclRingAllReduce", "PushedOneShotAllReduce", "PushedMeshAllReduce"];
+    let [ring, one_shot, two_shots] =
+        ["NcclRingAllReduce", "PushedOneShotAllReduce", "PushedMeshAllReduce"];
     let all = [Protocol::Simple, Protocol::Ll, Protocol::Ll128];
-    for (bytes, first) in
-        [(1 << 10, Protocol::Ll), (8 << 20, Protocol::Ll128), (256 << 20, Protocol::Simple)]
-    {
+    for (bytes, first, names) in [
+        (1 << 10, Protocol::Ll, &[ring, one_shot, two_shots][..]),
+        (128 << 10, Protocol::Ll128, &[one_shot]),
+        (512 << 10, Protocol::Ll128, &[two_shots]),
+        (8 << 20, Protocol::Ll128, &[ring]),
+        (256 << 20, Protocol::Simple, &[ring, one_shot, two_shots]),
+    ] {
         let choice = choice(Collective::AllReduce, 8, bytes);
         for name in names {
             // In picoseconds: where the walk alone takes the time, both kinds of lines do.
