@@ -75,11 +75,12 @@ impl Launches {
             Failure::usage(Code::TooLarge, "its memory has more bytes than addresses")
         })?;
         let target = Target { threads: *threads, ..Target::new(*arch) };
-        let assumed = match spec.protocol {
-            Protocol::Ll128 => {
-                format!("assume = {{ {} = \"{}\" }}\n", WHOLE_LINES.0, WHOLE_LINES.1)
+        // Lines that arrive whole are aligned.
+        let (assumed, aligned) = match (spec.protocol, WHOLE_LINES) {
+            (Protocol::Ll128, (name, why)) => {
+                (format!("assume = {{ {name} = \"{why}\" }}\n"), ", align = 128")
             }
-            _ => String::new(),
+            _ => (String::new(), ""),
         };
         let mut text = format!(
             "title = \"the kernel of {name} for {nranks} ranks, each on a device of its own\"\n{assumed}\n\
@@ -109,7 +110,7 @@ impl Launches {
             data(output, |rank| rank.output, "");
         }
         let zeros = ", init = \"zero\"";
-        let mut words = vec![("scratch", layout.scratch_bytes, "")];
+        let mut words = vec![("scratch", layout.scratch_bytes, aligned)];
         words.extend([("posted", layout.posted_words * 8, zeros)]);
         words.extend([("waited", layout.waited_words * 8, zeros)]);
         words.extend(facts.counts_launches.then_some((

@@ -75,8 +75,8 @@ impl CudaPlan {
     /// # Errors
     /// E0401 where the proof is for another number of ranks; E0407 for scratch with more bytes than addresses; E0415
     /// without NVRTC; E0417 where NVRTC refuses the kernel; E0418 where a device does not hold all CTAs at once; E0419
-    /// where a device's memory does not suffice; E0423 where the algorithm does not fit the form, or a CTA cannot have
-    /// that number of threads; E0425 for a fault of the optimizer; E0431 where the elements do not have the op; E0433
+    /// where a device's memory does not suffice; E0423 where the algorithm does not fit the form, a link between the
+    /// devices does not keep the lines of LL128 together, or a CTA cannot have that number of threads; E0425 for a fault of the optimizer; E0431 where the elements do not have the op; E0433
     /// where `options` ask for a check, and the kernel gives wrong data.
     pub fn new(
         world: &CudaWorld,

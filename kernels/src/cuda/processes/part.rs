@@ -102,7 +102,8 @@ impl ProcessPlan {
     /// E0401 where the proof is for another number of ranks; E0407 for memory with more bytes than addresses; E0413 with
     /// the error of another rank; E0414 where the ranks make different plans; E0415 without NVRTC; E0417 where NVRTC
     /// refuses the kernel; E0418 where the device does not hold all CTAs of the rank at once; E0419 where the device's
-    /// memory does not suffice; E0423 where the algorithm does not fit the form; E0425 for a fault of the optimizer; E0428
+    /// memory does not suffice; E0423 where the algorithm does not fit the form, or a link between the ranks does not keep
+    /// the lines of LL128 together; E0425 for a fault of the optimizer; E0428
     /// where the process of a rank ended; E0431 where the elements do not have the op; E0433 where `options` ask for a
     /// check, and any rank has wrong data.
     pub fn new(
