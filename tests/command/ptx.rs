@@ -130,7 +130,7 @@ fn lines_of_128_bytes_rely_on_an_assumption_with_a_name() {
     assert_eq!(told["verdicts"][0]["verdict"], "relies(line128)", "{told}");
     let unnamed = |text: &str| {
         let lines = text.lines().filter(|line| !line.starts_with("assume = "));
-        lines.map(|line| format!("{line}\n")).collect()
+        lines.collect::<Vec<_>>().join("\n")
     };
     let call = checked(&of, unnamed, &["--seeds", "3"]).ends(1);
     assert!(call.err.contains("declare it under [assume]: line128"), "{}", call.err);

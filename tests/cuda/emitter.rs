@@ -79,7 +79,8 @@ fn an_op_that_the_elements_do_not_have_is_refused() {
     }
 }
 
-/// Lines of 128 bytes arrive whole by NVLink of sm_70 and newer. Other machines are refused, with the link in words.
+/// Lines of 128 bytes arrive whole by `NVLink` of `sm_70` and newer. Other machines are refused, with the link in
+/// words.
 #[test]
 fn machines_that_tear_lines_are_refused() {
     for (topology, nranks, why) in [

@@ -356,7 +356,7 @@ mod several_devices {
         assert_eq!(error.code().as_str(), "E0422", "{error}");
     }
 
-    /// Without NVLink, devices reach each other by PCIe, which does not keep lines of 128 bytes together.
+    /// Without `NVLink`, devices reach each other by `PCIe`, which does not keep lines of 128 bytes together.
     #[test]
     fn devices_that_tear_lines_are_refused() {
         if std::env::var_os("ROUNDELAY_FAKE").is_none() {
@@ -372,7 +372,7 @@ mod several_devices {
             let sums = (DType::F32, ReduceOp::Sum);
             CudaPlan::new(&world, algorithm, &proved, 10, sums, options)
         };
-        let error = plan(Protocol::Ll128).err().expect("PCIe tears its lines");
+        let error = plan(Protocol::Ll128).expect_err("PCIe tears its lines");
         assert_eq!(error.code().as_str(), "E0423", "{error}");
         assert!(error.to_string().contains("device 0 reaches device 1 by PCIe"), "{error}");
         assert!(plan(Protocol::Ll).is_ok(), "lines of 16 bytes are right on every link");
