@@ -20,7 +20,7 @@ pub(crate) struct DeviceFlags {
     /// kernel as NVRTC compiles it (`ptx:sm_80` for another GPU than `sm_90`), interpreted on the CPU to check it
     #[arg(long, default_value = "host", value_parser = device)]
     pub(crate) device: Device,
-    /// On GPUs: how data travels: direct, simple or ll [default: simple for a program that sends and
+    /// On GPUs: how data travels: direct, simple, ll or ll128 [default: simple for a program that sends and
     /// receives, else direct]
     #[arg(long, value_parser = protocol)]
     pub(crate) protocol: Option<Protocol>,

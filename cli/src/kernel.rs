@@ -28,7 +28,7 @@ pub(crate) struct KernelFlags {
     /// Reduce op: sum prod min max avg band bor bxor land lor lxor; those from band on are for integers
     #[arg(long, default_value = "sum", value_parser = reduce_op)]
     op: ReduceOp,
-    /// How data travels: direct, simple or ll [default: simple for a program that sends and receives, else direct]
+    /// How data travels: direct, simple, ll or ll128 [default: simple for a program that sends and receives, else direct]
     #[arg(long, value_parser = protocol)]
     protocol: Option<Protocol>,
     /// How the kernel holds the algorithm

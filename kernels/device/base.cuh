@@ -225,8 +225,9 @@ template <Scope S> ROUNDELAY_DEVICE void fence() {
     }
 }
 
-// Two words, each loaded whole, in no order with each other: the parts of a line of the LL protocol.
-template <Scope S> ROUNDELAY_DEVICE Vector load_words(const Vector* at) {
+// Two words, each loaded whole, in no order with each other: a vector of a slot of lines. ORDERED is for the shim: there
+// lines that arrive whole are words in order.
+template <Scope S, bool ORDERED> ROUNDELAY_DEVICE Vector load_words(const Vector* at) {
     Vector line;
     if constexpr (S == Scope::System) {
         asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
@@ -242,7 +243,7 @@ template <Scope S> ROUNDELAY_DEVICE Vector load_words(const Vector* at) {
     return line;
 }
 
-template <Scope S> ROUNDELAY_DEVICE void store_words(Vector* at, Vector line) {
+template <Scope S, bool ORDERED> ROUNDELAY_DEVICE void store_words(Vector* at, Vector line) {
     if constexpr (S == Scope::System) {
         asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(at), "l"(line.words[0]), "l"(line.words[1])
                      : "memory");

@@ -86,17 +86,19 @@ template <Scope S> void fence() {
 #endif
 }
 
-template <Scope S> Vector load_words(const Vector* at) {
-    const u64 low = __atomic_load_n(&at->words[0], __ATOMIC_RELAXED);
-    return {{low, __atomic_load_n(&at->words[1], __ATOMIC_RELAXED)}};
+template <Scope S, bool ORDERED> Vector load_words(const Vector* at) {
+    // A flag that ends a wide line comes with all that was stored before it.
+    const u64 high = __atomic_load_n(&at->words[1], ORDERED ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED);
+    delay();
+    return {{__atomic_load_n(&at->words[0], __ATOMIC_RELAXED), high}};
 }
 
-template <Scope S> void store_words(Vector* at, Vector line) {
-    // Some lines are stored from the front and some from the back: no reader may rely on an order.
-    const u64 first = u64(at) / sizeof(Vector) % 2;
+template <Scope S, bool ORDERED> void store_words(Vector* at, Vector line) {
+    // Some lines of LL are stored from the front and some from the back: no reader may rely on an order.
+    const u64 first = ORDERED ? 0 : u64(at) / sizeof(Vector) % 2;
     __atomic_store_n(&at->words[first], line.words[first], __ATOMIC_RELAXED);
     delay();
-    __atomic_store_n(&at->words[1 - first], line.words[1 - first], __ATOMIC_RELAXED);
+    __atomic_store_n(&at->words[1 - first], line.words[1 - first], ORDERED ? __ATOMIC_RELEASE : __ATOMIC_RELAXED);
 }
 
 template <class To, class From> To bits_as(From from) {

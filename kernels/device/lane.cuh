@@ -24,11 +24,6 @@ constexpr bool REGISTERED = true;
 constexpr bool REGISTERED = false;
 #endif
 
-enum class Protocol { Direct, Simple, Ll };
-
-// Whether slots hold lines, whose flags tell that they have arrived.
-constexpr bool LINED = Protocol::ROUNDELAY_PROTOCOL == Protocol::Ll;
-
 // Words that the host computed for a schedule.
 struct Facts {
     const i64* words;
@@ -409,7 +404,7 @@ class Lane {
     ROUNDELAY_DEVICE u64* launches() const { return launch.launches + launch.first_group * launch.parts + u64(block_index()); }
 
     ROUNDELAY_DEVICE Slot lines_of(const Lined& slot) const {
-        const u32 flag = u32(flags + slot.step) + 1;
+        const u64 flag = flags + slot.step + 1;
         return {slot.place.address, flag, wraps(flag) ? slot.lines : 0};
     }
 

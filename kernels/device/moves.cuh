@@ -398,12 +398,12 @@ struct Portion {
 // The granularity of cuts between parts: whole vectors and lines of every dtype.
 constexpr u64 GRAIN = 128;
 
-ROUNDELAY_DEVICE Portion portion(u64 len, u64 parts, u64 part) {
+template <u64 GRAINS = GRAIN> ROUNDELAY_DEVICE Portion portion(u64 len, u64 parts, u64 part) {
     if (parts == 1) {
         return {0, len};
     }
-    const u64 grains = (len + GRAIN - 1) / GRAIN;
-    const u64 each = (grains + parts - 1) / parts * GRAIN;
+    const u64 grains = (len + GRAINS - 1) / GRAINS;
+    const u64 each = (grains + parts - 1) / parts * GRAINS;
     const u64 begin = each * part, end = begin + each;
     return {begin < len ? begin : len, end < len ? end : len};
 }

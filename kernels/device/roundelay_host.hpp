@@ -39,6 +39,7 @@ struct KernelFacts {
     u64 scratch_bytes;              // of each rank
     bool scale_outputs;             // a second kernel divides averages
     bool one_device;                // one launch begins and ends all ranks
+    bool whole_lines;               // lines of LL128, which NVLink keeps together
     u32 threads, walkers, in_flight;
     u32 worth;                      // CTAs of a stream that the largest move pays for
     std::vector<u64> input_elements, output_elements; // of each rank
@@ -237,6 +238,19 @@ class Plan {
         : kernel_(kernel), devices_(devices), parts_(devices.size()), memory_(kernel.nranks) {
         if (kernel.one_device && devices.size() > 1) {
             throw std::runtime_error("this kernel begins and ends all ranks at once: it is for one device");
+        }
+        for (const Device& from : devices) {
+            for (const Device& to : devices) {
+                int joined = 1;
+                if (kernel.whole_lines && from.ordinal != to.ordinal) {
+                    check(cuDeviceGetP2PAttribute(&joined, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, from.ordinal,
+                                                  to.ordinal), "asking for NVLink");
+                }
+                if (joined == 0) {
+                    throw std::runtime_error("device " + std::to_string(from.ordinal) + " reaches device " +
+                        std::to_string(to.ordinal) + " by PCIe, which does not keep the lines of protocol ll128 together");
+                }
+            }
         }
         ctas_ = kernel.worth;
         for (size_t at = 0; at < devices.size(); ++at) {

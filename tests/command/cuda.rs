@@ -104,6 +104,7 @@ fn a_dry_run_predicts_what_launches_take() {
             (mesh, table, direct),
             (eager, loops, Some("simple")),
             (eager, loops, Some("ll")),
+            (eager, loops, Some("ll128")),
             (eager, table, direct),
         ];
         assert_eq!(forms, expected);
@@ -118,14 +119,14 @@ fn a_dry_run_predicts_what_launches_take() {
         }
     }
     // The optimized schedule reads every input once and writes every output once, and has no waits.
-    let table = &rows[6];
+    let table = &rows[7];
     assert_eq!((table["form"].as_str(), table["waits"].as_u64()), (Some("table"), Some(0)));
     assert_eq!(table["traffic"].as_u64(), Some(2 * 8 * (64 << 20)));
     assert!(number(table, "percent_of_floor") > 95.0, "{table}");
     // Lines save a signal, and cost twice the bytes.
     let [simple, lines] = [&rows[2], &rows[3]].map(|row| number(row, "predicted"));
     assert!(lines < simple, "{lines} {simple}");
-    let [simple, lines] = [&rows[7], &rows[8]].map(|row| number(row, "predicted"));
+    let [simple, lines] = [&rows[8], &rows[9]].map(|row| number(row, "predicted"));
     assert!(lines > simple, "{lines} {simple}");
 }
 

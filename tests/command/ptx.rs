@@ -123,6 +123,22 @@ fn checked(of: &[&str], change: impl Fn(&str) -> String, more: &[&str]) -> Call 
 }
 
 #[test]
+fn lines_of_128_bytes_rely_on_an_assumption_with_a_name() {
+    let of = ["NcclRingAllReduce", "-n", "2", "--count", "600", "--protocol", "ll128"];
+    let json = ["--format", "json", "--seeds", "3"];
+    let told = checked(&of, str::to_owned, &json).json();
+    assert_eq!(told["verdicts"][0]["verdict"], "relies(line128)", "{told}");
+    let unnamed = |text: &str| {
+        let lines = text.lines().filter(|line| !line.starts_with("assume = "));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    let call = checked(&of, unnamed, &["--seeds", "3"]).ends(1);
+    assert!(call.err.contains("declare it under [assume]: line128"), "{}", call.err);
+    let call = run(&of, &[]).ends(0);
+    assert!(call.out.contains("assuming line128"), "{}", call.out);
+}
+
+#[test]
 fn the_harness_of_a_pages_kernel_has_a_verdict_and_the_run_is_its_short_form() {
     let page = TempFile::new("swap.coll", PAGE.as_bytes());
     let json = ["--format", "json", "--first", "3", "--seeds", "1"];

@@ -19,19 +19,30 @@ fn time(choice: &KernelChoice, name: &str, form: Form, protocol: Protocol) -> f6
 }
 
 #[test]
-fn lines_are_for_small_messages() {
+fn lines_are_for_small_messages_and_wide_ones_for_larger_ones() {
     let names = ["NcclRingAllReduce", "PushedOneShotAllReduce", "PushedMeshAllReduce"];
-    for (bytes, lines) in [(1 << 10, true), (64 << 20, false)] {
+    let [ring, one_shot, two_shots] = names;
+    let all = [Protocol::Simple, Protocol::Ll, Protocol::Ll128];
+    for (bytes, first, some) in [
+        (1 << 10, Protocol::Ll, &names[..]),
+        (128 << 10, Protocol::Ll128, &[one_shot]),
+        (512 << 10, Protocol::Ll128, &[two_shots]),
+        (8 << 20, Protocol::Ll128, &[ring]),
+        (256 << 20, Protocol::Simple, &names),
+    ] {
         let choice = choice(Collective::AllReduce, 8, bytes);
-        for name in names {
-            let [simple, ll] =
-                [Protocol::Simple, Protocol::Ll].map(|p| time(&choice, name, Form::Loops, p));
-            assert_eq!(ll < simple, lines, "{name} at {bytes} bytes: {ll} by lines, {simple}");
+        for name in some {
+            // In picoseconds: where the walk alone takes the time, both kinds of lines do.
+            let times = all.map(|p| (time(&choice, name, Form::Loops, p) * 1e12).round());
+            let fastest = all.iter().zip(&times).min_by(|(_, a), (_, b)| a.total_cmp(b));
+            let fastest = fastest.map(|(protocol, _)| *protocol);
+            assert_eq!(fastest, Some(first), "{name} at {bytes} bytes: {times:?} by {all:?}");
         }
-        // Among kernels with slots, the kernel with lines is the first where messages are small.
-        let slots = choice.ranked.iter().find(|row| row.protocol != Protocol::Direct);
-        let slots = slots.expect("there are some");
-        assert_eq!(slots.protocol == Protocol::Ll, lines, "{choice}");
+        // Among all of these kernels with slots, a kernel with such slots is the first.
+        let slots = choice.ranked.iter().find(|row| {
+            row.protocol != Protocol::Direct && names.contains(&row.algorithm.as_str())
+        });
+        assert_eq!(slots.expect("there are some").protocol, first, "{choice}");
     }
     // Two shots where one would send too much.
     let shots = |bytes| {

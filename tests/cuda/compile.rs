@@ -131,24 +131,27 @@ fn every_dtype_and_op_compiles_and_nothing_spills() {
 }
 
 #[test]
-fn ll_and_tables_compile_and_nothing_spills() {
+fn lines_and_tables_compile_and_nothing_spills() {
     let mut wrong = String::new();
     let mut rows = String::new();
     let lined = [
-        ("NcclRingAllReduce", DType::Bf16),
-        ("PushedOneShotAllReduce", DType::F32),
-        ("NcclRingAllReduce", DType::U8),
-        ("NcclRingAllReduce", DType::F64),
-        ("PushedMeshAllReduce", DType::F32),
+        ("NcclRingAllReduce", DType::Bf16, Protocol::Ll),
+        ("NcclRingAllReduce", DType::F32, Protocol::Ll128),
+        ("PushedOneShotAllReduce", DType::F32, Protocol::Ll),
+        ("NcclRingAllReduce", DType::U8, Protocol::Ll),
+        ("NcclRingAllReduce", DType::F64, Protocol::Ll),
+        ("PushedMeshAllReduce", DType::F32, Protocol::Ll),
+        ("NcclRingAllReduce", DType::U8, Protocol::Ll128),
+        ("PushedOneShotAllReduce", DType::F32, Protocol::Ll128),
     ];
     // A usual run has two of each.
     let some = if whole() { usize::MAX } else { 2 };
-    for (name, dtype) in lined.into_iter().take(some) {
+    for (name, dtype, protocol) in lined.into_iter().take(some) {
         let algorithm = named(name);
         let proved = proved(algorithm, 8).expect("any rank count will do");
-        let spec = Spec { element: dtype, protocol: Protocol::Ll, ..spec(algorithm) };
+        let spec = Spec { element: dtype, protocol, ..spec(algorithm) };
         if let Some(fitted) = compiled(&loops(algorithm, &proved, spec), "sm_90", &mut wrong) {
-            let _ = write!(rows, "{}, ll | ", dtype.name());
+            let _ = write!(rows, "{}, {} | ", dtype.name(), protocol.name());
             rows += &row(name, &fitted);
         }
     }

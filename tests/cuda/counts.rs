@@ -49,7 +49,7 @@ const fn table(name: &'static str, level: Level) -> Class {
     Class { form: Form::Table, level, ..direct(name) }
 }
 
-const CLASSES: [Class; 10] = [
+const CLASSES: [Class; 11] = [
     direct("RingAllReduce"),
     direct("MeshAllReduce"),
     direct("OneShotMeshAllReduce"),
@@ -57,6 +57,7 @@ const CLASSES: [Class; 10] = [
     direct("PairwiseAllToAll"),
     slots("NcclRingAllReduce", Protocol::Simple),
     slots("NcclRingAllReduce", Protocol::Ll),
+    slots("NcclRingAllReduce", Protocol::Ll128),
     slots("PushedOneShotAllReduce", Protocol::Ll),
     table("MeshAllReduce", Level::O2),
     table("RingAllReduce", Level::O0),
@@ -175,7 +176,7 @@ impl Figures {
             match op.kind {
                 OpKind::Move => walk.r#move + walk.operand * operands as f64,
                 // Lines say it.
-                _ if self.class.protocol == Protocol::Ll
+                _ if self.class.protocol.has_lines()
                     && schedule.channel(op).kind == SignalKind::Tail =>
                 {
                     0.0
@@ -283,7 +284,8 @@ fn walks_are_those_of_the_model(all: &[Figures]) {
 
 #[test]
 fn counts_are_those_of_every_order() {
-    for class in [direct("RingAllReduce"), slots("PushedMeshAllReduce", Protocol::Ll)] {
+    let lined = [Protocol::Ll, Protocol::Ll128].map(|p| slots("PushedMeshAllReduce", p));
+    for class in [direct("RingAllReduce")].into_iter().chain(lined) {
         let kernel = class.kernel(3);
         let program = interpreted(&kernel);
         let first = counted(&kernel, &program, 1000, 0);

@@ -258,16 +258,19 @@ fn streams_of_several_parts_have_the_hosts_bits() {
 
 /// Lines of data and flag, for every size of element, and where there are fewer elements than lines.
 #[test]
-fn ll_has_the_hosts_bits() {
+fn lines_have_the_hosts_bits() {
     let (mut sweep, mut wrong) = (Sweep::default(), String::new());
     for algorithm in select::library() {
         if !Protocol::of_loops(algorithm).contains(&Protocol::Ll) {
             continue;
         }
-        for dtype in [DType::U8, DType::F16, DType::F32, DType::F64] {
+        let (ll, ll128) = (Protocol::Ll, Protocol::Ll128);
+        let narrow = [(DType::U8, ll), (DType::U8, ll128), (DType::F16, ll)];
+        let wide = [(DType::F32, ll), (DType::F32, ll128), (DType::F64, ll)];
+        for (dtype, protocol) in narrow.into_iter().chain(wide) {
             for nranks in [2, 5] {
                 let Some(proved) = proved(algorithm, nranks) else { continue };
-                let spec = Spec { element: dtype, protocol: Protocol::Ll, ..spec(algorithm) };
+                let spec = Spec { element: dtype, protocol, ..spec(algorithm) };
                 let kernel = loops(algorithm, &proved, spec);
                 if !sweep.tries(&kernel) {
                     continue;

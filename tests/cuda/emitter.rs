@@ -43,6 +43,7 @@ fn a_protocol_that_does_not_fit_is_refused() {
     for (name, protocol) in [
         ("RingAllReduce", Protocol::Simple),
         ("RingAllReduce", Protocol::Ll),
+        ("RingAllReduce", Protocol::Ll128),
         ("NcclRingAllReduce", Protocol::Direct),
     ] {
         let algorithm = named(name);
@@ -75,6 +76,35 @@ fn an_op_that_the_elements_do_not_have_is_refused() {
         let spec = Spec { element: DType::I8, ..spec };
         Kernel::of_loops(algorithm, &proved, spec).expect("integers have bits");
         Kernel::of_table(&made, spec).expect("integers have bits");
+    }
+}
+
+/// Lines of 128 bytes arrive whole by `NVLink` of `sm_70` and newer. Other machines are refused, with the link in
+/// words.
+#[test]
+fn machines_that_tear_lines_are_refused() {
+    for (topology, nranks, why) in [
+        ("full_mesh(4, gpus(sm=70))", 4, None),
+        ("machine(\"dgx-h100\")", 8, None),
+        ("full_mesh(4, gpus(sm=60))", 4, Some("are sm=60")),
+        ("full_mesh(4, gpus(gfx942))", 4, Some("are gfx942")),
+        ("machine(\"dgx-h100\", 2)", 16, Some("by the network (NET)")),
+    ] {
+        let mut algorithm = named("NcclRingAllReduce").clone();
+        let place = topology.parse().unwrap_or_else(|error| panic!("{topology}: {error:?}"));
+        algorithm.place_on(std::sync::Arc::new(place));
+        let proved = proved(&algorithm, nranks).expect("any rank count will do");
+        for protocol in [Protocol::Ll, Protocol::Ll128] {
+            let made = Kernel::of_loops(&algorithm, &proved, Spec { protocol, ..spec(&algorithm) });
+            let why = why.filter(|_| protocol == Protocol::Ll128);
+            let refused = made.err().map(|errors| (errors[0].code, errors[0].title.clone()));
+            let Some((code, title)) = refused else {
+                assert_eq!(why, None, "{topology}");
+                continue;
+            };
+            assert_eq!(code, Code::NoSuchKernel, "{topology}");
+            assert!(why.is_some_and(|why| title.contains(why)), "{topology}: {title}");
+        }
     }
 }
 

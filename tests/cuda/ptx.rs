@@ -24,7 +24,8 @@ fn ptx(text: &str, name: &str, arch: &str, defines: &[(&str, usize)]) -> String 
 
 fn interpreted(kernel: &Kernel, arch: &str, defines: &[(&str, usize)]) -> Interpreted {
     let text = ptx(&kernel.text, &kernel.name, arch, defines);
-    Interpreted::new(&text, &kernel.name).unwrap_or_else(|error| panic!("{error}"))
+    let program = Interpreted::new(&text, &kernel.name);
+    program.unwrap_or_else(|error| panic!("{error}")).granting(kernel.spec.protocol)
 }
 
 /// The kernel of an algorithm of the library, with its proof.
@@ -80,6 +81,7 @@ fn leaves_the_hosts_bits(
 const LOOPS: (Form, Protocol) = (Form::Loops, Protocol::Direct);
 const TABLE: (Form, Protocol) = (Form::Table, Protocol::Direct);
 const LINES: (Form, Protocol) = (Form::Loops, Protocol::Ll);
+const WIDE_LINES: (Form, Protocol) = (Form::Loops, Protocol::Ll128);
 const SUMS: (DType, ReduceOp) = (DType::F32, ReduceOp::Sum);
 
 #[test]
@@ -94,6 +96,8 @@ fn slots() {
     let ring = ("NcclRingAllReduce", 3);
     leaves_the_hosts_bits(ring, (Form::Loops, Protocol::Simple), SUMS, (161, 2));
     leaves_the_hosts_bits(ring, LINES, (DType::U8, ReduceOp::Max), (161, 2));
+    leaves_the_hosts_bits(ring, WIDE_LINES, (DType::U8, ReduceOp::Max), (3000, 2));
+    leaves_the_hosts_bits(ring, WIDE_LINES, (DType::F64, ReduceOp::Sum), (400, 1));
 }
 
 #[test]
@@ -117,6 +121,7 @@ fn callers_each() {
     for (name, form, kind) in [
         ("RingAllReduce", LOOPS, SUMS),
         ("NcclRingAllReduce", LINES, SUMS),
+        ("NcclRingAllReduce", WIDE_LINES, SUMS),
         ("MeshAllReduce", TABLE, halves),
     ] {
         let of = kernel((name, 3), form, kind, Callers::Each);
@@ -145,6 +150,7 @@ fn ranks_in_processes() {
         ("RingAllReduce", LOOPS, SUMS),
         ("TwistedRingAllReduce", LOOPS, SUMS),
         ("NcclRingAllReduce", LINES, SUMS),
+        ("NcclRingAllReduce", WIDE_LINES, halves),
         ("MeshReduceScatter", LOOPS, SUMS),
         ("MeshAllReduce", TABLE, halves),
         ("MeshAllReduce", TABLE, (DType::I32, ReduceOp::Avg)),
@@ -193,6 +199,21 @@ fn posts_that_store_are_not_lost() {
     let kernel = kernel.unwrap_or_else(|refused| panic!("{}", refused.title));
     let staged = interpreted(&kernel, "sm_90", &WHOLE).stage(2);
     has_the_hosts_bits(&(kernel, proved), (20, 1), |job, seed| staged.run(job, seed));
+}
+
+/// PTX lets the vectors of a line of LL128 arrive in any order, so that data without its flag is taken for arrived.
+#[test]
+fn lines_of_128_bytes_need_their_assumption() {
+    let (kernel, proved) = kernel(("NcclRingAllReduce", 2), WIDE_LINES, SUMS, Callers::One);
+    let inputs = inputs(&kernel, 900);
+    let expected = on_the_host(&proved, &kernel, 900, &inputs);
+    let job = ShimJob::new(&kernel, 900, &inputs);
+    let text = ptx(&kernel.text, &kernel.name, "sm_90", &[]);
+    let bare = Interpreted::new(&text, &kernel.name).unwrap_or_else(|error| panic!("{error}"));
+    let outputs = bare.run(&job, 0).unwrap_or_else(|error| panic!("{error}")).outputs;
+    assert_ne!(outputs, expected, "a line was torn");
+    let outputs = bare.granting(Protocol::Ll128).run(&job, 0).map(|outcome| outcome.outputs);
+    assert_eq!(outputs.unwrap_or_else(|error| panic!("{error}")), expected);
 }
 
 /// The scope of a device does not do for several devices.

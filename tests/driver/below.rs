@@ -300,19 +300,21 @@ mod several_devices {
     use roundelay::{DType, ReduceOp};
     use roundelay_core::ids::RankId;
     use roundelay_core::verify::Callers;
-    use roundelay_export::cuda::{Form, Kernel};
+    use roundelay_export::cuda::{Form, Kernel, Protocol};
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Rooms};
 
     use super::one_device::{case, proved};
-    use crate::driver::cases::Data;
+    use crate::driver::cases::{Case, Data};
+    use crate::driver::{passes, test_below};
 
     #[test]
     fn ranks_of_two_devices_reach_each_other() {
         below!(3);
         let data = Data { count: 1003, dtype: DType::F32, op: ReduceOp::Sum };
-        for name in ["RingAllReduce", "MeshAllReduce"] {
+        let direct = ["RingAllReduce", "MeshAllReduce"].map(|name| (name, Protocol::Direct));
+        for (name, protocol) in direct.into_iter().chain([("NcclRingAllReduce", Protocol::Ll128)]) {
             let of = proved(name, 5);
-            let case = case(&of, data, Form::Loops);
+            let case = Case { protocol, ..case(&of, data, Form::Loops) };
             let spec = case.kernel().expect("a kernel").spec;
             let spec = roundelay_export::cuda::Spec { callers: Callers::Each, ..spec };
             let kernel = Kernel::of_loops(of.0, &of.1, spec).expect("a kernel");
@@ -352,6 +354,28 @@ mod several_devices {
         below!(3);
         let error = CudaWorld::on_devices(&[0, 2], 4).err().expect("the last reaches no other");
         assert_eq!(error.code().as_str(), "E0422", "{error}");
+    }
+
+    /// Without `NVLink`, devices reach each other by `PCIe`, which does not keep lines of 128 bytes together.
+    #[test]
+    fn devices_that_tear_lines_are_refused() {
+        if std::env::var_os("ROUNDELAY_FAKE").is_none() {
+            let name = "driver::below::several_devices::devices_that_tear_lines_are_refused";
+            let mut command = test_below(name, 3);
+            command.env("ROUNDELAY_FAKE_LINK", "pcie");
+            return passes(command.spawn().expect("it starts"));
+        }
+        let (algorithm, proved) = proved("NcclRingAllReduce", 4);
+        let world = CudaWorld::on_devices(&[0, 1], 4).expect("devices that reach each other");
+        let plan = |protocol| {
+            let options = CudaOptions::new().protocol(protocol);
+            let sums = (DType::F32, ReduceOp::Sum);
+            CudaPlan::new(&world, algorithm, &proved, 10, sums, options)
+        };
+        let error = plan(Protocol::Ll128).expect_err("PCIe tears its lines");
+        assert_eq!(error.code().as_str(), "E0423", "{error}");
+        assert!(error.to_string().contains("device 0 reaches device 1 by PCIe"), "{error}");
+        assert!(plan(Protocol::Ll).is_ok(), "lines of 16 bytes are right on every link");
     }
 }
 

@@ -41,11 +41,12 @@ fn built(folder: &Path, algorithm: &str, arguments: &[&str]) -> PathBuf {
 }
 
 /// Runs a program on our driver with three devices, of which the last reaches no other.
-fn on_devices(program: &Path, devices: u32) -> (bool, String) {
+fn on_devices(program: &Path, devices: u32, link: &str) -> (bool, String) {
     let mut command = Command::new(program);
     command.arg(devices.to_string()).arg(program.parent().expect("a folder"));
     command.env("CUDA_HOME", root().join("target/nvrtc/nvidia/cu13"));
-    let ran = build::below(command.env("ROUNDELAY_FAKE_DEVICES", "3")).output().expect("it starts");
+    command.env("ROUNDELAY_FAKE_DEVICES", "3").env("ROUNDELAY_FAKE_LINK", link);
+    let ran = build::below(&mut command).output().expect("it starts");
     let said = [ran.stdout, ran.stderr].concat();
     (ran.status.success(), String::from_utf8_lossy(&said).into_owned())
 }
@@ -56,7 +57,7 @@ fn right(algorithm: &str, arguments: &[&str]) -> (TempDir, PathBuf) {
     build::below(&mut Command::new("true"));
     let folder = tempfile::tempdir().expect("a folder");
     let program = built(folder.path(), algorithm, arguments);
-    let (right, said) = on_devices(&program, 2);
+    let (right, said) = on_devices(&program, 2, "nvlink");
     assert!(right && said.contains("0 wrong"), "{algorithm}: {said}");
     (folder, program)
 }
@@ -69,9 +70,9 @@ fn a_program_beside_a_kernel_finds_wrong_data() {
     let wrong = text.replacen("lane.reduce(", "lane.copy(", 1);
     assert_ne!(wrong, text);
     std::fs::write(&kernel, wrong).expect("a writable file");
-    let (right, said) = on_devices(&program, 1);
+    let (right, said) = on_devices(&program, 1, "nvlink");
     assert!(!right && said.contains("wrong: rank 0, element "), "{said}");
-    let (right, said) = on_devices(&program, 3);
+    let (right, said) = on_devices(&program, 3, "nvlink");
     assert!(!right && said.contains("device 0 to 2: no access"), "{said}");
 }
 
@@ -79,6 +80,14 @@ fn a_program_beside_a_kernel_finds_wrong_data() {
 fn a_program_beside_a_kernel_of_packets_runs() {
     let few = ["-n", "3", "--count", "77", "--dtype", "bf16", "--protocol", "ll"];
     right("PushedOneShotAllReduce", &few);
+}
+
+#[test]
+fn a_program_beside_a_kernel_of_wide_lines_refuses_pcie() {
+    let arguments = ["-n", "3", "--count", "777", "--protocol", "ll128"];
+    let (_folder, program) = right("NcclRingAllReduce", &arguments);
+    let (right, said) = on_devices(&program, 2, "pcie");
+    assert!(!right && said.contains("device 0 reaches device 1 by PCIe"), "{said}");
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use roundelay::{DType, Options, ReduceOp};
 use roundelay_core::ids::RankId;
-use roundelay_export::cuda::Form;
+use roundelay_core::layout::Configured;
+use roundelay_core::verify::Proved;
+use roundelay_export::cuda::{Form, Protocol};
 use roundelay_kernels::cuda::cudarc::driver::CudaSlice;
 use roundelay_kernels::cuda::{CudaOptions, CudaRank, Error, ProcessPlan, Transport};
 use roundelay_kernels::grid::Buffers;
@@ -161,9 +163,13 @@ fn plan_of(rank: &CudaRank, case: &Case, options: CudaOptions) -> Result<Process
 /// Compares the results of several launches of a case on this rank with the host's.
 fn agrees(rank: &CudaRank, name: &str, data: Data, form: Form) {
     let of = proved(name, rank.nranks());
-    let case = case(&of, data, form);
-    let plan = plan_of(rank, &case, options()).unwrap_or_else(|why| panic!("{name}: {why}"));
-    let mut room = Room::new(rank, &case);
+    case_agrees(rank, &case(&of, data, form));
+}
+
+fn case_agrees(rank: &CudaRank, case: &Case) {
+    let name = &case.proved.schedule().algorithm;
+    let plan = plan_of(rank, case, options()).unwrap_or_else(|why| panic!("{name}: {why}"));
+    let mut room = Room::new(rank, case);
     for in_place in [false, true] {
         let Some(expected) = case.expected(in_place) else { continue };
         for nth in 0..3 {
@@ -194,12 +200,26 @@ fn table(rank: &CudaRank) {
     agrees(rank, "MeshAllToAll", sums(7), Form::Loops);
 }
 
+fn lines_of_128_bytes<'a>(of: &'a (&'static Configured, Proved)) -> Case<'a> {
+    Case { protocol: Protocol::Ll128, ..case(of, sums(1003), Form::Loops) }
+}
+
+/// Looks that lines of 128 bytes are refused, with the way of the first ranks that do not keep them together.
+fn tears_lines(rank: &CudaRank, way: &str) {
+    let of = proved("NcclRingAllReduce", rank.nranks());
+    let error = plan_of(rank, &lines_of_128_bytes(&of), options()).expect_err("lines are torn");
+    assert_eq!(code(&error), "E0423", "{error}");
+    let told = error.to_string();
+    assert!(told.contains("rank 0 reaches rank ") && told.contains(way), "{told}");
+}
+
 #[test]
 fn results_are_the_hosts_on_a_device_each() {
     let rank = on_each!(3, Devices::Each, &[]);
     let ways: Vec<_> = rank.transports().map(|(_, way, _)| way).collect();
     assert_eq!(ways, [Transport::NvLink; 2]);
     table(&rank);
+    case_agrees(&rank, &lines_of_128_bytes(&proved("NcclRingAllReduce", 3)));
 }
 
 /// Where atomics are not whole, posts are stores.
@@ -210,6 +230,7 @@ fn results_are_the_hosts_over_pcie() {
         assert_eq!((way, why), (Transport::Pcie, Some("no NVLink joins the devices")));
     }
     table(&rank);
+    tears_lines(&rank, "peer by PCIe");
 }
 
 /// A device without virtual memory shares plain allocations by handles.
@@ -252,6 +273,7 @@ fn results_are_the_hosts_through_the_host() {
         assert!(told.iter().any(|text| why.contains(text)), "{why}");
     }
     few(&rank);
+    tears_lines(&rank, "through the host");
 }
 
 #[test]

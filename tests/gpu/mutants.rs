@@ -96,6 +96,7 @@ fn witnesses() -> Vec<Witness> {
         on(3, of("NcclRingAllReduce", 3, 521, 2, Protocol::Ll)),
         of("NcclRingAllReduce", 3, 521, 2, Protocol::Simple),
         of("NcclRingAllReduce", 3, 521, 2, Protocol::Ll),
+        of("NcclRingAllReduce", 3, 1031, 2, Protocol::Ll128),
         in_table(of("RingAllReduce", 4, 700, 2, Protocol::Direct)),
         of("DoubleBinaryTreeAllReduce", 4, 203, 1, Protocol::Direct),
         of("MeshAllReduce", 4, 301, 1, Protocol::Direct),
@@ -239,7 +240,8 @@ impl Ready {
             };
             let (ptx, finding) = Self::ptx(text, mutant, choice, define.as_deref())?;
             let unread = |error: BadText| Found::Run(error.to_string());
-            let mut program = Interpreted::new(&ptx, text.1).map_err(unread)?.on_devices(devices);
+            let program = Interpreted::new(&ptx, text.1).map_err(unread)?;
+            let mut program = program.granting(self.witness.protocol).on_devices(devices);
             if mutant.is_none_or(|mutant| mutant.header == "bind.cuh") {
                 let (binds, _) = Self::ptx(BINDS, mutant, choice, None)?;
                 program = program.bound_by(&binds).map_err(unread)?;

@@ -203,6 +203,7 @@ impl Engine for Instructions {
         let binds = self.ptx(text, name, None)?;
         let program =
             Interpreted::new(&ptx, &kernel.name).and_then(|program| program.bound_by(&binds));
+        let program = program.map(|program| program.granting(kernel.spec.protocol));
         let program = program.map_err(|error| error.to_string())?.on_devices(devices as usize);
         let outcome = run(&job, SEEDS, |seed| program.run(&job, seed))?;
         if job.trace {
@@ -217,6 +218,7 @@ impl Engine for Instructions {
         let ptx = self.kernel_ptx(&case, &kernel)?;
         let inputs = case.inputs();
         let program = Interpreted::new(&ptx, &kernel.name).map_err(|error| error.to_string())?;
+        let program = program.granting(kernel.spec.protocol);
         let program = program.on_devices(case.nranks as usize).without_last();
         let job = ShimJob {
             poll_limit: PATIENCE,

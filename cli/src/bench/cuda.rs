@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use roundelay_core::diagnostics::Diagnostic;
 use roundelay_core::ids::RankId;
-use roundelay_export::cuda::{Form, Protocol};
+use roundelay_export::cuda::Form;
 use roundelay_kernels::cuda::{CudaPlan, CudaWorld, Driven, Error, Rooms};
 use roundelay_kernels::grid::{Buffers, Gpu};
 use roundelay_kernels::reference::Reference;
@@ -202,7 +202,7 @@ impl<'a> Bench<'a> {
         };
         let name = match (plan.kernel().form, plan.kernel().spec.protocol) {
             (Form::Table, _) => format!("{}, table", subject.name),
-            (Form::Loops, Protocol::Ll) => format!("{}, ll", subject.name),
+            (_, lines) if lines.has_lines() => format!("{}, {}", subject.name, lines.name()),
             _ => subject.name.clone(),
         };
         let mut rows = vec![self.row(name.clone(), subject, &mut plan, by_launch, often)?];

@@ -8,7 +8,7 @@ use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Goal;
 use roundelay_core::verify::{Callers, Proved};
-use roundelay_export::cuda::{Facts, Kernel, Protocol, Spec};
+use roundelay_export::cuda::{Facts, Kernel, Protocol, Spec, WHOLE_LINES};
 use roundelay_kernels::cuda::{Arch, Target, WALKERS};
 use roundelay_kernels::grid::{Buffers, GridLayout, TooLarge};
 
@@ -75,8 +75,15 @@ impl Launches {
             Failure::usage(Code::TooLarge, "its memory has more bytes than addresses")
         })?;
         let target = Target { threads: *threads, ..Target::new(*arch) };
+        // Lines that arrive whole are aligned.
+        let (assumed, aligned) = match (spec.protocol, WHOLE_LINES) {
+            (Protocol::Ll128, (name, why)) => {
+                (format!("assume = {{ {name} = \"{why}\" }}\n"), ", align = 128")
+            }
+            _ => (String::new(), ""),
+        };
         let mut text = format!(
-            "title = \"the kernel of {name} for {nranks} ranks, each on a device of its own\"\n\n\
+            "title = \"the kernel of {name} for {nranks} ranks, each on a device of its own\"\n{assumed}\n\
              [module.ours]\ntext = {}\nprelude = [\"{OWN}\"]\narch = \"{arch}\"\noptions = [\"--fmad=false\"]\n\
              define = [\"ROUNDELAY_SCOPE_SYS=1\", \"ROUNDELAY_THREADS={threads}\", \"ROUNDELAY_IN_FLIGHT={}\"]\n\n",
             literal(&kernel.text),
@@ -103,7 +110,7 @@ impl Launches {
             data(output, |rank| rank.output, "");
         }
         let zeros = ", init = \"zero\"";
-        let mut words = vec![("scratch", layout.scratch_bytes, "")];
+        let mut words = vec![("scratch", layout.scratch_bytes, aligned)];
         words.extend([("posted", layout.posted_words * 8, zeros)]);
         words.extend([("waited", layout.waited_words * 8, zeros)]);
         words.extend(facts.counts_launches.then_some((

@@ -39,8 +39,8 @@ pub(super) struct OwnKernelFlags {
     /// With --ours: input and output share memory, by NCCL's rules
     #[arg(long)]
     in_place: bool,
-    /// With --ours: how data travels: direct, simple or ll [default: simple for a program that sends and receives, else
-    /// direct]
+    /// With --ours: how data travels: direct, simple, ll or ll128 [default: simple for a program that sends and receives,
+    /// else direct]
     #[arg(long, value_parser = protocol)]
     protocol: Option<Protocol>,
     /// With --ours: how the kernel holds the algorithm [default: loops]

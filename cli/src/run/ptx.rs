@@ -9,7 +9,8 @@ use roundelay_core::layout::Configured;
 use roundelay_core::schedule::{Op, OpKind, Schedule};
 use roundelay_core::syntax::Source;
 use roundelay_core::verify::Proved;
-use roundelay_kernel_check::{CheckOptions, Harness};
+use roundelay_export::cuda::{Protocol, WHOLE_LINES};
+use roundelay_kernel_check::{CheckOptions, Harness, State};
 use roundelay_kernels::cuda::{Arch, THREADS};
 
 use super::faults::KernelPage;
@@ -48,6 +49,10 @@ pub(super) fn run(
     let harness = Harness::from_toml(&launches.harness(&kernel)?).expect("a harness of its schema");
     let [harness] = &harness[..] else { unreachable!("it has no cases") };
 
+    let assuming = match kernel.spec.protocol {
+        Protocol::Ll128 => format!(", assuming {}", WHOLE_LINES.0),
+        _ => String::new(),
+    };
     let nranks = kernel.schedule.nranks;
     let header = algorithm.program().header();
     let page = KernelPage { source, header, nranks, seed: flags.seed };
@@ -78,14 +83,14 @@ pub(super) fn run(
         };
         let verdict = harness.check(&cases, &options);
         let verdict = verdict.map_err(|why| Failure::usage(Code::TooLarge, why))?;
-        if let Some(found) = &verdict.finding {
+        if let Some(found) = verdict.finding.as_ref().filter(|_| verdict.state != State::Relies) {
             return Err(Stopped::Wrong(vec![page.fault(found)]));
         }
         Ok(Measured {
             outputs: None,
             seconds: None,
             reduce_depth: kernel.proof.reduce_depth,
-            device: Some(format!("PTX for {arch}")),
+            device: Some(format!("PTX for {arch}{assuming}")),
             counters: verdict.cases.first().map(|runs| runs.counters.named().collect()),
         })
     })

@@ -83,6 +83,9 @@ assumptions! {
     Vec16 = "vec16": "an access of 16 bytes is performed as one, so all its elements have one age",
     /// `vec8`.
     Vec8 = "vec8": "each aligned pair of 4-byte elements of a vector is performed as one, so both have one age",
+    /// `line128`.
+    Line128 = "line128":
+        "8 lanes of a warp whose strong accesses of 16 bytes fill an aligned line of 128 bytes perform it as one",
     /// `polls-acquire`.
     PollsAcquire = "polls-acquire": "a relaxed or volatile load acquires, at its scope",
     /// `flags-release`.

@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{CUdevice_attribute, CUresult};
+use cudarc::driver::sys::{CUdevice_P2PAttribute, CUdevice_attribute, CUresult};
 use cudarc::driver::{CudaContext, CudaFunction, CudaSlice, DriverError, result, sys};
 use cudarc::nvrtc::Ptx;
 
@@ -32,6 +32,26 @@ fn words(error: DriverError) -> String {
     let text = error.error_string().map(|text| text.to_string_lossy().into_owned());
     let DriverError(code) = error;
     text.map_or_else(|_| format!("{code:?}"), |text| format!("{text} ({code:?})"))
+}
+
+/// Returns whether atomics of a device are whole in the memory of another one, as by `NVLink`; the error is the reason
+/// why not.
+pub(super) fn joined(reader: sys::CUdevice, owner: sys::CUdevice) -> Result<(), String> {
+    let mut native = 0;
+    // SAFETY: both devices are open, and the argument outlives the call.
+    let asked = unsafe {
+        sys::cuDeviceGetP2PAttribute(
+            &raw mut native,
+            CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED,
+            reader,
+            owner,
+        )
+    };
+    match asked.result() {
+        Ok(()) if native != 0 => Ok(()),
+        Ok(()) => Err("no NVLink joins the devices".to_owned()),
+        Err(error) => Err(format!("the driver does not tell: {error}")),
+    }
 }
 
 /// Returns the number of GPUs; E0415 where there is no driver or no GPU.

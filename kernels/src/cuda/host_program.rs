@@ -8,7 +8,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::Buffer;
 use roundelay_core::verify::Callers;
-use roundelay_export::cuda::Kernel;
+use roundelay_export::cuda::{Kernel, Protocol};
 
 use super::arch::Arch;
 use super::compile::{HEADERS, THREADS, Target, WALKERS};
@@ -76,7 +76,7 @@ int main(int argc, char** argv) try {{
         \"{name}\", {nranks}, {count}, {bytes},
         {{{words}}},
         {{{groups}}},
-        {posted}, {counts}, {scratch}, {scale}, {one},
+        {posted}, {counts}, {scratch}, {scale}, {one}, {whole},
         {THREADS}, {WALKERS}, {in_flight}, {worth},
         {{{inputs}}},
         {{{outputs}}},
@@ -104,6 +104,7 @@ int main(int argc, char** argv) try {{
         scratch = layout.scratch_bytes,
         scale = facts.scale_outputs,
         one = kernel.spec.callers == Callers::One,
+        whole = kernel.spec.protocol == Protocol::Ll128,
         in_flight = target.in_flight(),
         worth = grid::worth(schedule, count, element.size()),
         inputs = elements(Buffer::Input),

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::sync::Mutex;
 
+use roundelay_core::diagnostics::{Code, Diagnostic};
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
+use roundelay_core::source::Span;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
-use roundelay_export::cuda::{Facts, Kernel, Spec};
+use roundelay_export::cuda::{Facts, Kernel, NEEDS_WHOLE_LINES, Protocol, Spec};
 
 use super::compile::{Fitted, Target, WALKERS, fit};
 use super::control::Control;
@@ -73,8 +75,8 @@ impl CudaPlan {
     /// # Errors
     /// E0401 where the proof is for another number of ranks; E0407 for scratch with more bytes than addresses; E0415
     /// without NVRTC; E0417 where NVRTC refuses the kernel; E0418 where a device does not hold all CTAs at once; E0419
-    /// where a device's memory does not suffice; E0423 where the algorithm does not fit the form, or a CTA cannot have
-    /// that number of threads; E0425 for a fault of the optimizer; E0431 where the elements do not have the op; E0433
+    /// where a device's memory does not suffice; E0423 where the algorithm does not fit the form, a link between the
+    /// devices does not keep the lines of LL128 together, or a CTA cannot have that number of threads; E0425 for a fault of the optimizer; E0431 where the elements do not have the op; E0433
     /// where `options` ask for a check, and the kernel gives wrong data.
     pub fn new(
         world: &CudaWorld,
@@ -101,6 +103,7 @@ impl CudaPlan {
         options: CudaOptions,
     ) -> Result<Self, Error> {
         let call = call_of(&kernel, world.nranks(), count)?;
+        keeps_lines(&kernel, world.torn())?;
         let threads = check_threads(options.threads)?;
         let facts = kernel.facts(count);
         let (functions, in_flight) = Self::functions(world, &kernel, &facts, threads)?;
@@ -233,6 +236,16 @@ pub(super) fn call_of(kernel: &Kernel, given: u32, count: u64) -> Result<Planned
     check_multiple(&schedule, count)?;
     let Spec { element: dtype, op, .. } = kernel.spec;
     Ok(PlannedCall { schedule, proof, count, dtype, op, even: None })
+}
+
+/// Refuses a kernel of LL128 where ranks are joined by a link that does not keep its lines together, which `torn` names.
+pub(super) fn keeps_lines(kernel: &Kernel, torn: Option<String>) -> Result<(), Error> {
+    let torn = torn.filter(|_| kernel.spec.protocol == Protocol::Ll128);
+    torn.map_or(Ok(()), |why| {
+        let title = format!("{} has no kernel of protocol ll128 here: {why}", kernel.name);
+        let refused = Diagnostic::new(Code::NoSuchKernel, Span::default(), title);
+        Err(Error::NoKernel(vec![refused.help(NEEDS_WHOLE_LINES)]))
+    })
 }
 
 /// Returns `given` if a CTA can have that number of threads: threads that move, beside the warp that walks.

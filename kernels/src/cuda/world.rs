@@ -101,6 +101,18 @@ impl CudaWorld {
     }
 }
 
+impl CudaWorld {
+    /// Returns two of the devices that are not joined by `NVLink`, and the reason, in words.
+    pub(super) fn torn(&self) -> Option<String> {
+        let pairs =
+            self.devices.iter().flat_map(|from| self.devices.iter().map(move |to| (from, to)));
+        pairs.filter(|(from, to)| from.ordinal != to.ordinal).find_map(|(from, to)| {
+            let why = device::joined(from.context.cu_device(), to.context.cu_device()).err()?;
+            Some(format!("device {} reaches device {} by PCIe: {why}", from.ordinal, to.ordinal))
+        })
+    }
+}
+
 /// Lets one device reach the memory of another: plain allocations, and allocations from the other's pool.
 fn reach(from: &Device, to: &Device) -> Result<(), Error> {
     let what = || format!("opening device {} to device {}", to.ordinal, from.ordinal);

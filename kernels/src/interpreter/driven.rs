@@ -1,6 +1,7 @@
 //! A schedule that the host drives: a launch for each move, in the order of its streams and signals.
 
 use roundelay_export::cuda::Kernel;
+use roundelay_ptx::Assumptions;
 use roundelay_ptx::machine::{Limits, RankLaunch};
 use roundelay_ptx::program::Module;
 
@@ -93,7 +94,8 @@ impl DrivenMoves {
         for repeat in 0..job.repeats {
             memory.fill(job);
             let choices = (seed.wrapping_add(repeat.into()), Limits::DEFAULT);
-            run(&mut memory, launches.clone(), choices, false).map_err(NoOutcome::Run)?;
+            let assumed = (Assumptions::default(), false);
+            run(&mut memory, launches.clone(), choices, assumed).map_err(NoOutcome::Run)?;
         }
         let (control, outputs) = (memory.control(), memory.outputs(job));
         Ok(Outcome { aborted: false, control, outputs, trace: String::new() })

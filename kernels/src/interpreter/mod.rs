@@ -6,10 +6,12 @@ mod windows;
 
 use std::fmt;
 
+use roundelay_export::cuda::Protocol;
 use roundelay_ptx::machine::{
     Counters, Failure, FaultKind, FinalState, Launch as Run, Limits, RankLaunch, Where,
 };
 use roundelay_ptx::program::Module;
+use roundelay_ptx::{Assumption, Assumptions};
 
 pub use driven::{DrivenMoves, move_text};
 
@@ -27,6 +29,7 @@ pub struct Interpreted {
     staging: Staging,
     lacks_last: bool,
     binds: Option<Module>,
+    assumptions: Assumptions,
 }
 
 /// The clock of runs without the last device, in which waits for it last until they give up.
@@ -69,6 +72,7 @@ impl Interpreted {
             staging: Staging::None,
             lacks_last: false,
             binds: None,
+            assumptions: Assumptions::default(),
         })
     }
 
@@ -97,6 +101,17 @@ impl Interpreted {
     #[must_use]
     pub fn without_last(self) -> Self {
         Self { lacks_last: true, ..self }
+    }
+
+    /// Grants the kernel what its protocol assumes beyond PTX: that lines arrive whole, without which LL128 is wrong.
+    #[must_use]
+    pub fn granting(self, protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Ll128 => {
+                Self { assumptions: self.assumptions.include(Assumption::Line128), ..self }
+            }
+            Protocol::Direct | Protocol::Simple | Protocol::Ll => self,
+        }
     }
 
     /// Has the addresses of buffers written by a kernel, the PTX of [`BINDS`], as each launch of a graph has.
@@ -146,8 +161,9 @@ impl Interpreted {
             if let Some(binds) = &self.binds {
                 let launches = bindings(binds, &memory, job, placement);
                 let limits = Limits::DEFAULT;
+                let assumed = (self.assumptions.clone(), counts);
                 let state =
-                    run(&mut memory, launches, (seed, limits), counts).map_err(NoOutcome::Run)?;
+                    run(&mut memory, launches, (seed, limits), assumed).map_err(NoOutcome::Run)?;
                 add_warps(&mut counters, state.counters);
             }
             if memory.control()[0] != 0 {
@@ -160,7 +176,8 @@ impl Interpreted {
                 limits = PATIENT;
             }
             let begins: Vec<bool> = launches.iter().map(|launch| launch.after.is_empty()).collect();
-            let ran = run(&mut memory, launches, (seed, limits), counts);
+            let assumed = (self.assumptions.clone(), counts);
+            let ran = run(&mut memory, launches, (seed, limits), assumed);
             let rank = |launch: u32, block: u32| {
                 let device = begins[..=launch as usize].iter().filter(|first| **first).count() - 1;
                 let nth = block / job.parts;
@@ -243,15 +260,15 @@ fn bindings<'a>(
         .collect()
 }
 
-/// Runs launches to their end; without a poll in vain where they are counted.
+/// Runs launches to their end under assumptions; without a poll in vain where they are counted.
 fn run(
     memory: &mut Ranges,
     ranks: Vec<RankLaunch>,
     (seed, limits): (u64, Limits),
-    counts: bool,
+    (assumptions, counts): (Assumptions, bool),
 ) -> Result<FinalState, Failure> {
     let windows = std::mem::take(&mut memory.windows);
-    let launch = Run { seed, limits, ..Run::new(ranks, windows) };
+    let launch = Run { seed, limits, assumptions, ..Run::new(ranks, windows) };
     let mut state = if counts { launch.run_patiently()? } else { launch.run()? };
     memory.windows = std::mem::take(&mut state.windows);
     Ok(state)

@@ -187,12 +187,13 @@ impl Ranges {
     /// the next but the flags of lines.
     pub(super) fn fill(&mut self, job: &ShimJob) {
         self.launches += 1;
+        // A flag is the upper half of each word of 8 bytes, or the last one of 128.
         let keeps_flags = job.facts.counts_launches;
         for rank in &self.ranks {
             for (at, byte) in self.windows[rank.scratch].bytes.iter_mut().enumerate() {
                 if !keeps_flags {
                     *byte = FILL;
-                } else if at % 8 < 4 {
+                } else if at % 8 < 4 && at % 128 < 120 {
                     *byte ^= FILL;
                 }
             }

@@ -1,4 +1,4 @@
-// A chain of three ranks that pass data on by LL: the first sends, the second does what ROLE says, the last takes it.
+// A chain of three ranks that pass data on by lines: the first sends, the second does what ROLE says, the last takes it.
 #include "ll.cuh"
 
 // What the second rank does: 1 folds its own data into it, 2 keeps it.
@@ -29,8 +29,9 @@ ROUNDELAY_KERNEL(Chain) {
     Signals signals(launch, u64(rank), part);
     i64 step = 0;
     // As if all flags had come by once: these lines must be gone when their flag comes again.
+    const u64 stale = u64(launch.facts[9]), word = 0x123456789abcdef0, flag = WIDE_LINES ? stale : (word & 0xffffffff) | stale << 32;
     for (i64 at = thread() + i64(part) * threads(); at < credits * slot / 16; at += threads() * i64(launch.parts)) {
-        store_line({me.scratch, u32(launch.facts[9]), 0}, u64(at), 0x123456789abcdef0);
+        store_words<SCOPE, WIDE_LINES>(reinterpret_cast<Vector*>(me.scratch) + at, {{WIDE_LINES ? word : flag, flag}});
     }
     signals.begin_move();
     if (rank > 0) {
@@ -43,7 +44,7 @@ ROUNDELAY_KERNEL(Chain) {
     for (i64 round = 0; round < rounds; ++round) {
         const Round now = {u64(launch.facts[24 + 3 * round]), u64(launch.facts[25 + 3 * round]),
                            u64(launch.facts[26 + 3 * round])};
-        const u32 flag = u32(launch.facts[7] + round);
+        const u64 flag = u64(launch.facts[7] + round);
         const u64 at = u64(round % credits * slot);
         const u64 rewritten = wraps(flag) ? u64(slot) / 16 : 0;
         const Slot in = {me.scratch + at, flag, rewritten};

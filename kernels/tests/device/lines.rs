@@ -1,14 +1,16 @@
-//! LL: whatever is passed on arrives as it is, from and to any element, when flags come again, too.
+//! LL and LL128: whatever is passed on arrives as it is, from and to any element, when flags come again, too.
 
 use std::time::Duration;
 
 use fastrand::Rng;
 use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_export::cuda::Protocol;
 
 use crate::device::numbers::{any_element, fold, same};
 use crate::device::shim::{Buffers, Executable, Job};
 
 const TEXT: &str = include_str!("lines.cu");
+const LINED: [Protocol; 2] = [Protocol::Ll, Protocol::Ll128];
 const CREDITS: usize = 3;
 /// Elements of the longest pass: each of three parts has lines.
 const LONGEST: usize = 700;
@@ -23,6 +25,7 @@ struct Round {
 }
 
 struct Chain {
+    protocol: Protocol,
     dtype: DType,
     op: ReduceOp,
     /// The second rank folds its own data into what it received, and keeps the result.
@@ -34,7 +37,13 @@ struct Chain {
 }
 
 impl Chain {
-    fn new(dtype: DType, op: ReduceOp, role: u64, lengths: &[usize], random: &mut Rng) -> Self {
+    fn new(
+        protocol: Protocol,
+        (dtype, op): (DType, ReduceOp),
+        role: u64,
+        lengths: &[usize],
+        random: &mut Rng,
+    ) -> Self {
         let room = LONGEST + 16;
         let mut to = 0;
         let rounds = lengths.iter().map(|&len| {
@@ -50,11 +59,13 @@ impl Chain {
         };
         let inputs = (0..3).map(|_| input()).collect();
         let divisor = if op == ReduceOp::Avg { 7 } else { 0 };
-        Self { dtype, op, folds: role & 1 != 0, keeps: role & 2 != 0, divisor, rounds, inputs }
+        let (folds, keeps) = (role & 1 != 0, role & 2 != 0);
+        Self { protocol, dtype, op, folds, keeps, divisor, rounds, inputs }
     }
 
     fn program(&self, sanitize: bool) -> Executable {
         let defines = [
+            format!("ROUNDELAY_PROTOCOL={:?}", self.protocol),
             format!("ROUNDELAY_ELEMENT={}", self.dtype.name()),
             format!("ROUNDELAY_OP={:?}", self.op),
             format!("ROLE={}", u64::from(self.folds) | u64::from(self.keeps) << 1),
@@ -64,7 +75,8 @@ impl Chain {
 
     fn job(&self, parts: usize, threads: usize, first_flag: i64, stale: i64) -> Job {
         let size = self.dtype.size();
-        let slot = (2 * LONGEST * size).next_multiple_of(16) + 32;
+        let (unit, data) = self.protocol.unit();
+        let slot = ((LONGEST * size).div_ceil(data as usize) + 2) * unit as usize;
         let header = [0, 3, 3, 12, self.rounds.len() as i64, CREDITS as i64, slot as i64];
         let mut facts = header.to_vec();
         facts.extend([first_flag, i64::from(self.divisor), stale, 0, 0]);
@@ -133,11 +145,14 @@ fn every_role_passes_on_what_it_should() {
         (DType::Bf16, ReduceOp::Avg, 3),
         (DType::F8E5M2, ReduceOp::Min, 1),
     ];
-    for (dtype, op, role) in cases {
+    let wide = [0, 3, 4, 6].map(|case| (Protocol::Ll128, cases[case]));
+    for (protocol, (dtype, op, role)) in
+        cases.map(|case| (Protocol::Ll, case)).into_iter().chain(wide)
+    {
         let mut random = Rng::with_seed(role);
         let lengths: Vec<usize> =
             (0..40).map(|len| if len < 20 { len } else { random.usize(..=LONGEST) }).collect();
-        let chain = Chain::new(dtype, op, role, &lengths, &mut random);
+        let chain = Chain::new(protocol, (dtype, op), role, &lengths, &mut random);
         let program = chain.program(false);
         for (parts, threads) in [(1, 1), (1, 4), (3, 2)] {
             chain.check(&program, &chain.job(parts, threads, 1, 0));
@@ -151,11 +166,14 @@ fn every_role_passes_on_what_it_should() {
 fn a_flag_that_comes_again_is_no_news() {
     // Some short passes before the wrap, a long one behind it, whose flag old lines have.
     let lengths = [3, 5, 2, 7, 1, 4, LONGEST, LONGEST, LONGEST];
-    let chain = Chain::new(DType::I32, ReduceOp::Sum, 3, &lengths, &mut Rng::with_seed(5));
-    let program = chain.program(false);
-    for stale in 0..=2 {
-        for (parts, threads) in [(1, 2), (2, 2)] {
-            // The seventh flag is 0, and each of the last three has a slot for itself.
+    for protocol in LINED {
+        let sums = (DType::I32, ReduceOp::Sum);
+        let chain = Chain::new(protocol, sums, 3, &lengths, &mut Rng::with_seed(5));
+        let program = chain.program(false);
+        for (stale, (parts, threads)) in
+            (0..=2).flat_map(|stale| [(stale, (1, 2)), (stale, (2, 2))])
+        {
+            // The seventh flag has 32 bits of 0, and each of the last three has a slot for itself.
             let job = chain.job(parts, threads, WRAP - 6, stale);
             for seed in 0..4 {
                 chain.check(&program, &Job { delays: Some(seed), ..job.clone() });
@@ -167,17 +185,21 @@ fn a_flag_that_comes_again_is_no_news() {
 #[test]
 fn lines_do_not_race_with_the_memory_around_them() {
     let lengths = [10, 300, 0, LONGEST, 17, 40, LONGEST];
-    let chain = Chain::new(DType::F16, ReduceOp::Sum, 3, &lengths, &mut Rng::with_seed(6));
-    let program = chain.program(true);
-    for (parts, threads) in [(1, 3), (2, 2)] {
-        let job = chain.job(parts, threads, 1, 0);
-        chain.check(&program, &Job { delays: Some(2), ..job });
+    for protocol in LINED {
+        let sums = (DType::F16, ReduceOp::Sum);
+        let chain = Chain::new(protocol, sums, 3, &lengths, &mut Rng::with_seed(6));
+        let program = chain.program(true);
+        for (parts, threads) in [(1, 3), (2, 2)] {
+            let job = chain.job(parts, threads, 1, 0);
+            chain.check(&program, &Job { delays: Some(2), ..job });
+        }
     }
 }
 
 #[test]
 fn who_waits_for_lines_is_named() {
-    let chain = Chain::new(DType::F32, ReduceOp::Sum, 3, &[9; 8], &mut Rng::with_seed(7));
+    let sums = (DType::F32, ReduceOp::Sum);
+    let chain = Chain::new(Protocol::Ll128, sums, 3, &[9; 8], &mut Rng::with_seed(7));
     let program = chain.program(false);
     let job = chain.job(1, 2, 1, 0);
     let limit = Duration::from_secs(1);

@@ -5,7 +5,7 @@ use super::words::{
     CHILD_SIGNALS, GROUP_WORDS, Header, INPUT, Kind, OP_WORDS, OPERAND_WORDS, OUTPUT, PAIR_SIGNALS,
     SCRATCH, SCRATCH_WORDS, WordTable,
 };
-use super::{Facts, Group, Kernel, Protocol, parts};
+use super::{Facts, Group, Kernel, parts};
 use crate::loops::lanes::lanes_within;
 use roundelay_core::ids::{OpId, ScratchId};
 use roundelay_core::schedule::{Buffer, Channel, OpKind, SignalKind, Stream};
@@ -99,7 +99,7 @@ impl Kernel {
             groups: schedule.streams.iter().map(group).collect(),
             lanes,
             posted_words: counters.words(),
-            counts_launches: self.spec.protocol == Protocol::Ll,
+            counts_launches: self.spec.protocol.has_lines(),
             scratch_elements: slots.elements,
             scale_outputs: self.scales(),
         }
@@ -133,29 +133,26 @@ impl Kernel {
         words.put(firsts)
     }
 
-    /// Returns the layout of scratch. Slots begin at multiples of 16 bytes; lines of LL take twice the bytes of their
-    /// data.
+    /// Returns the layout of scratch. Slots begin at multiples of the bytes that a warp moves at once as lines, or else of
+    /// 16 bytes.
     fn slots(&self, count: u64) -> SlotLengths {
         let size = self.spec.element.size() as u64;
-        let line = 16 / size;
+        let (unit, data_in_unit) = self.spec.protocol.unit();
         let (mut of, mut elements) = (Vec::new(), 0_u64);
         for (id, scratch) in (0..).map(ScratchId).zip(&self.schedule.scratch) {
             let data = scratch.slot_elements(count);
-            let len = if self.is_lined(id) {
-                data.saturating_mul(size).div_ceil(8).saturating_mul(line)
-            } else {
-                data.div_ceil(line).saturating_mul(line)
-            };
+            let held = if self.is_lined(id) { data_in_unit } else { unit };
+            let len = data.saturating_mul(size).div_ceil(held).saturating_mul(unit / size);
             of.push([elements, len]);
             elements = elements.saturating_add(len.saturating_mul(scratch.slots.into()));
         }
         SlotLengths { of, elements }
     }
 
-    /// Whether the slots of a scratch buffer hold lines of data and flag, which take twice the bytes of their data.
-    /// These are the slots of fifos with the protocol [`Protocol::Ll`].
+    /// Whether the slots of a scratch buffer hold lines of data and flag. These are the slots of fifos with a protocol that
+    /// has lines.
     pub fn is_lined(&self, id: ScratchId) -> bool {
-        self.spec.protocol == Protocol::Ll && self.fifos.contains(&id)
+        self.spec.protocol.has_lines() && self.fifos.contains(&id)
     }
 
     /// Writes a bit for each move, set if `avg` divides its result. Returns the first bit of each stream, and the end

@@ -9,6 +9,7 @@ mod print;
 mod prune;
 mod summary;
 mod text;
+mod whole_lines;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +27,7 @@ use roundelay_core::schedule::{Buffer, Op, OpKind, Operand, Schedule, SignalKind
 use roundelay_core::source::Span;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::{Proof, Proved};
+pub use whole_lines::WHOLE_LINES;
 pub use words::Header;
 
 /// The protocol by which data and signals travel between ranks in a kernel.
@@ -37,11 +39,14 @@ pub enum Protocol {
     Simple,
     /// Slots of lines that carry data and flag in one store: NCCL's LL. For small messages.
     Ll,
+    /// Slots of lines of 128 bytes, of which 8 are the flag: NCCL's LL128. For messages of medium size. It relies on
+    /// [`WHOLE_LINES`].
+    Ll128,
 }
 
 impl Protocol {
     /// All protocols.
-    pub const ALL: [Self; 3] = [Self::Direct, Self::Simple, Self::Ll];
+    pub const ALL: [Self; 4] = [Self::Direct, Self::Simple, Self::Ll, Self::Ll128];
 
     /// The name on the command line, such as `simple`.
     pub const fn name(self) -> &'static str {
@@ -49,6 +54,22 @@ impl Protocol {
             Self::Direct => "direct",
             Self::Simple => "simple",
             Self::Ll => "ll",
+            Self::Ll128 => "ll128",
+        }
+    }
+
+    /// Whether slots hold lines, whose flags tell that they have arrived.
+    pub const fn has_lines(self) -> bool {
+        matches!(self, Self::Ll | Self::Ll128)
+    }
+
+    /// The bytes that a warp moves at once as lines, and the bytes of data in them; of vectors of 16 bytes, where the
+    /// protocol has no lines.
+    pub const fn unit(self) -> (u64, u64) {
+        match self {
+            Self::Direct | Self::Simple => (16, 16),
+            Self::Ll => (16, 8),
+            Self::Ll128 => (512, 480),
         }
     }
 
@@ -68,7 +89,7 @@ impl Protocol {
         let program = algorithm.program();
         match (program.passes(), program.passes_lists()) {
             (false, _) => &[Self::Direct],
-            (true, false) => &[Self::Simple, Self::Ll],
+            (true, false) => &[Self::Simple, Self::Ll, Self::Ll128],
             (true, true) => &[Self::Simple],
         }
     }
@@ -77,6 +98,9 @@ impl Protocol {
 /// The advice for schedules with sums that are wider than their elements.
 const NEEDS_WIDE: &str =
     "make the kernel for elements of f32, or choose an algorithm without `as f32`";
+
+/// The advice where links tear the lines of [`Protocol::Ll128`].
+pub const NEEDS_WHOLE_LINES: &str = "take protocol ll, whose lines are right on every link, or simple; ll128 needs NVLink of sm_70 or newer, or one device";
 
 /// Checks that kernels for these elements can give the results of a schedule.
 ///
@@ -216,7 +240,7 @@ impl Kernel {
                     format!(
                         "{name} sends and receives through slots, which protocol {protocol} has not"
                     ),
-                    "take protocol simple, or ll for small messages",
+                    "take protocol simple, or for smaller messages ll128 or ll",
                 )
             } else {
                 refuse(
@@ -225,10 +249,10 @@ impl Kernel {
                 )
             });
         }
-        if spec.protocol == Protocol::Ll && program.passes_lists() {
+        if spec.protocol.has_lines() && program.passes_lists() {
             return Err(refuse(
                 format!("{name} passes the data of several peers in one move"),
-                "take protocol simple: a pass of protocol ll has one link on either side",
+                "take protocol simple: a pass of lines has one link on either side",
             ));
         }
         let schedule = Schedule::clone(proved.schedule());
@@ -243,10 +267,18 @@ impl Kernel {
         let (mut loops, facts) =
             Loops::with_lanes(algorithm, &schedule, pieces).map_err(|all| unfit(&all[0].title))?;
         let fifos = fifos(&mut loops);
-        if spec.protocol == Protocol::Ll && reaches_out(&schedule, &fifos) {
+        if spec.protocol.has_lines() && reaches_out(&schedule, &fifos) {
             return Err(refuse(
                 format!("{name} reads or writes peers' memory beside its fifo"),
-                "take protocol simple: the flags of ll say only that a slot's data has arrived",
+                "take protocol simple: the flags of lines say only that a slot's data has arrived",
+            ));
+        }
+        if let (Protocol::Ll128, Some(topology)) = (spec.protocol, algorithm.topology())
+            && let Some(why) = whole_lines::reason_against(topology, &schedule)
+        {
+            return Err(refuse(
+                format!("{name} has no kernel of protocol ll128 there: {why}"),
+                NEEDS_WHOLE_LINES,
             ));
         }
         let dropped = prune::needless(&schedule, &facts.nodes, spec.callers);
@@ -272,7 +304,7 @@ impl Kernel {
         let scale = scales(spec, &proof);
         let slot = |operand: &Operand| is_slot(&schedule, &fifos, *operand);
         let is_move =
-            |op: &Op| spec.protocol != Protocol::Ll || !schedule.operands_of(op).iter().any(slot);
+            |op: &Op| !spec.protocol.has_lines() || !schedule.operands_of(op).iter().any(slot);
         let form = (&loops, &facts);
         let text = text::loops(form, (&schedule, is_move), spec, &meets, &about, scale);
         let (schedule, loops) = (Arc::new(schedule), Some((loops, facts)));

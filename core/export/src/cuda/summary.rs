@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Form, Spec};
+use super::{Form, Protocol, Spec, WHOLE_LINES};
 use crate::loops::Loops;
 use crate::loops::ir::NodeId;
 use roundelay_core::schedule::{OpKind, Schedule};
@@ -31,6 +31,10 @@ pub(super) fn about(
     about.extend(
         docs.iter().take_while(|line| !line.trim().is_empty()).map(|l| l.trim().to_owned()),
     );
+    if spec.protocol == Protocol::Ll128 {
+        let (name, reason) = WHOLE_LINES;
+        about.push(format!("Assumes {name}: {reason}."));
+    }
     about.push(String::new());
     let most = |kind: OpKind| {
         let of_rank = |rank: u32| {

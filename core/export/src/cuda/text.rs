@@ -27,7 +27,7 @@ pub(super) fn loops(
     about: &[String],
     scale: bool,
 ) -> String {
-    let lined = spec.protocol == Protocol::Ll;
+    let lined = spec.protocol.has_lines();
     let (passes, functions) = (BTreeSet::new(), Vec::new());
     let mut printer = Printer::new((loops, facts), None, Cuda { lined, meets, passes, functions });
     let (name, functions) = functions_of(&mut printer);
@@ -134,6 +134,7 @@ fn whole(
         Protocol::Direct => "Direct",
         Protocol::Simple => "Simple",
         Protocol::Ll => "Ll",
+        Protocol::Ll128 => "Ll128",
     };
     let element = spec.element.name();
     let _ = writeln!(text, "#define ROUNDELAY_ELEMENT {element}");

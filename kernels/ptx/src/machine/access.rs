@@ -23,6 +23,10 @@ const WIDE: u32 = 16;
 /// The elements of a vector at most.
 const ELEMENTS: usize = 4;
 
+/// Lanes whose widest accesses fill a line, and its bytes.
+const SHARERS: usize = 8;
+const LINE: u64 = 128;
+
 impl Machine<'_> {
     pub(super) fn load(
         &mut self,
@@ -35,17 +39,20 @@ impl Machine<'_> {
         self.count(warp, mask, access, &addresses, false);
         self.hand_line(warp, (mask, place), access, &addresses, false);
         let bits = access.ty.bits();
-        for lane in lanes(mask) {
+        let elements = usize::from(access.elements);
+        for (lane, count) in self.performed(access, mask, &addresses) {
             let address = addresses[lane as usize];
-            let mut values = [0; ELEMENTS];
+            let mut values = [0; ELEMENTS * SHARERS];
+            let values = &mut values[..elements * count];
             let thread = self.warps[warp].first + lane;
             let loaded =
-                self.memory.load(&mut self.choices, access, (thread, place), address, &mut values);
+                self.memory.load(&mut self.choices, access, (thread, place), address, values);
             let missing = loaded
                 .map_err(|refusal| self.refusal(&refusal, access, address, (thread, false)))?;
             self.note_races(place, access, address, (thread, false))?;
-            for (element, (slot, value)) in (0..).zip(to.iter().zip(values)) {
-                let Some((slot, width)) = *slot else { continue };
+            for (nth, value) in values.iter().copied().enumerate() {
+                let (lane, element) = (lane + (nth / elements) as u32, (nth % elements) as u32);
+                let Some((slot, width)) = to[element as usize] else { continue };
                 let extended = if access.ty.is_signed() {
                     let signed = (value << (64 - bits)) as i64 >> (64 - bits);
                     signed as u64 & (u64::MAX >> (64 - u32::from(width)))
@@ -65,6 +72,36 @@ impl Machine<'_> {
             self.choices.has_loaded();
         }
         Ok(())
+    }
+
+    /// The first lanes of accesses that are performed as one, each with the number of its lanes.
+    fn performed(
+        &self,
+        access: &MemoryAccess,
+        mask: u32,
+        addresses: &[u64; LANES as usize],
+    ) -> impl Iterator<Item = (u32, usize)> + use<> {
+        let wide = self.fills_lines(access) && self.choices.waiting_load().is_none();
+        let fills = |line: &u32| {
+            let all = &addresses[*line as usize * SHARERS..][..SHARERS];
+            let is_next = |(at, address)| address == all[0] + at * u64::from(WIDE);
+            mask >> (*line as usize * SHARERS) & 0xff == 0xff
+                && all[0].is_multiple_of(LINE)
+                && Memory::is_global(access.space, all[0])
+                && (0..).zip(all.iter().copied()).all(is_next)
+        };
+        let lines = (0..LANES / SHARERS as u32).filter(|line| wide && fills(line));
+        let lines = lines.fold(0_u32, |lines, line| lines | 1 << line);
+        lanes(mask).filter_map(move |lane| match lines >> (lane as usize / SHARERS) & 1 {
+            0 => Some((lane, 1)),
+            _ => (lane as usize).is_multiple_of(SHARERS).then_some((lane, SHARERS)),
+        })
+    }
+
+    /// Whether lanes that perform an access together perform lines as one.
+    pub(super) fn fills_lines(&self, access: &MemoryAccess) -> bool {
+        let is_wide = access.ty.bytes() * u32::from(access.elements) == WIDE;
+        is_wide && strength(access).is_some() && self.assumptions.has(&Assumption::Line128)
     }
 
     /// Whether lanes stand at a strong load of a store that has not come, in a run in which loads wait.
@@ -97,11 +134,15 @@ impl Machine<'_> {
         let each = access.ty.bytes();
         let to_all = self.assumptions.has(&Assumption::MulticastStore);
         self.hand_line(warp, (mask, place), access, &addresses, true);
-        for lane in lanes(mask) {
+        let elements = usize::from(access.elements);
+        for (lane, count) in self.performed(access, mask, &addresses) {
             let address = addresses[lane as usize];
-            let mut values = [0; ELEMENTS];
+            let mut values = [0; ELEMENTS * SHARERS];
+            let values = &mut values[..elements * count];
             let mut missing = 0;
-            for (element, (value, &source)) in (0..).zip(values.iter_mut().zip(from)) {
+            for (nth, value) in values.iter_mut().enumerate() {
+                let (lane, element) = (lane + (nth / elements) as u32, (nth % elements) as u32);
+                let source = from[element as usize];
                 *value = self.warps[warp].value(base, source, lane);
                 if self.warps[warp].may_miss() {
                     let bytes = self.warps[warp].missing(base, source)[lane as usize];
@@ -111,7 +152,7 @@ impl Machine<'_> {
             }
             let thread = self.warps[warp].first + lane;
             let at = (thread, place);
-            let what = (&values[..], missing);
+            let what = (&*values, missing);
             let mut stored = self.memory.store(&mut self.choices, access, at, address, what);
             if let (Err(Refusal::Multicast), true) = (&stored, to_all) {
                 let bytes = u64::from(each) * u64::from(access.elements);

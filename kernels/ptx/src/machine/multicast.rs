@@ -28,6 +28,7 @@ impl Machine<'_> {
             let all =
                 all.map_err(|refusal| self.refusal(&refusal, access, address, (thread, stores)))?;
             let mut values = [0; 4];
+            let elements = usize::from(access.elements);
             for (value, &from) in values.iter_mut().zip(from) {
                 *value = self.warps[warp].value(base, from, lane);
             }
@@ -37,13 +38,15 @@ impl Machine<'_> {
                 let done = match op {
                     MulticastOp::LoadReduce(..) => {
                         let choices = &mut self.choices;
-                        let load = self.memory.load(choices, access, at, address, &mut values);
+                        let to = &mut values[..elements];
+                        let load = self.memory.load(choices, access, at, address, to);
                         loaded.push(values);
                         load.map(|_| ())
                     }
                     MulticastOp::Store => {
                         let choices = &mut self.choices;
-                        self.memory.store(choices, access, at, address, (&values, 0))
+                        let values = &values[..elements];
+                        self.memory.store(choices, access, at, address, (values, 0))
                     }
                     MulticastOp::Reduce(op) => {
                         self.reduce_elements(access, op, at, address, &values)

@@ -83,7 +83,11 @@ impl Machine<'_> {
                     if self.waits(warp, group, instruction) {
                         return Ok(true);
                     }
-                    self.take_apart(warp, group);
+                    match &instruction.operation {
+                        Operation::Load { access, .. } | Operation::Store { access, .. }
+                            if self.fills_lines(access) => {}
+                        _ => self.take_apart(warp, group),
+                    }
                     strong = Some(matches!(instruction.operation, Operation::Load { .. }));
                 }
                 if left == 0 {

@@ -7,8 +7,9 @@ use crate::choices::Choices;
 use crate::program::{MemoryAccess, Scope, Semantics};
 
 impl Memory {
-    /// Loads the elements of an access into `values`. Returns the bytes of private memory that nothing has stored, the first
-    /// byte at bit 0.
+    /// Loads the elements of an access into `values`, which has room for those of this thread, or of it and the next ones,
+    /// whose accesses follow its own one and are performed with it as one. Returns the bytes of private memory that
+    /// nothing has stored, the first byte at bit 0.
     pub(crate) fn load(
         &mut self,
         choices: &mut Choices,
@@ -18,10 +19,11 @@ impl Memory {
         values: &mut [u64],
     ) -> Result<u32, Refusal> {
         let each = u64::from(access.ty.bytes());
-        let elements = u64::from(access.elements);
+        let (of_thread, elements) = (u64::from(access.elements), values.len() as u64);
         let target = self.target(thread, access.space, address, each * elements)?;
-        let used = u64::from(access.used_bytes) & (u64::MAX >> (64 - each * elements));
-        let is_used = |element: u64| used >> (element * each) & (u64::MAX >> (64 - each)) != 0;
+        let used = u64::from(access.used_bytes) & (u64::MAX >> (64 - each * of_thread));
+        let is_used =
+            |element: u64| used >> (element % of_thread * each) & (u64::MAX >> (64 - each)) != 0;
         let clocks = &mut self.clocks;
         let waits = choices.waiting_load().is_some();
         let mut relaxed = false;
@@ -64,10 +66,12 @@ impl Memory {
             releases: false,
             whole: 0,
         });
-        let together = if waits || scope.is_none() { 1 } else { self.rules.together(access) };
-        for (at, values) in
-            (0..).step_by(together).zip(values[..elements as usize].chunks_mut(together))
-        {
+        let together = match scope {
+            Some(_) if elements > of_thread => values.len(),
+            Some(_) if !waits => self.rules.together(access),
+            _ => 1,
+        };
+        for (at, values) in (0..).step_by(together).zip(values.chunks_mut(together)) {
             let offset = first + at * each;
             let range = (offset, each);
             let by = (&mut *choices, &mut self.races);
@@ -82,7 +86,8 @@ impl Memory {
                     }
                 }
                 Some(strong) if values.len() > 1 => {
-                    let loaded = region.load_whole(clocks, by, strong, range, values);
+                    let by_thread = (strong, of_thread as usize);
+                    let loaded = region.load_whole(clocks, by, by_thread, range, values);
                     loaded.map(|()| values[0])
                 }
                 Some(strong) => region.load_strong(clocks, by, strong, offset, each),
@@ -111,7 +116,8 @@ impl Memory {
         places.all(|place| region.has_come(&self.clocks, thread, place, load))
     }
 
-    /// Stores the elements of an access. In private memory the bytes of `missing`, the first one at bit 0, have no value then.
+    /// Stores the elements of an access, or of it and of those of the next threads, which follow it and are performed with
+    /// it as one. In private memory the bytes of `missing`, the first one at bit 0, have no value then.
     pub(crate) fn store(
         &mut self,
         choices: &mut Choices,
@@ -121,7 +127,7 @@ impl Memory {
         (values, missing): (&[u64], u32),
     ) -> Result<(), Refusal> {
         let each = u64::from(access.ty.bytes());
-        let elements = u64::from(access.elements);
+        let (of_thread, elements) = (usize::from(access.elements), values.len() as u64);
         let target = self.target(thread, access.space, address, each * elements)?;
         let clocks = &mut self.clocks;
         let waits = choices.waiting_load().is_some();
@@ -149,9 +155,12 @@ impl Memory {
         };
         let (Target::Global(_, first) | Target::Shared(_, first)) = target else { return Ok(()) };
         let scope = strength(access).or_else(|| relaxed.then_some(Scope::Sys));
-        let together = if waits || scope.is_none() { 1 } else { self.rules.together(access) };
-        let all = values[..elements as usize].chunks(together);
-        for (at, values) in (0..).step_by(together).zip(all) {
+        let together = match scope {
+            Some(_) if values.len() > of_thread => values.len(),
+            Some(_) if !waits => self.rules.together(access),
+            _ => 1,
+        };
+        for (at, values) in (0..).step_by(together).zip(values.chunks(together)) {
             let range = (first + at * each, each);
             let by = (&mut *choices, &mut self.races);
             let stamp = clocks.stamp(thread, place);
@@ -168,7 +177,7 @@ impl Memory {
             let stored = match &strong {
                 None => region.store(clocks, by.1, stamp, range, values[0]),
                 Some(strong) if values.len() > 1 => {
-                    region.store_whole(clocks, by, strong, range, values)
+                    region.store_whole(clocks, by, (strong, of_thread), range, values)
                 }
                 Some(strong) => region.store_strong(clocks, by, strong, range, values[0]),
             };

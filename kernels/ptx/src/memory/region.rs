@@ -60,6 +60,22 @@ impl Races {
     }
 }
 
+/// The accesses to `count` locations of `size` bytes from `first` on, of which the first thread performs `each`, and the
+/// next threads the others; with the offset of each location.
+fn accesses(
+    clocks: &Clocks,
+    (access, each): (&Strong, usize),
+    (first, size): (u64, u64),
+    count: usize,
+) -> Vec<(Strong, u64)> {
+    let of = |nth: usize| {
+        let Stamp { thread, place, .. } = access.stamp;
+        let stamp = clocks.stamp(thread + (nth / each) as Thread, place);
+        (Strong { stamp, ..*access }, first + nth as u64 * size)
+    };
+    (0..count).map(of).collect()
+}
+
 impl Region {
     /// A region of bytes that have values, from `address` on.
     pub(crate) fn new(address: u64, bytes: Vec<u8>) -> Self {
@@ -178,32 +194,33 @@ impl Region {
         Ok(history.load(clocks, choices, access))
     }
 
-    /// Strong loads of locations of `size` bytes from `first` on, that are performed as one.
+    /// Strong loads of locations of `size` bytes from `first` on, that are performed as one. `by_thread` has the access of
+    /// the first thread, and the number of locations of each thread.
     pub(crate) fn load_whole(
         &mut self,
         clocks: &mut Clocks,
         (choices, races): (&mut Choices, &mut Races),
-        access: &Strong,
+        by_thread: (&Strong, usize),
         (first, size): (u64, u64),
         values: &mut [u64],
     ) -> Result<(), Unordered> {
-        let me = access.stamp.thread;
-        let offsets = || (first..).step_by(size as usize);
-        for (offset, _) in offsets().zip(&*values) {
-            self.history(clocks, races, access, (offset, size), false)?;
+        let accesses = accesses(clocks, by_thread, (first, size), values.len());
+        for (access, offset) in &accesses {
+            self.history(clocks, races, access, (*offset, size), false)?;
         }
+        let access = by_thread.0;
         let history = self.history(clocks, races, access, (first, size), false)?;
-        let chosen = history.choose(clocks, choices, me);
+        let chosen = history.choose(clocks, choices, access.stamp.thread);
         let missed: Vec<u64> = history.wholes(chosen + 1).collect();
         // Each location gives the newest store that is in none of the vector stores that the first one did not read.
         let mut indices = vec![Some(chosen)];
-        for (offset, _) in offsets().zip(&*values).skip(1) {
-            let history = self.history(clocks, races, access, (offset, size), false)?;
-            indices.push(history.newest_before(clocks, me, &missed));
+        for (access, offset) in &accesses[1..] {
+            let history = self.history(clocks, races, access, (*offset, size), false)?;
+            indices.push(history.newest_before(clocks, access.stamp.thread, &missed));
         }
         let fits = indices.iter().all(Option::is_some);
-        for ((offset, value), index) in offsets().zip(values).zip(indices) {
-            let history = self.history(clocks, races, access, (offset, size), false)?;
+        for (((access, offset), value), index) in accesses.iter().zip(values).zip(indices) {
+            let history = self.history(clocks, races, access, (*offset, size), false)?;
             let index = index.filter(|_| fits).unwrap_or(history.newest());
             *value = history.load_at(clocks, access, index);
         }
@@ -242,30 +259,32 @@ impl Region {
         Ok(())
     }
 
-    /// Strong stores to locations of `size` bytes from `first` on, that are performed as one.
+    /// Strong stores to locations of `size` bytes from `first` on, that are performed as one. `by_thread` has the access of
+    /// the first thread, and the number of locations of each thread.
     pub(crate) fn store_whole(
         &mut self,
         clocks: &mut Clocks,
         (choices, races): (&mut Choices, &mut Races),
-        access: &Strong,
+        by_thread: (&Strong, usize),
         (first, size): (u64, u64),
         values: &[u64],
     ) -> Result<(), Unordered> {
-        let me = access.stamp.thread;
-        let offsets = || (first..).step_by(size as usize);
-        for (offset, _) in offsets().zip(values) {
-            self.history(clocks, races, access, (offset, size), true)?;
+        let accesses = accesses(clocks, by_thread, (first, size), values.len());
+        for (access, offset) in &accesses {
+            self.history(clocks, races, access, (*offset, size), true)?;
         }
+        let access = by_thread.0;
         let history = self.history(clocks, races, access, (first, size), true)?;
-        let chosen = history.place(clocks, choices, me);
+        let chosen = history.place(clocks, choices, access.stamp.thread);
         let behind: Vec<u64> = history.wholes(chosen).collect();
         let mut places = vec![Some(chosen)];
-        for (offset, _) in offsets().zip(values).skip(1) {
-            let history = self.history(clocks, races, access, (offset, size), true)?;
-            places.push(history.place_before(clocks, me, &behind));
+        for (access, offset) in &accesses[1..] {
+            let history = self.history(clocks, races, access, (*offset, size), true)?;
+            places.push(history.place_before(clocks, access.stamp.thread, &behind));
         }
         let fits = places.iter().all(Option::is_some);
-        for ((offset, &value), place) in offsets().zip(values).zip(places) {
+        for (((access, offset), &value), place) in accesses.iter().zip(values).zip(places) {
+            let offset = *offset;
             let history = self.history(clocks, races, access, (offset, size), true)?;
             let place = place.filter(|_| fits).unwrap_or(history.newest() + 1);
             let is_last = history.store_at(clocks, access, place, value);

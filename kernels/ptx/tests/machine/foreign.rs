@@ -309,6 +309,60 @@ fn vectors_that_are_one_object_are_whole() {
     }
 }
 
+/// A block stores lines, each with a flag in its last word, and another one waits for the flags and keeps the first words.
+/// Where lines are performed as one, these are those of the store; but not where a line is not aligned, or where its lanes
+/// do not store it together, or where each lane looks for a flag of its own alone.
+#[test]
+fn lines_that_are_one_object_are_whole() {
+    let text = "\
+mul.wide.u32 %d1, %r0, 16;
+add.s64 %d1, %m, %d1;
+and.b32 %r2, %r0, 7;
+setp.eq.u32 %p2, %r2, 7;
+setp.ne.u32 %p4, %r2, 7;
+mov.u64 %d2, 7;
+selp.b64 %d3, 1, 7, %p2;
+mov.u32 %r1, %ctaid.x;
+setp.ne.u32 %p1, %r1, 0;
+@%p1 bra $READS;
+st.relaxed.gpu.global.v2.u64 [%d1], {%d2, %d3};
+ret;
+$READS:
+ld.relaxed.gpu.global.v2.u64 {%d4, %d5}, [%d1];
+setp.eq.u64 %p3, %d5, 1;
+or.pred %p3, %p3, %p4;
+vote.sync.all.pred %p3, %p3, 0xffffffff;
+@!%p3 bra $READS;
+shl.b32 %r3, %r0, 3;
+cvt.u64.u32 %d6, %r3;
+add.s64 %d6, %m, %d6;
+st.global.u64 [%d6+4096], %d4;";
+    let store = "st.relaxed.gpu.global.v2.u64 [%d1], {%d2, %d3};";
+    let apart = format!("@%p2 {store}\n@%p4 {store}");
+    let stores = [("aligned", text.to_owned()), ("apart", text.replace(store, &apart))];
+    let other = [
+        ("between lines", text.replace("[%d1]", "[%d1+64]")),
+        ("without a vote", text.replace("vote.sync.all.pred %p3, %p3, 0xffffffff;\n", "")),
+    ];
+    for (name, text) in stores.into_iter().chain(other) {
+        let module = module(&text);
+        for line in [false, true] {
+            let mut launch = launch(&module, 1, 2, 32);
+            if line {
+                launch.assumptions = Assumptions::default().include(Assumption::Line128);
+            }
+            let is_whole = |seed| {
+                let state = Launch { seed, ..launch.clone() }.run();
+                let state = state.unwrap_or_else(|failure| panic!("{name}: {failure}"));
+                let kept = &state.windows[0].bytes[4096..][..256];
+                kept.chunks(8).all(|word| word == 7_u64.to_le_bytes())
+            };
+            let whole = (0..60).all(is_whole);
+            assert_eq!(whole, line && name == "aligned", "{name}, {line}");
+        }
+    }
+}
+
 /// A flag at the head of a launch tells a peer what the launches before it did, where that is assumed.
 #[test]
 fn the_start_of_a_launch_releases_where_it_is_assumed() {

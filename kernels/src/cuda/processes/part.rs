@@ -20,7 +20,7 @@ use super::super::device_plan::{
 use super::super::device_rank::DeviceRank;
 use super::super::error::Error;
 use super::super::options::{CudaOptions, VECTOR};
-use super::super::plan::{SCOPE_SYS, call_of, check_threads, fitted, resident_parts};
+use super::super::plan::{SCOPE_SYS, call_of, check_threads, fitted, keeps_lines, resident_parts};
 use super::super::rank_plan::{PartOfRank, RankPlan};
 use super::super::shared_block::{BlockKind, SharedBlock, Ticket};
 use super::agreement::agree;
@@ -102,7 +102,8 @@ impl ProcessPlan {
     /// E0401 where the proof is for another number of ranks; E0407 for memory with more bytes than addresses; E0413 with
     /// the error of another rank; E0414 where the ranks make different plans; E0415 without NVRTC; E0417 where NVRTC
     /// refuses the kernel; E0418 where the device does not hold all CTAs of the rank at once; E0419 where the device's
-    /// memory does not suffice; E0423 where the algorithm does not fit the form; E0425 for a fault of the optimizer; E0428
+    /// memory does not suffice; E0423 where the algorithm does not fit the form, or a link between the ranks does not keep
+    /// the lines of LL128 together; E0425 for a fault of the optimizer; E0428
     /// where the process of a rank ended; E0431 where the elements do not have the op; E0433 where `options` ask for a
     /// check, and any rank has wrong data.
     pub fn new(
@@ -313,6 +314,9 @@ impl Loaded {
     ) -> Result<Self, Error> {
         let shared = rank.shared();
         let call = call_of(&kernel, rank.nranks(), count)?;
+        let torn =
+            shared.torn.map(|(from, to, way)| format!("rank {from} reaches rank {to}: {way}"));
+        keeps_lines(&kernel, torn)?;
         let threads = check_threads(options.threads)?;
         let facts = kernel.facts(count);
         let registration = options.registers()?;
@@ -321,7 +325,7 @@ impl Loaded {
             None => Ok(Registry::new(registration)),
         };
         let mut defines = vec![SCOPE_SYS, STAGED];
-        defines.extend((!shared.native).then_some(ONE_WRITER));
+        defines.extend(shared.torn.is_some().then_some(ONE_WRITER));
         defines.extend(registry.is_ok().then_some(REGISTERED));
         let fitted = fitted(&kernel, &rank.device, &defines, threads)?;
         let functions =

@@ -49,8 +49,8 @@ pub(super) struct Shared {
     routes: Vec<(Transport, Option<String>)>,
     /// By rank: the kind of its block, which all other ranks can map.
     pub(super) kinds: Vec<BlockKind>,
-    /// Whether atomics of every rank are whole in the memory of every rank.
-    pub(super) native: bool,
+    /// A rank whose atomics are not whole in the memory of another rank, the owner of that memory, and the way to it.
+    pub(super) torn: Option<(RankId, RankId, Transport)>,
     pub(super) watcher: Watcher,
 }
 
@@ -191,10 +191,15 @@ impl CudaRank {
                 || is(from, owner, Transport::SameDevice)
                 || is(from, owner, Transport::NvLink)
         };
-        let native = (0..nranks).all(|from| (0..nranks).all(|owner| whole(from, owner)));
+        let mut pairs = (0..nranks).flat_map(|from| (0..nranks).map(move |owner| (from, owner)));
+        let torn = pairs.find(|&(from, owner)| !whole(from, owner)).map(|(from, owner)| {
+            let by_pcie = is(from, owner, Transport::Pcie);
+            let way = if by_pcie { Transport::Pcie } else { Transport::Host };
+            (RankId(from as u32), RankId(owner as u32), way)
+        });
         let rank = DeviceRank::new(device, RankId(world.rank()), world.nranks())?;
         let watcher = Watcher::new(&world)?;
-        Ok(Self(Arc::new(Shared { rank, world, routes, kinds, native, watcher })))
+        Ok(Self(Arc::new(Shared { rank, world, routes, kinds, torn, watcher })))
     }
 
     /// The ways from this rank's device to the memory of each other rank, and the reason where it is not the best way.

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use cudarc::driver::sys::{self, CUdevice_P2PAttribute};
-use cudarc::driver::{CudaContext, result};
+use cudarc::driver::{CudaContext, result, sys};
 
-use super::super::device::Device;
+use super::super::device::{Device, joined};
 
 /// The way from a rank's device to the memory of another rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,20 +49,9 @@ pub(super) fn way_to(device: &Device, mine: &Uuid, theirs: &Uuid) -> (Transport,
             "the other device is not visible to this process, so its atomics may not be whole";
         return (Transport::Pcie, Some(why.to_owned()));
     };
-    let mut native = 0;
-    // SAFETY: both devices are open, and the argument outlives the call.
-    let asked = unsafe {
-        sys::cuDeviceGetP2PAttribute(
-            &raw mut native,
-            CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED,
-            device.context.cu_device(),
-            peer,
-        )
-    };
-    match asked.result() {
-        Ok(()) if native != 0 => (Transport::NvLink, None),
-        Ok(()) => (Transport::Pcie, Some("no NVLink joins the devices".to_owned())),
-        Err(error) => (Transport::Pcie, Some(format!("the driver does not tell: {error}"))),
+    match joined(device.context.cu_device(), peer) {
+        Ok(()) => (Transport::NvLink, None),
+        Err(why) => (Transport::Pcie, Some(why)),
     }
 }
 

@@ -36,6 +36,8 @@ pub(super) struct Flow<'a> {
     pub(super) walk: &'a WalkCost,
     /// Bytes a second that the loads of one stream bring.
     pub(super) loads: f64,
+    /// The time from the store of a line to the load that sees it.
+    pub(super) line: f64,
     /// Whether a signal is implied by the lines of data, so that it costs nothing.
     pub(super) is_said: &'a dyn Fn(&Op) -> bool,
 }
@@ -146,7 +148,7 @@ impl Flow<'_> {
                     stream.state = FlowState::Waits(op.arg as usize);
                     return;
                 };
-                sent.signals += if said { self.gpu.line } else { self.gpu.signal };
+                sent.signals += if said { self.line } else { self.gpu.signal };
                 sent.waits += 1;
                 stream.clock = stream.clock.later(sent);
                 step(said)

@@ -25,6 +25,8 @@ pub struct Gpu {
     pub signal: f64,
     /// The time from the store of a line that carries data and flag to the load that sees it.
     pub line: f64,
+    /// The same for a line of 128 bytes, which the threads of a warp load and judge together.
+    pub line128: f64,
     /// The time that a launch adds to the kernel's time, where launches follow each other.
     pub launch: f64,
     /// The time that a launch by a CUDA graph adds to the kernel's time.
@@ -70,6 +72,7 @@ impl Gpu {
             instruction: 6.1e-9,
             signal: 1.1e-6,
             line: 0.7e-6,
+            line128: 0.9e-6,
             launch: 3.0e-6,
             graph_launch: 3.0e-6,
         }
@@ -99,9 +102,10 @@ impl Gpu {
                 self.instruction * 1e9
             ),
             format!(
-                "a signal takes {} more, a line with data and flag {}",
+                "a signal takes {} more, a line with data and flag {}, one of 128 bytes {}",
                 us(self.signal),
-                us(self.line)
+                us(self.line),
+                us(self.line128)
             ),
             format!("a launch takes {}, by a graph {}", us(self.launch), us(self.graph_launch)),
         ]

@@ -18,7 +18,7 @@ pub use walk::WalkCost;
 
 use roundelay_core::ids::ScratchId;
 use roundelay_core::schedule::{Op, Schedule, SignalKind};
-use roundelay_export::cuda::Kernel;
+use roundelay_export::cuda::{Kernel, Protocol};
 
 use flow::{Clock, Flow};
 use work::Work;
@@ -61,7 +61,7 @@ impl Estimate {
     /// The estimate for a launch of `kernel` for `count` elements a unit.
     ///
     /// ```
-    /// use roundelay_export::cuda::Kernel;
+    /// use roundelay_export::cuda::{Kernel, Protocol};
     /// use roundelay_kernels::grid::{Estimate, Gpu, LaunchShape};
     ///
     /// fn tell(kernel: &Kernel, gpu: &Gpu) {
@@ -73,25 +73,33 @@ impl Estimate {
     pub fn for_launch(kernel: &Kernel, count: u64, gpu: &Gpu, shape: LaunchShape) -> Self {
         let element = kernel.spec.element.size() as u64;
         let lined = |id| kernel.is_lined(id);
-        let walk = WalkCost::for_form(kernel.form, kernel.spec.protocol);
-        Self::of_schedule(&kernel.schedule, (count, element), lined, (gpu, &walk), shape)
+        let protocol = kernel.spec.protocol;
+        let walk = WalkCost::for_form(kernel.form, protocol);
+        Self::of_schedule(
+            &kernel.schedule,
+            (count, element),
+            (protocol, lined),
+            (gpu, &walk),
+            shape,
+        )
     }
 
     /// Returns the estimate for a schedule, for elements of `element` bytes. `lined`: whether the slots of a scratch
-    /// buffer hold lines, whose flags tell that they have arrived.
+    /// buffer hold the protocol's lines, whose flags tell that they have arrived.
     fn of_schedule(
         schedule: &Schedule,
         (count, element): (u64, u64),
-        lined: impl Fn(ScratchId) -> bool,
+        (protocol, lined): (Protocol, impl Fn(ScratchId) -> bool),
         (gpu, walk): (&Gpu, &WalkCost),
         shape: LaunchShape,
     ) -> Self {
-        let work = Work::of(schedule, (count, element), &lined);
+        let work = Work::of(schedule, (count, element), (protocol, &lined));
         // Lines tell that data has arrived, and no signal repeats it.
         let by_lines = (0..).map(ScratchId).zip(&schedule.scratch).any(|(id, _)| lined(id));
         let is_said = |op: &Op| by_lines && schedule.channel(op).kind == SignalKind::Tail;
         let loads = f64::from(shape.parts) * f64::from(shape.in_flight) / gpu.memory_latency;
-        let flow = Flow { schedule, gpu, work: &work, walk, loads, is_said: &is_said };
+        let line = if protocol == Protocol::Ll128 { gpu.line128 } else { gpu.line };
+        let flow = Flow { schedule, gpu, work: &work, walk, loads, line, is_said: &is_said };
         let last = flow.run().into_iter().fold(Clock::default(), Clock::later);
         let launch = if shape.graph { gpu.graph_launch } else { gpu.launch };
         let streams = schedule.streams.iter().filter(|stream| stream.len > 0).count();

@@ -25,7 +25,7 @@ impl WalkCost {
             (Form::Loops, Protocol::Direct) => {
                 Self { start: 56.0, r#move: 58.0, operand: 26.0, signal: 97.0 }
             }
-            (Form::Loops, Protocol::Simple | Protocol::Ll) => {
+            (Form::Loops, Protocol::Simple | Protocol::Ll | Protocol::Ll128) => {
                 Self { start: 0.0, r#move: 132.0, operand: 0.0, signal: 111.0 }
             }
         }

@@ -2,10 +2,7 @@
 
 use roundelay_core::ids::{RankId, ScratchId};
 use roundelay_core::schedule::{Buffer, OpKind, Operand, Schedule};
-
-/// Bytes of a line of the LL protocol; the second constant counts the bytes that are data.
-const LINE: u64 = 16;
-const LINE_DATA: u64 = 8;
+use roundelay_export::cuda::Protocol;
 
 /// The bytes that a move loads and stores.
 #[derive(Clone, Copy, Default)]
@@ -22,16 +19,15 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// `lined`: whether the slots of a scratch buffer hold lines.
+    /// `lined`: whether the slots of a scratch buffer hold the protocol's lines.
     pub(super) fn of(
         schedule: &Schedule,
         (count, element): (u64, u64),
-        lined: impl Fn(ScratchId) -> bool,
+        (protocol, lined): (Protocol, impl Fn(ScratchId) -> bool),
     ) -> Self {
+        let (unit, data_in_unit) = protocol.unit();
         let stored = |bytes: u64, buffer| match buffer {
-            Buffer::Scratch(id) if lined(id) => {
-                bytes.next_multiple_of(LINE_DATA) * (LINE / LINE_DATA)
-            }
+            Buffer::Scratch(id) if lined(id) => bytes.div_ceil(data_in_unit) * unit,
             _ => bytes,
         };
         let bytes = |operand: &Operand| {
