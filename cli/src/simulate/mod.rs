@@ -108,7 +108,7 @@ pub(crate) fn main(flags: &SimulateFlags) -> Result<bool, Failure> {
         AlgorithmOrProgram::Program(proved) => Schedule::clone(proved.schedule()),
     };
     let (schedule, count, simulated) =
-        timed(written, flags, &machine, flags.picture.over_time()).map_err(wrong)?;
+        timed(&written, flags, &machine, flags.picture.over_time()).map_err(wrong)?;
     let closed = match &subject {
         AlgorithmOrProgram::Algorithm(algorithm) => {
             by_form(algorithm, flags, &machine, nranks, simulated.bytes)
@@ -151,19 +151,19 @@ fn simulated(
     nranks: u32,
     record: bool,
 ) -> Result<(Schedule, u64, Simulated), Vec<Finding>> {
-    timed(algorithm.schedule(nranks)?, flags, machine, record)
+    timed(&algorithm.schedule(nranks)?, flags, machine, record)
 }
 
 /// Simulates a schedule, and returns the simulated form of it, the count that follows from the flags, and the result.
 fn timed(
-    written: Schedule,
+    written: &Schedule,
     flags: &SimulateFlags,
     machine: &Machine,
     record: bool,
 ) -> Result<(Schedule, u64, Simulated), Vec<Finding>> {
     // Where streams go by data, regions that lie side by side are one piece; the tasks of a contest's executor stay as
     // written.
-    let written = on_topology(&written, &machine.topology).into_owned();
+    let written = on_topology(written, &machine.topology).into_owned();
     let schedule = if machine.streams == Streams::ByData { join(&written) } else { written };
     let Schedule { collective, nranks, .. } = schedule;
     let count = count_of(&schedule, flags);

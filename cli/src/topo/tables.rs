@@ -208,10 +208,9 @@ fn bounds(described: &Description<'_>, text: &mut String) {
         let what = "ReduceScatter, then AllGather".to_owned();
         rows.insert(1, vec!["  by equal shards".to_owned(), equal, all, what]);
         if let (Some(switch), Some(all)) = (&used.on_switch, &found.on_switch) {
-            let times = [time(&switch.time), time(&all.time)];
-            let row =
-                [&["  where the switch reduces".to_owned()], &times[..], &[switch.binding.clone()]];
-            rows.insert(2, row.concat());
+            let (of_used, of_all) = (time(&switch.time), time(&all.time));
+            let title = "  where the switch reduces".to_owned();
+            rows.insert(2, vec![title, of_used, of_all, switch.binding.clone()]);
         }
         if found.nvlink.is_some() {
             let titles = ["", "over NVLink", "over all links", ""];
