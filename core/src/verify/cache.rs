@@ -99,7 +99,7 @@ impl Proved {
             return Ok(proved);
         }
         let moves = Self::without_demands(switch::as_moves(&proved.schedule), callers)?;
-        // The promises are those of the network's switch, whose order of reduction nobody knows.
+        // The promises are those of the network's switch, whose order of reduction is open.
         let reduction = proved.proof.reduction.clone();
         let proof = Arc::new(Proof { reduction, ..Proof::clone(&moves.proof) });
         Ok(Self { proof, on_switch: Some(Arc::new(proved)), ..moves })
@@ -134,7 +134,7 @@ impl Proved {
     }
 
     /// Returns the schedule as its author wrote it, with the moves of a switch.
-    pub fn written(&self) -> &Arc<Schedule> {
+    pub fn author_schedule(&self) -> &Arc<Schedule> {
         self.on_switch.as_ref().map_or(&self.schedule, |proved| &proved.schedule)
     }
 
