@@ -265,7 +265,9 @@ fn predicted(
     let laid_out = algorithm.schedule_within(nranks, limits);
     // Engines and kernels have ranks do what a switch does here: as much as an algorithm of the mesh, and no faster.
     if laid_out.as_ref().is_ok_and(Schedule::has_switch) {
-        return Err(Vec::new());
+        let title = "no engine has a switch fold or store yet: ranks do its moves";
+        let finding = Finding::new(Code::NoSuchKernel, SpanId::default(), title);
+        return Err(vec![finding.help("`roundelay simulate` has its time on a switch that reduces")]);
     }
     match laid_out.and_then(|schedule| simulated(&schedule, asked)) {
         Err(findings) if findings.iter().any(|f| f.code == Code::StepLimit) => {

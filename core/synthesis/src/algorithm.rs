@@ -207,7 +207,7 @@ impl AlgorithmSearch<'_> {
     }
 
     /// Returns the least simulated time of the algorithms for the same collective, and the name of the algorithm; each
-    /// parameter but the root has its default.
+    /// parameter but the root has its default. Those whose moves a switch makes are left out, as no engine has these moves.
     pub fn fastest_of(&self, library: &[Configured]) -> Option<(f64, String)> {
         let all = library.iter().filter(|a| a.collective() == self.collective);
         let timed = all.filter_map(|algorithm| {
@@ -218,6 +218,9 @@ impl AlgorithmSearch<'_> {
                 algorithm.set_text("root", &self.root.to_string()).ok()?;
             }
             let schedule = algorithm.schedule_within(self.nranks, LIMITS).ok()?;
+            if schedule.has_switch() {
+                return None;
+            }
             Some((self.run(&schedule).ok()?, algorithm.name().to_owned()))
         });
         timed.min_by(|a, b| a.0.total_cmp(&b.0))
