@@ -267,7 +267,9 @@ fn predicted(
     if laid_out.as_ref().is_ok_and(Schedule::has_switch) {
         let title = "no engine has a switch fold or store yet: ranks do its moves";
         let finding = Finding::new(Code::NoSuchKernel, SpanId::default(), title);
-        return Err(vec![finding.help("`roundelay simulate` has its time on a switch that reduces")]);
+        return Err(vec![
+            finding.help("`roundelay simulate` has its time on a switch that reduces"),
+        ]);
     }
     match laid_out.and_then(|schedule| simulated(&schedule, asked)) {
         Err(findings) if findings.iter().any(|f| f.code == Code::StepLimit) => {
