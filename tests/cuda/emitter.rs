@@ -16,6 +16,10 @@ fn texts_do_not_grow_with_the_ranks() {
         let (Some(few), Some(many)) = (proved(algorithm, 8), proved(algorithm, 32)) else {
             continue;
         };
+        // The moves of ranks that stand for a switch have drawn orders, and are written out.
+        if few.on_switch().is_some() {
+            continue;
+        }
         let texts = [few, many].map(|proved| loops(algorithm, &proved, spec(algorithm)).text);
         let [few, many] = texts.each_ref().map(String::len);
         assert!(many * 2 <= few * 3, "{}: {few} bytes, then {many}", algorithm.name());
