@@ -1,7 +1,7 @@
 //! Dtypes and reduce ops: in full on one algorithm of each family; and all pairs of dtype, op, rank count, count and
 //! place, which the matrix has of every algorithm.
 
-use roundelay::{DType, ReduceOp};
+use roundelay::{Algorithm, DType, ReduceOp};
 
 use super::super::runs::{Kind, Proofs, assert_right};
 use super::cover::Cover;
@@ -31,7 +31,7 @@ pub(super) struct Pairs {
 impl Pairs {
     pub(super) fn new(subject: Subject) -> Self {
         let admitted: Vec<u32> = NRANKS.into_iter().filter(|n| (subject.admits)(*n)).collect();
-        let has_in_place = (subject.with)(&Values::plain(1)).collective().has_in_place();
+        let has_in_place = runs_in_place(&*(subject.with)(&Values::plain(1)));
         let places = 1 + usize::from(has_in_place);
         let factors = vec![DType::ALL.len(), ReduceOp::ALL.len(), admitted.len(), COUNTS, places];
         let fits = |dtype: usize, op: usize| ReduceOp::ALL[op].takes(DType::ALL[dtype]);
@@ -69,11 +69,17 @@ impl Pairs {
     }
 }
 
+/// Whether an algorithm runs in place.
+pub(super) fn runs_in_place(algorithm: &dyn Algorithm) -> bool {
+    let apart = algorithm.schedule(2).is_ok_and(|schedule| schedule.out_of_place);
+    algorithm.collective().has_in_place() && !apart
+}
+
 /// Runs all kinds, on few rank counts: an error of a kind shows there too.
 fn run_full(subject: Subject) {
     for nranks in [1, 2, 4, 5, 8, 13].into_iter().filter(|n| (subject.admits)(*n)) {
         let algorithm = (subject.with)(&Values::plain(nranks));
-        let has_in_place = algorithm.collective().has_in_place();
+        let has_in_place = runs_in_place(&*algorithm);
         let mut proofs = Proofs::new(&*algorithm);
         for count in [u64::from(nranks) + 1, 257] {
             for kind in Kind::all().into_iter().filter(|kind| has_in_place || !kind.in_place) {

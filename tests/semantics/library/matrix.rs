@@ -13,7 +13,7 @@ use roundelay_core::diagnostics::Code;
 use roundelay_tests::takes_all;
 
 use super::super::runs::{Kind, Proofs, assert_right};
-use super::kinds::Pairs;
+use super::kinds::{Pairs, runs_in_place};
 use super::subjects::Subject;
 use super::values::{Told, Values};
 
@@ -27,7 +27,7 @@ pub(super) fn counts(nranks: u32) -> [u64; 8] {
 fn kinds(algorithm: &dyn Algorithm) -> Vec<Vec<Kind>> {
     let place = |in_place| Kind::all().into_iter().filter(|k| k.in_place == in_place).collect();
     let mut places = vec![place(false)];
-    if algorithm.collective().has_in_place() {
+    if runs_in_place(algorithm) {
         places.push(place(true));
     }
     places
