@@ -107,7 +107,7 @@ fn lead(job: &Prober<'_>, flags: &ProbeFlags) -> Result<bool, Failure> {
     survey.settle()?;
     let findings = survey.findings();
     if let Some(path) = &flags.write {
-        output::write(path, &probe_report::links(&survey))?;
+        output::write(path, &probe_report::links(&survey, &findings))?;
     }
     probe_report::show(&survey, &findings, flags.json);
     Ok(findings.is_empty())

@@ -118,8 +118,7 @@ fn line(survey: &Survey<'_>, findings: &[ProbeFinding]) -> String {
 
 /// Returns the topology of the hosts as a list of links: each has a port to a switch, slow ends have their rate, and slow
 /// pairs a link of their own, which is shorter than the way over the switch.
-pub(super) fn links(survey: &Survey<'_>) -> String {
-    let findings = survey.findings();
+pub(super) fn links(survey: &Survey<'_>, findings: &[ProbeFinding]) -> String {
     let time = median(survey.links.values().map(|link| link.latency));
     let mut text = format!("ranks {}\nswitch net\n", survey.facts.len());
     let share = |explains: &dyn Fn(Blamed) -> bool| {

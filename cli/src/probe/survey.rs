@@ -233,9 +233,7 @@ impl<'j> Survey<'j> {
             (Fault::Speed, "Mbit/s is the speed of its card", |facts| facts.speed),
         ];
         for (fault, what, of) in alike {
-            let mut known: Vec<u64> = self.facts.iter().filter_map(of).collect();
-            known.sort_unstable();
-            let usual = known.get(known.len() / 2).copied().unwrap_or(0);
+            let usual = median(self.facts.iter().filter_map(of).map(|own| own as f64)) as u64;
             for (host, own) in self.facts.iter().map(of).enumerate() {
                 if let Some(own) = own.filter(|own| *own != usual) {
                     let what = format!("{own} {what}, and {usual} on most hosts");

@@ -27,7 +27,6 @@ use roundelay_simulate::{
 };
 use roundelay_topology::NodeId;
 use roundelay_topology::bounds::{self, Usable};
-use roundelay_topology::paths;
 
 use crate::constants::Constants;
 use crate::msccl;
@@ -163,8 +162,9 @@ fn timed(
 ) -> Result<(Schedule, u64, Simulated), Vec<Finding>> {
     // Where streams go by data, regions that lie side by side are one piece; the tasks of a contest's executor stay as
     // written.
-    let written = on_topology(written, &machine.topology).into_owned();
-    let schedule = if machine.streams == Streams::ByData { join(&written) } else { written };
+    let written = on_topology(written, &machine.topology);
+    let by_data = machine.streams == Streams::ByData;
+    let schedule = if by_data { join(&written) } else { written.into_owned() };
     let Schedule { collective, nranks, .. } = schedule;
     let count = count_of(&schedule, flags);
     if let Some(form) = &flags.counts {
@@ -219,16 +219,14 @@ fn bound(schedule: &Schedule, machine: &Machine, bytes: u64) -> Option<(f64, Str
     if schedule.elements.is_some() {
         return None;
     }
-    let Usable { bound, all } = Usable::new(&machine.topology, nranks, collective, root).ok()?;
     let unit = if machine.topology.is_relative() { machine.bandwidth } else { 1.0 };
-    let over = if all.is_some() { ", over NVLink" } else { "" };
     if schedule.has_switch()
-        && let alone = paths::nvlink_alone(&machine.topology, nranks)
-        && let used = alone.as_ref().unwrap_or(&machine.topology)
-        && let Some(bound) = bounds::on_switch(used, nranks, collective)
+        && let Some(bound) = bounds::on_switch(&machine.topology, nranks, collective)
     {
         return Some((bound.seconds(bytes) / unit, format!("{}, on the switch", bound.binding)));
     }
+    let Usable { bound, all } = Usable::new(&machine.topology, nranks, collective, root).ok()?;
+    let over = if all.is_some() { ", over NVLink" } else { "" };
     Some((bound.seconds(bytes) / unit, format!("{}{over}", bound.binding)))
 }
 

@@ -72,31 +72,14 @@ impl Draft {
             self.operands.push(Operand { rank: *rank, region });
         }
         let (srcs, dsts) = (srcs.len() as u8, dsts.len() as u8);
-        self.push(Op {
-            kind: OpKind::Move,
-            srcs,
-            dsts,
-            finish: false,
-            chain: srcs > 2,
-            switch,
-            at,
-            arg,
-        });
+        let op = Op::new(OpKind::Move, at, arg);
+        self.push(Op { srcs, dsts, chain: srcs > 2, switch, ..op });
     }
 
     /// Adds a post or a wait on a channel.
     pub(super) fn signal(&mut self, at: SpanId, kind: OpKind, channel: Channel) {
         let arg = self.channels.intern(channel);
-        self.push(Op {
-            kind,
-            srcs: 0,
-            dsts: 0,
-            finish: false,
-            chain: false,
-            switch: false,
-            at,
-            arg,
-        });
+        self.push(Op::new(kind, at, arg));
     }
 
     /// Adds a post or a wait of a signal in a lane, from rank to rank or between two streams of a rank.

@@ -2,8 +2,7 @@
 
 use super::machine::{Machine, SignalCost};
 use super::machine_turns::MachineTurns;
-use roundelay_base::ids::RankId;
-use roundelay_base::ids::RegionId;
+use roundelay_base::ids::{RankId, RegionId};
 use roundelay_core::schedule::{Op, OpKind, Schedule};
 use roundelay_topology::routes::Routes;
 use roundelay_topology::{Fabric, NodeId};
@@ -195,17 +194,16 @@ pub(super) fn transfers(
     by: RankId,
     op: &Op,
 ) -> impl Iterator<Item = (RankId, RankId, RegionId)> {
-    let (own, switch) = if op.switch { (None, Some(op)) } else { (Some(op), None) };
-    let own = own.into_iter().flat_map(move |op| schedule.crossing(by, op));
-    let ends = move |op: &Op| {
+    let own = (!op.switch).then(|| schedule.crossing(by, op));
+    let switch = op.switch.then(|| {
         let srcs = schedule.srcs(op).iter().map(|src| (src.rank, SWITCH, src.region));
         let dsts = schedule.dsts(op).iter().map(|dst| (SWITCH, dst.rank, dst.region));
         let sum = schedule.srcs(op)[0].region;
-        let through =
-            (op.srcs > 1 && op.dsts > 1).then_some([(SWITCH, by, sum), (by, SWITCH, sum)]);
-        srcs.chain(dsts).chain(through.into_iter().flatten()).collect::<Vec<_>>()
-    };
-    own.chain(switch.into_iter().flat_map(ends))
+        let stores = op.srcs > 1 && op.dsts > 1;
+        let through = stores.then_some([(SWITCH, by, sum), (by, SWITCH, sum)]);
+        srcs.chain(dsts).chain(through.into_iter().flatten())
+    });
+    own.into_iter().flatten().chain(switch.into_iter().flatten())
 }
 
 /// Returns the number of the link from a rank to its switch, or `back` from there.

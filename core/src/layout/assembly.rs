@@ -206,8 +206,7 @@ impl Assembly {
             });
             for mut op in list {
                 if op.kind == OpKind::Move {
-                    let (first, many) =
-                        (op.arg as usize, usize::from(op.srcs) + usize::from(op.dsts));
+                    let (first, many) = (op.arg as usize, op.operands());
                     let used = &tables.operands[first..][..many];
                     if let Some(turning) = &tables.turning {
                         self.axes.extend(&turning.operands[first..][..many]);

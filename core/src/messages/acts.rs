@@ -315,16 +315,7 @@ impl ActWriter<'_> {
             self.acts.operands.push(Operand { rank: *rank, region });
         }
         let (srcs, dsts) = (srcs.len() as u8, dsts.len() as u8);
-        let op = Op {
-            kind: OpKind::Move,
-            srcs,
-            dsts,
-            finish: false,
-            chain,
-            switch: false,
-            at: self.at,
-            arg,
-        };
+        let op = Op { srcs, dsts, chain, ..Op::new(OpKind::Move, self.at, arg) };
         self.act(Act::Move(rank, op))
     }
 

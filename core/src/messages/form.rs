@@ -4,7 +4,7 @@ use super::acts::{Act, Acts};
 use super::memory::{Followed, FollowedForm};
 use super::windows::{Place, Windows, at};
 use super::{Action, Message, MessageId};
-use crate::ids::{OpId, RankId, SpanId};
+use crate::ids::{OpId, RankId};
 use crate::schedule::interner::Interner;
 use crate::schedule::{Channel, Op, OpKind, Operand, Schedule, SignalKind, Stream};
 
@@ -94,7 +94,7 @@ impl<'a> FormWriter<'a> {
                     Operand { rank: from, region: source },
                     Operand { rank: to, region: target },
                 ]);
-                self.form.ops.push(Op { srcs: 1, dsts: 1, ..op(OpKind::Move, at, arg) });
+                self.form.ops.push(Op { srcs: 1, dsts: 1, ..Op::new(OpKind::Move, at, arg) });
                 self.signal(OpKind::Post, SignalKind::Ack, id, Followed::received);
             }
             // The pull stands where the receive ends. That no op touches its target while it receives is checked
@@ -116,10 +116,6 @@ impl<'a> FormWriter<'a> {
         let (Message { lane, at, .. }, (from, to)) = (*message, image(self.ranks, message));
         let (from, to) = if kind == SignalKind::Data { (from, to) } else { (to, from) };
         let channel = self.channels.intern(Channel { from, to, kind, lane });
-        self.form.ops.push(op(op_kind, at, channel));
+        self.form.ops.push(Op::new(op_kind, at, channel));
     }
-}
-
-fn op(kind: OpKind, at: SpanId, arg: u32) -> Op {
-    Op { kind, srcs: 0, dsts: 0, finish: false, chain: false, switch: false, at, arg }
 }

@@ -9,7 +9,7 @@ use crate::ids::RankId;
 use crate::schedule::{Buffer, OpKind, Operand, Schedule};
 use crate::verify::Order;
 use crate::verify::layout::{BufferMode, Cells, MemoryLayout, entered};
-use crate::verify::values::{CellValue, Expressions, Leaf, ValueId, Values};
+use crate::verify::values::{CellValue, Expressions, FoldWay, Leaf, ValueId, Values};
 
 use super::Unfit;
 use super::statements::{StatementSet, StatementSets};
@@ -152,14 +152,14 @@ impl Replay {
             let exact = dsts.iter().any(wide);
             for (nth, src) in srcs.iter().enumerate().skip(1) {
                 let rounds = if nth + 1 < srcs.len() { op.chain } else { !exact };
+                let way = FoldWay::in_order(rounds);
                 let (other, by) = (&self.memory[place(src)], &self.brought[place(src)]);
                 let mut last = None;
                 for ((acc, value), (ours, theirs)) in
                     made.iter_mut().zip(other).zip(brought.iter_mut().zip(by))
                 {
                     let (a, b) = ((*acc).min(*value), (*acc).max(*value));
-                    *acc =
-                        if b.is_value() { values.fold(a, b, rounds, at) } else { ValueId::POISON };
+                    *acc = if b.is_value() { values.fold(a, b, way, at) } else { ValueId::POISON };
                     let behind = (acc.expr, *ours, *theirs);
                     if last != Some(behind) && acc.is_value() {
                         last = Some(behind);
@@ -211,9 +211,10 @@ impl Replay {
 /// Returns the expression that takes the ranks' contributions one after another, and rounds each sum.
 fn in_order(schedule: &Schedule, values: &mut Values) -> u32 {
     let at = crate::ids::OpId(0);
+    let way = FoldWay::in_order(true);
     let leaf = |rank| Values::leaf(Leaf { rank: RankId(rank), cell: 0 });
     (1..schedule.nranks)
-        .fold(leaf(0), |acc, rank| values.fold(acc.min(leaf(rank)), acc.max(leaf(rank)), true, at))
+        .fold(leaf(0), |acc, rank| values.fold(acc.min(leaf(rank)), acc.max(leaf(rank)), way, at))
         .expr
 }
 

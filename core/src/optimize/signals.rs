@@ -75,6 +75,6 @@ impl Signals<'_> {
         let arg = self.channels.intern(Channel { from, to, kind, lane: LaneId(0) });
         let (rank, which) = if op == OpKind::Post { (from, 0) } else { (to, 1) };
         let at = self.spans[rank.index()][which];
-        Op { kind: op, srcs: 0, dsts: 0, finish: false, chain: false, switch: false, at, arg }
+        Op::new(op, at, arg)
     }
 }

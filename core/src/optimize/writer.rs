@@ -108,16 +108,9 @@ impl<'s> OpWriter<'s> {
         let all = self.sets.get(provenance.all);
         let first = provenance.first.or_else(|| all.first().copied()).unwrap_or_default();
         let at = self.origins.id(first, all.iter().copied());
-        self.ops[owner.index()].push(Op {
-            kind: OpKind::Move,
-            srcs: srcs.len() as u8,
-            dsts: dsts.len() as u8,
-            finish: false,
-            chain,
-            switch: false,
-            at,
-            arg: self.operands.len() as u32,
-        });
+        let (of, to) = (srcs.len() as u8, dsts.len() as u8);
+        let op = Op::new(OpKind::Move, at, self.operands.len() as u32);
+        self.ops[owner.index()].push(Op { srcs: of, dsts: to, chain, ..op });
         self.operands.extend_from_slice(srcs);
         self.operands.extend_from_slice(dsts);
         Ok(())

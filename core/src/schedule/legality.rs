@@ -8,7 +8,10 @@ use std::hash::Hash;
 use rustc_hash::FxHashSet;
 
 use super::lengths::{self, Lengths};
-use super::{Buffer, Channel, Op, OpKind, Operand, Region, Schedule, SignalKind, Stream};
+use super::{
+    Buffer, Channel, MOVE_LIMIT, Op, OpKind, Operand, Region, SWITCH_LIMIT, Schedule, SignalKind,
+    Stream,
+};
 use crate::ids::{OpId, RankId};
 
 /// A broken rule.
@@ -135,12 +138,12 @@ const MOVES: &[Rule<Placed>] = &[
         "operand count",
         "a move has 1..=8 sources and 1..=8 destinations, and more only if a switch makes it",
         |_, (_, op)| {
-            let most = if op.switch { u8::MAX } else { 8 };
+            let most = if op.switch { SWITCH_LIMIT } else { MOVE_LIMIT };
             (1..=most).contains(&op.srcs) && (1..=most).contains(&op.dsts)
         },
     ),
     rule("operands", "a move's operands exist", |s, (_, op)| {
-        op.arg as usize + op.srcs as usize + op.dsts as usize <= s.operands.len()
+        op.arg as usize + op.operands() <= s.operands.len()
     }),
     rule("operand", "an operand is a region of a rank", |s, (_, op)| {
         all(s, op).all(|o| o.rank.0 < s.nranks && o.region.index() < s.regions.len())

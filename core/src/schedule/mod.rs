@@ -112,9 +112,9 @@ pub struct Stream {
 pub struct Op {
     /// The kind: a move, a post or a wait.
     pub kind: OpKind,
-    /// The number of sources of a move, 1..=8; of a move by a switch, 1..=255.
+    /// The number of sources of a move, 1..=[`MOVE_LIMIT`]; of a move by a switch, 1..=[`SWITCH_LIMIT`].
     pub srcs: u8,
-    /// The number of destinations of a move, 1..=8; of a move by a switch, 1..=255.
+    /// The number of destinations of a move, 1..=[`MOVE_LIMIT`]; of a move by a switch, 1..=[`SWITCH_LIMIT`].
     pub dsts: u8,
     /// Whether this move completes its region, so that `avg` divides here. The verifier sets it.
     pub finish: bool,
@@ -129,6 +129,18 @@ pub struct Op {
     pub at: SpanId,
     /// The index of the first operand of a move, or of the channel of a post or wait.
     pub arg: u32,
+}
+
+impl Op {
+    /// Returns an op without operands: a post or a wait on the channel of number `arg`, or the rest of a move.
+    pub const fn new(kind: OpKind, at: SpanId, arg: u32) -> Self {
+        Self { kind, srcs: 0, dsts: 0, finish: false, chain: false, switch: false, at, arg }
+    }
+
+    /// The number of operands of a move; 0 of a post or a wait.
+    pub fn operands(&self) -> usize {
+        usize::from(self.srcs) + usize::from(self.dsts)
+    }
 }
 
 /// The three kinds of op.
@@ -194,6 +206,12 @@ pub struct Scratch {
     /// Whether elements narrower than f32 are kept as f32 here, so that partial sums do not round.
     pub wide: bool,
 }
+
+/// The most sources, and the most destinations, of a move that a rank makes.
+pub const MOVE_LIMIT: u8 = 8;
+
+/// The most ranks whose data a switch moves at once: the most sources, and the most destinations, of its move.
+pub const SWITCH_LIMIT: u8 = u8::MAX;
 
 /// The most ranks that a schedule has.
 pub const RANK_LIMIT: u32 = 1 << 16;
@@ -272,7 +290,7 @@ impl Schedule {
 
     /// Returns all operands of a move, sources first; `op` must be one.
     pub fn operands_of(&self, op: &Op) -> &[Operand] {
-        &self.operands[op.arg as usize..][..usize::from(op.srcs) + usize::from(op.dsts)]
+        &self.operands[op.arg as usize..][..op.operands()]
     }
 
     /// Whether an operand lies in scratch that keeps narrow floats as f32.

@@ -5,13 +5,13 @@
 //! other ranks in an order that is drawn from a seed, so that a program that relies on one order shows it. A fold of more sources than a move has keeps its
 //! partial sum as f32, so its result is rounded once, as that of a switch.
 
-use super::{Buffer, Op, OpKind, Operand, Region, Schedule, Scratch, Stream};
+use super::{Buffer, MOVE_LIMIT, Op, OpKind, Operand, Region, Schedule, Scratch, Stream};
 use crate::ids::{OpId, RegionId, ScratchId};
 use crate::random::SplitMix64;
 use crate::rational::Rat;
 
 /// The most operands on a side of a move that a rank makes.
-const MOST: usize = 8;
+const MOST: usize = MOVE_LIMIT as usize;
 
 /// The seed of the orders in which [`as_moves`] folds.
 const SEED: u64 = 0x0073_7769_7463_6800;
@@ -23,14 +23,10 @@ pub fn as_moves(of: &Schedule) -> Schedule {
 
 /// Returns the schedule with moves by the ranks in place of those by a switch, in orders that `seed` draws.
 pub fn as_moves_by(of: &Schedule, seed: u64) -> Schedule {
-    let made = Schedule {
-        streams: Vec::with_capacity(of.streams.len()),
-        ops: Vec::with_capacity(of.ops.len()),
-        operands: Vec::with_capacity(of.operands.len()),
-        scratch: of.scratch.clone(),
-        regions: of.regions.clone(),
-        ..of.clone()
-    };
+    let mut made = of.clone();
+    made.streams.clear();
+    made.ops.clear();
+    made.operands.clear();
     let mut writer = Writer { of, made, random: SplitMix64(seed), partials: None };
     for stream in &of.streams {
         let first = writer.made.ops.len();

@@ -300,7 +300,7 @@ impl ScheduleReader {
         };
         let (from, to) = (RankId(number(from)?), RankId(number(to)?));
         let arg = self.channels.intern(Channel { from, to, kind: signal, lane });
-        Ok(Op { kind, srcs: 0, dsts: 0, finish: false, chain: false, switch: false, at, arg })
+        Ok(Op::new(kind, at, arg))
     }
 
     fn data(&mut self, word: &str, text: &str, at: SpanId) -> Result<Op, String> {

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ids::OpId;
 use crate::turns::Turns;
-use crate::verify::values::{CellValue, Expressions, Leaf, ValueId, Values};
+use crate::verify::values::{CellValue, Expressions, FoldWay, Leaf, ValueId, Values};
 
 /// A value: a node of [`Shapes`], turned, over one cell of inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,8 +64,9 @@ pub(super) struct Shapes {
 impl Expressions for Shapes {
     type Value = Value;
 
-    fn fold(&mut self, left: Value, right: Value, rounds: bool, op: OpId) -> Option<Value> {
-        if left.cell != right.cell {
+    fn fold(&mut self, left: Value, right: Value, way: FoldWay, op: OpId) -> Option<Value> {
+        let FoldWay { rounds, open } = way;
+        if open || left.cell != right.cell {
             return None;
         }
         let turn = self.turns.turn_between(left.by, right.by);
@@ -195,7 +196,8 @@ impl Shapes {
             let parts = [(fold.left, by), (fold.right, self.turns.turn(by, fold.turn))];
             match parts.map(|part| known.get(&part).copied()) {
                 [Some(left), Some(right)] => {
-                    known.insert((node, by), all.fold(left, right, fold.rounds, *op));
+                    let way = FoldWay::in_order(fold.rounds);
+                    known.insert((node, by), all.fold(left, right, way, *op));
                     open.pop();
                 }
                 found => {

@@ -58,8 +58,6 @@ pub struct Proved {
     callers: Callers,
     /// The proof for equal counts that this one was made of, and the vector of counts.
     even: Option<Arc<(Proved, Counts)>>,
-    /// The proof of the schedule as it runs on a network whose switch makes moves, where it has such moves.
-    on_switch: Option<Arc<Proved>>,
     /// The results of later stages. They are not kept by content: source lines are no part of it.
     made: Arc<Mutex<StageCache>>,
 }
@@ -102,7 +100,7 @@ impl Proved {
         // The promises are those of the network's switch, whose order of reduction is open.
         let reduction = proved.proof.reduction.clone();
         let proof = Arc::new(Proof { reduction, ..Proof::clone(&moves.proof) });
-        Ok(Self { proof, on_switch: Some(Arc::new(proved)), ..moves })
+        Ok(Self { proof, ..moves })
     }
 
     /// Proves `schedule` without regard to the demands of its author.
@@ -120,25 +118,13 @@ impl Proved {
             }
         };
         let schedule = Arc::new(schedule);
-        let proved =
-            Self { schedule, proof, callers, even: None, on_switch: None, made: Arc::default() };
+        let proved = Self { schedule, proof, callers, even: None, made: Arc::default() };
         proved.keep(|known: &mut ScheduleFacts| known.order = order);
         Ok(proved)
     }
 
-    /// Returns the proof of the schedule with the moves that the network's switch makes, as its author wrote them;
-    /// [`Self::schedule`] has moves of the ranks in their place, by which it runs on any network. `None` where the
-    /// schedule has no such moves.
-    pub fn on_switch(&self) -> Option<&Arc<Self>> {
-        self.on_switch.as_ref()
-    }
-
-    /// Returns the schedule as its author wrote it, with the moves of a switch.
-    pub fn author_schedule(&self) -> &Arc<Schedule> {
-        self.on_switch.as_ref().map_or(&self.schedule, |proved| &proved.schedule)
-    }
-
-    /// Returns the proved schedule, as its author wrote it, but for moves of a switch: see [`Self::on_switch`].
+    /// Returns the proved schedule, as its author wrote it, but for moves of a switch: ranks make them, so that the schedule
+    /// runs on any network.
     pub fn schedule(&self) -> &Arc<Schedule> {
         &self.schedule
     }
@@ -192,7 +178,6 @@ impl Proved {
             proof: Arc::new(proof),
             callers: self.callers,
             even: Some(Arc::new((self.clone(), counts))),
-            on_switch: None,
             made: Arc::default(),
         }
     }

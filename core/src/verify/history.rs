@@ -2,7 +2,7 @@
 
 use super::layout::{Cells, MemoryLayout, entered};
 use super::order::Order;
-use super::values::{CellValue, ValueId, Values};
+use super::values::{CellValue, FoldWay, ValueId, Values};
 use crate::ids::OpId;
 use crate::schedule::{OpKind, Operand, Schedule};
 
@@ -24,6 +24,7 @@ pub(super) fn history(
     let moves = order.sequence.iter().filter(|at| schedule.op(**at).kind == OpKind::Move);
     for &at in moves {
         let op = schedule.op(at);
+        let way = FoldWay::in_order(true);
         let srcs: Vec<(u32, u32)> = schedule.srcs(op).iter().map(place).collect();
         let folded: Vec<ValueId> = (0..srcs[0].1)
             .map(|i| {
@@ -31,7 +32,7 @@ pub(super) fn history(
                 let start = operands.next().unwrap_or(ValueId::NONE);
                 operands.fold(start, |folded, operand| {
                     let sound = folded.is_value() && operand.is_value();
-                    if sound { values.fold(operand, folded, true, at) } else { ValueId::POISON }
+                    if sound { values.fold(operand, folded, way, at) } else { ValueId::POISON }
                 })
             })
             .collect();

@@ -4,7 +4,8 @@
 use rustc_hash::FxHashMap;
 
 use super::layout::{Cells, MemoryLayout};
-use super::values::{Commuted, CommutedFold, ValueId};
+use super::values::ValueId;
+use super::values::orders::{Commuted, CommutedFold};
 use crate::ids::RankId;
 use crate::rational::Rat;
 use crate::schedule::{Buffer, Schedule};

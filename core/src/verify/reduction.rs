@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use super::orders::Results;
 use super::piece::piece_text;
-use super::values::{Commuted, ValueId, Values};
+use super::values::orders::Commuted;
+use super::values::{ValueId, Values};
 use crate::collective::Expected;
 use crate::dtype::DType;
 use crate::ids::{OpId, RankId};

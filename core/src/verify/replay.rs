@@ -9,7 +9,7 @@ use super::memory::{CALLER, CellMemory};
 use super::order::Order;
 use super::ranks::{FollowedRanks, ValueOf};
 use super::report::{Access, Reporter};
-use super::values::{CellValue, Expressions, Leaf};
+use super::values::{CellValue, Expressions, FoldWay, Leaf};
 use crate::diagnostics::Finding;
 use crate::ids::{OpId, RankId, StreamId};
 use crate::schedule::{Buffer, Op, OpKind, Operand, Schedule};
@@ -320,14 +320,11 @@ impl<'s, R: FollowedRanks> Player<'s, R> {
                 results.extend_from_slice(operands);
             } else {
                 let rounds = if i + 1 < srcs.len() { chain } else { rounds };
+                let way = FoldWay { rounds, open: switch };
                 for (folded, operand) in results.iter_mut().zip(operands) {
                     *folded = if folded.is_value() && operand.is_value() {
                         let why = "it adds elements of different places";
-                        let sum = if switch {
-                            values.fold_in_open_order(*operand, *folded, rounds, at)
-                        } else {
-                            values.fold(*operand, *folded, rounds, at)
-                        };
+                        let sum = values.fold(*operand, *folded, way, at);
                         sum.ok_or(Stop { at, why })?
                     } else {
                         CellValue::POISON

@@ -15,6 +15,8 @@
 //! walked once, leaf by leaf, and the walk ends at the first leaf that it has seen before, so it takes at most twice as
 //! many steps as there are ranks.
 
+pub(super) mod orders;
+
 use std::collections::BTreeMap;
 
 use crate::ids::{OpId, RankId};
@@ -35,29 +37,34 @@ pub(crate) trait CellValue: Copy + PartialEq {
     fn cell(self) -> u32;
 }
 
+/// The manner in which a move folds two values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FoldWay {
+    /// Whether the result is rounded to the element type.
+    pub(crate) rounds: bool,
+    /// Whether the fold is a part of a sum of its op whose order is open.
+    pub(crate) open: bool,
+}
+
+impl FoldWay {
+    /// A fold in the order that is written.
+    pub(crate) const fn in_order(rounds: bool) -> Self {
+        Self { rounds, open: false }
+    }
+}
+
 /// The expressions over inputs that values are.
 pub(crate) trait Expressions {
     type Value: CellValue;
 
-    /// Folds two values to `left op right`, and rounds the result if `rounds`; `None` where the two have no fold here.
+    /// Folds two values to `left op right`; `None` where the two have no fold here.
     fn fold(
         &mut self,
         left: Self::Value,
         right: Self::Value,
-        rounds: bool,
+        way: FoldWay,
         op: OpId,
     ) -> Option<Self::Value>;
-
-    /// Folds two values as [`Self::fold`] does, in a sum of the op whose order is open.
-    fn fold_in_open_order(
-        &mut self,
-        _left: Self::Value,
-        _right: Self::Value,
-        _rounds: bool,
-        _op: OpId,
-    ) -> Option<Self::Value> {
-        None
-    }
 
     /// Rounds a value to the element type.
     fn rounded(&mut self, value: Self::Value, op: OpId) -> Self::Value;
@@ -103,9 +110,6 @@ const MIXED: u32 = 0;
 
 /// The operands of a node, its skew, whether it rounds, and the op whose open order it is folded in.
 type ExprKey = ((u32, u32), u32, bool, Option<OpId>);
-
-/// The operands of a fold, smaller first, and whether it rounds.
-pub(crate) type CommutedFold = ([u32; 2], bool);
 
 impl ValueNode {
     fn key(&self) -> ExprKey {
@@ -162,14 +166,6 @@ pub(crate) struct Values {
     counts: u32,
 }
 
-/// Expressions with the operands of each fold sorted, so that expressions that differ only in operand order are equal.
-pub(crate) struct Commuted {
-    /// The operands of each class that is no leaf, smaller class first; leaves are the first classes.
-    pub(crate) folds: Vec<CommutedFold>,
-    /// The class of each expression.
-    pub(crate) class: Vec<u32>,
-}
-
 impl CellValue for ValueId {
     const NONE: Self = Self { expr: u32::MAX, cell: 0 };
     const POISON: Self = Self { expr: u32::MAX - 1, cell: 0 };
@@ -190,18 +186,8 @@ impl CellValue for ValueId {
 impl Expressions for Values {
     type Value = ValueId;
 
-    fn fold(&mut self, left: ValueId, right: ValueId, rounds: bool, op: OpId) -> Option<ValueId> {
-        Some(self.fold(left, right, rounds, op))
-    }
-
-    fn fold_in_open_order(
-        &mut self,
-        left: ValueId,
-        right: ValueId,
-        rounds: bool,
-        op: OpId,
-    ) -> Option<ValueId> {
-        Some(self.node_of(left, right, (rounds, true), op))
+    fn fold(&mut self, left: ValueId, right: ValueId, way: FoldWay, op: OpId) -> Option<ValueId> {
+        Some(self.fold(left, right, way, op))
     }
 
     fn rounded(&mut self, value: ValueId, op: OpId) -> ValueId {
@@ -210,7 +196,7 @@ impl Expressions for Values {
         }
         let [left, right] = self.operands(value);
         let ValueNode { open, op: by, .. } = *self.node(value.expr);
-        self.node_of(left, right, (true, open), if open { by } else { op })
+        Self::fold(self, left, right, FoldWay { rounds: true, open }, if open { by } else { op })
     }
 
     fn is_complete(&mut self, ValueId { expr, .. }: ValueId) -> bool {
@@ -284,23 +270,12 @@ impl Values {
         [ValueId { expr: left, cell }, ValueId { expr: right, cell: cell.wrapping_add(skew) }]
     }
 
-    /// Folds two values to `left op right`, and rounds the result if `rounds`.
+    /// Folds two values to `left op right`.
     pub(crate) fn fold(
         &mut self,
         left: ValueId,
         right: ValueId,
-        rounds: bool,
-        op: OpId,
-    ) -> ValueId {
-        self.node_of(left, right, (rounds, false), op)
-    }
-
-    /// Folds two values, in the open order of `op` or in the order that is written.
-    fn node_of(
-        &mut self,
-        left: ValueId,
-        right: ValueId,
-        (rounds, open): (bool, bool),
+        FoldWay { rounds, open }: FoldWay,
         op: OpId,
     ) -> ValueId {
         let skew = right.cell.wrapping_sub(left.cell);
@@ -425,94 +400,6 @@ impl Values {
             }
         }
         leaves
-    }
-
-    /// Returns the op whose open order each expression depends on, the first found on the way to its leaves.
-    pub(crate) fn open_orders(&self) -> Vec<Option<OpId>> {
-        let mut all: Vec<Option<OpId>> = vec![None; self.leaves as usize];
-        for ValueNode { left, right, open, op, .. } in &self.nodes {
-            let inner = all[*left as usize].or(all[*right as usize]);
-            all.push(if *open { Some(*op) } else { inner });
-        }
-        all
-    }
-
-    /// Returns, for each expression over neighboring ranks in order, its first rank and the rank after its last; `None`
-    /// for other expressions.
-    pub(crate) fn stretches(&self) -> Vec<Option<(u32, u32)>> {
-        let mut all: Vec<_> = (0..self.leaves).map(|rank| Some((rank, rank + 1))).collect();
-        for ValueNode { left, right, open, .. } in &self.nodes {
-            let of = |expr: &u32| all[*expr as usize].filter(|_| !open);
-            let joined = of(left).zip(of(right)).filter(|(left, right)| left.1 == right.0);
-            all.push(joined.map(|(left, right)| (left.0, right.1)));
-        }
-        all
-    }
-
-    /// Returns all expressions, with those that differ only in the order of two operands as one class.
-    pub(crate) fn commuted(&self) -> Commuted {
-        let mut classes = Self::new(self.leaves, self.nodes.len());
-        let mut class: Vec<u32> = (0..self.leaves).collect();
-        for ValueNode { left, right, skew, rounds, open, op, .. } in &self.nodes {
-            let of = |expr: &u32| class[*expr as usize];
-            let (a, b) = (of(left).min(of(right)), of(left).max(of(right)));
-            // The cell serves as the skew, which the values of a result do not have.
-            let [a, b] = [(a, 0), (b, *skew)].map(|(expr, cell)| ValueId { expr, cell });
-            class.push(classes.node_of(a, b, (*rounds, *open), *op).expr);
-        }
-        let folds =
-            classes.nodes.iter().map(|node| ([node.left, node.right], node.rounds)).collect();
-        Commuted { folds, class }
-    }
-
-    /// Returns the order of reduction, such as `((0 1) 2)`, or `{0 1 2}` where it is open; long orders are cut.
-    pub(crate) fn tree(&self, value: ValueId) -> String {
-        /// The most characters of an order.
-        const LONGEST: usize = 72;
-        enum Token {
-            Value(ValueId),
-            Text(&'static str),
-        }
-        let mut text = String::new();
-        let mut open = vec![Token::Value(value)];
-        while let Some(token) = open.pop() {
-            if text.len() > LONGEST {
-                text.push_str(" …");
-                break;
-            }
-            match token {
-                Token::Text(word) => text.push_str(word),
-                Token::Value(value) => match self.as_leaf(value) {
-                    Some(leaf) => text.push_str(&leaf.rank.to_string()),
-                    None if self.node(value.expr).open => {
-                        text.push('{');
-                        open.push(Token::Text("}"));
-                        let (mut at, by) = (value, self.node(value.expr).op);
-                        // The sum of one op is a chain, whose last operand is outermost.
-                        while at.expr >= self.leaves
-                            && (self.node(at.expr).open, self.node(at.expr).op) == (true, by)
-                        {
-                            let [operand, rest] = self.operands(at);
-                            open.extend([Token::Value(operand), Token::Text(" ")]);
-                            at = rest;
-                        }
-                        open.push(Token::Value(at));
-                    }
-                    None => {
-                        let [left, right] = self.operands(value);
-                        text.push('(');
-                        let space = Token::Text(" ");
-                        open.extend([
-                            Token::Text(")"),
-                            Token::Value(right),
-                            space,
-                            Token::Value(left),
-                        ]);
-                    }
-                },
-            }
-        }
-        text
     }
 
     /// Returns the op that first counted a contribution twice.

@@ -76,8 +76,9 @@ impl CudaPlan {
     /// E0401 where the proof is for another number of ranks; E0407 for scratch with more bytes than addresses; E0415
     /// without NVRTC; E0417 where NVRTC refuses the kernel; E0418 where a device does not hold all CTAs at once; E0419
     /// where a device's memory does not suffice; E0423 where the algorithm does not fit the form, a link between the
-    /// devices does not keep the lines of LL128 together, or a CTA cannot have that number of threads; E0425 for a fault of the optimizer; E0431 where the elements do not have the op; E0433
-    /// where `options` ask for a check, and the kernel gives wrong data.
+    /// devices does not keep the lines of LL128 together, or a CTA cannot have that number of threads; E0425 for a fault of
+    /// the optimizer; E0431 where the elements do not have the op; E0433 where `options` ask for a check, and the kernel
+    /// gives wrong data.
     pub fn new(
         world: &CudaWorld,
         algorithm: &Configured,
@@ -103,7 +104,7 @@ impl CudaPlan {
         options: CudaOptions,
     ) -> Result<Self, Error> {
         let call = call_of(&kernel, world.nranks(), count)?;
-        keeps_lines(&kernel, world.torn())?;
+        keeps_lines(&kernel, || world.torn())?;
         let threads = check_threads(options.threads)?;
         let facts = kernel.facts(count);
         let (functions, in_flight) = Self::functions(world, &kernel, &facts, threads)?;
@@ -239,13 +240,17 @@ pub(super) fn call_of(kernel: &Kernel, given: u32, count: u64) -> Result<Planned
 }
 
 /// Refuses a kernel of LL128 where ranks are joined by a link that does not keep its lines together, which `torn` names.
-pub(super) fn keeps_lines(kernel: &Kernel, torn: Option<String>) -> Result<(), Error> {
-    let torn = torn.filter(|_| kernel.spec.protocol == Protocol::Ll128);
-    torn.map_or(Ok(()), |why| {
-        let title = format!("{} has no kernel of protocol ll128 here: {why}", kernel.name);
-        let refused = Diagnostic::new(Code::NoSuchKernel, Span::default(), title);
-        Err(Error::NoKernel(vec![refused.help(NEEDS_WHOLE_LINES)]))
-    })
+pub(super) fn keeps_lines(
+    kernel: &Kernel,
+    torn: impl FnOnce() -> Option<String>,
+) -> Result<(), Error> {
+    if kernel.spec.protocol != Protocol::Ll128 {
+        return Ok(());
+    }
+    let Some(why) = torn() else { return Ok(()) };
+    let title = format!("{} has no kernel of protocol ll128 here: {why}", kernel.name);
+    let refused = Diagnostic::new(Code::NoSuchKernel, Span::default(), title);
+    Err(Error::NoKernel(vec![refused.help(NEEDS_WHOLE_LINES)]))
 }
 
 /// Returns `given` if a CTA can have that number of threads: threads that move, beside the warp that walks.

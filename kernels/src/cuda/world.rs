@@ -99,9 +99,7 @@ impl CudaWorld {
         let rank = rank.into();
         self.devices[self.placement.device(rank)].zeros(&format!("{what} of rank {rank}"), bytes)
     }
-}
 
-impl CudaWorld {
     /// Returns two of the devices that are not joined by `NVLink`, and the reason, in words.
     pub(super) fn torn(&self) -> Option<String> {
         let pairs =

@@ -1,8 +1,9 @@
 //! Ranks on several hosts without MPI: they meet at the address of one process, and messages between hosts go by TCP.
 //!
-//! key (the secret of a job) -> secure (a connection whose two ends have shown each other the key) -> door (an open port) -> root (the process
-//! at whose address ranks meet) -> control (a rank's connection to it) -> carrier, with its connections (messages between
-//! hosts) -> `tcp_job` (a rank of a job: an exchange of bytes, and its carrier). addresses are those of this host.
+//! key (the secret of a job) -> secure (a connection whose two ends have shown each other the key) -> door (an open port) ->
+//! root (the process at whose address ranks meet) -> control (a rank's connection to it) -> carrier, with its connections
+//! (messages between hosts) -> `tcp_job` (a rank of a job: an exchange of bytes, and its carrier). addresses are those of
+//! this host.
 //!
 //! A connection begins with a Noise handshake (`NNpsk0`): a peer without the key gets no further than its first
 //! message, and no other byte of it is read. The exchange at the root is encrypted. **Data between hosts is not encrypted**: it goes

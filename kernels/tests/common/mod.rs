@@ -73,16 +73,8 @@ impl Builder {
         // The source line of an op is its step, from 1.
         let at = SpanId(stream.len + 1);
         stream.len += 1;
-        self.schedule.ops.push(Op {
-            kind,
-            srcs: srcs as u8,
-            dsts: dsts as u8,
-            finish: false,
-            chain: false,
-            switch: false,
-            at,
-            arg: arg as u32,
-        });
+        let (srcs, dsts) = (srcs as u8, dsts as u8);
+        self.schedule.ops.push(Op { srcs, dsts, ..Op::new(kind, at, arg as u32) });
         OpId(self.schedule.ops.len() as u32 - 1)
     }
 

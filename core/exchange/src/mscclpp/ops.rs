@@ -13,7 +13,7 @@ use crate::terms::Memory;
 use roundelay_core::diagnostics::Code;
 
 /// The range of numbers of chunks.
-pub(super) const CHUNK: std::ops::RangeInclusive<u64> = 0..=u32::MAX as u64 >> 1;
+const CHUNK: std::ops::RangeInclusive<u64> = 0..=u32::MAX as u64 >> 1;
 
 /// An op under reading, and the resources that it refers to.
 pub(super) struct RawOp<'a, 'v, 't> {
@@ -311,9 +311,14 @@ impl MscclppReader<'_> {
         } else {
             (op.resources.rank, self.word(own, key, BUFFERS)?)
         };
-        let index = self.number(fields, "index", CHUNK)? as u32;
-        let size = self.number(fields, "size", CHUNK)? as u32;
+        let (index, size) = self.index_and_size(fields)?;
         Some(Chunk { rank, memory, packets: false, index, size, part: op.part })
+    }
+
+    /// Reads the first of some chunks, and their number.
+    pub(super) fn index_and_size(&mut self, fields: Fields<'_, '_>) -> Option<(u32, u32)> {
+        let index = self.number(fields, "index", CHUNK)? as u32;
+        Some((index, self.number(fields, "size", CHUNK)? as u32))
     }
 
     /// Returns the block's part of each chunk, if several blocks share the op.

@@ -2,14 +2,12 @@
 //! them (`glres`), or stores the rank's chunk at all of them (`gstore`).
 
 use super::json::Value;
-use super::ops::{CHUNK, RawOp};
+use super::ops::RawOp;
 use super::program::{Act, Chunk, SwitchGroup};
 use super::reader::{Fields, MscclppReader, head};
 use super::table::Name;
 use crate::terms::Memory;
-
-/// The most ranks of a group that a schedule takes.
-const RANKS: usize = u8::MAX as usize;
+use roundelay_core::schedule::SWITCH_LIMIT;
 
 impl MscclppReader<'_> {
     /// Reads the groups of a switch: each is a channel of its own.
@@ -30,7 +28,8 @@ impl MscclppReader<'_> {
             } else if ranks.windows(2).any(|pair| pair[0] == pair[1]) {
                 Some("the group of a switch has a rank twice".to_owned())
             } else {
-                (ranks.len() > RANKS).then(|| format!("a switch of more than {RANKS} ranks"))
+                let most = usize::from(SWITCH_LIMIT);
+                (ranks.len() > most).then(|| format!("a switch of more than {most} ranks"))
             };
             if let Some(title) = wrong {
                 self.report.refuse(head(&group.at), title);
@@ -48,7 +47,10 @@ impl MscclppReader<'_> {
         self.adds_up(op.fields)?;
         let dsts = self.of_group(op, "dst_buff")?;
         let srcs = match op.name {
-            Name::GroupStore => self.own_chunk(op)?,
+            Name::GroupStore => {
+                let item = self.one(op, "src_buff")?;
+                vec![self.chunk(op, item, false, false)?]
+            }
             _ => self.of_group(op, "src_buff")?,
         };
         let [src, dst] = [srcs[0], dsts[0]];
@@ -73,16 +75,10 @@ impl MscclppReader<'_> {
         let known = &op.refs.switches;
         let id = self.id("switch_channel_id", id, known.len(), "switches of this block")?;
         let SwitchGroup { memory, ref ranks } = known[id as usize];
-        let index = self.number(fields, "index", CHUNK)? as u32;
-        let size = self.number(fields, "size", CHUNK)? as u32;
+        let (index, size) = self.index_and_size(fields)?;
         let chunk =
             |rank: &u32| Chunk { rank: *rank, memory, packets: false, index, size, part: op.part };
         Some(ranks.iter().map(chunk).collect())
-    }
-
-    fn own_chunk(&mut self, op: &RawOp<'_, '_, '_>) -> Option<Vec<Chunk>> {
-        let item = self.one(op, "src_buff")?;
-        Some(vec![self.chunk(op, item, false, false)?])
     }
 
     /// Returns the only item of a list.

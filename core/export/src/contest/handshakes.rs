@@ -135,16 +135,7 @@ fn add(schedule: &mut Schedule, begun: &[Pair], ended: &[Pair]) {
 
     // All posts before all waits, so that no post is behind a wait.
     let signals = |all: &[(RankId, RankId, ChannelId)], rank: RankId, at: SpanId| {
-        let op = |kind, channel: ChannelId| Op {
-            kind,
-            srcs: 0,
-            dsts: 0,
-            finish: false,
-            chain: false,
-            switch: false,
-            at,
-            arg: channel.0,
-        };
+        let op = |kind, channel: ChannelId| Op::new(kind, at, channel.0);
         let posts = all.iter().filter(|s| s.0 == rank).map(|s| op(OpKind::Post, s.2));
         let waits = all.iter().filter(|s| s.1 == rank).map(|s| op(OpKind::Wait, s.2));
         posts.chain(waits).collect::<Vec<_>>()

@@ -8,12 +8,12 @@ use crate::layout::area::Area;
 use crate::layout::interning::Tables;
 use crate::rational::{Rat, lcm};
 use crate::schedule::lengths::{self, Lengths};
-use crate::schedule::{Buffer, Op, OpKind, Operand};
+use crate::schedule::{Buffer, MOVE_LIMIT, Op, OpKind, Operand, SWITCH_LIMIT};
 
 /// The most sources of one move; longer folds become several moves.
-pub(super) const MAX_SOURCES: usize = 8;
+pub(super) const MAX_SOURCES: usize = MOVE_LIMIT as usize;
 /// The most destinations of one move.
-const MAX_DESTINATIONS: usize = 8;
+const MAX_DESTINATIONS: usize = MOVE_LIMIT as usize;
 
 /// The source or the destination of a move by a switch.
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +53,9 @@ impl Builder<'_> {
 
     /// A move by a switch: an end is a place of one rank, or one region of every rank.
     pub(crate) fn switch(&mut self, at: At, src: SwitchEnd, dst: SwitchEnd) -> Result<(), Stop> {
-        if self.size() > u8::MAX.into() {
-            let most = u8::MAX.into();
-            return Err(self.operand_count(at, "fold", "ranks", self.size() as usize, most));
+        let (ranks, most) = (self.size() as usize, usize::from(SWITCH_LIMIT));
+        if ranks > most {
+            return Err(self.operand_count(at, "fold", "ranks", ranks, most));
         }
         let (srcs, dsts) = (self.ends(at, src)?, self.ends(at, dst)?);
         self.operands_of(at, (srcs.len(), true), srcs.iter().chain(&dsts))
@@ -117,14 +117,10 @@ impl Builder<'_> {
         }
         self.settle_operands(at, (nsrcs, switch), &mut operands)?;
         let op = Op {
-            kind: OpKind::Move,
             srcs: nsrcs as u8,
             dsts: (operands.len() - nsrcs) as u8,
-            finish: false,
-            chain: false,
             switch,
-            at: SpanId(at),
-            arg: self.tables.operands.len() as u32,
+            ..Op::new(OpKind::Move, SpanId(at), self.tables.operands.len() as u32)
         };
         for (rank, area) in &operands {
             let region = self.tables.region(area.region);

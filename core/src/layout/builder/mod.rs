@@ -297,19 +297,7 @@ impl<'t> Builder<'t> {
 
     fn signal(&mut self, at: At, kind: OpKind, channel: Channel) -> Result<(), Stop> {
         let arg = self.tables.channel(channel).0;
-        self.push(
-            at,
-            Op {
-                kind,
-                srcs: 0,
-                dsts: 0,
-                finish: false,
-                chain: false,
-                switch: false,
-                at: SpanId(at),
-                arg,
-            },
-        )
+        self.push(at, Op::new(kind, SpanId(at), arg))
     }
 
     pub(super) fn push(&mut self, at: At, mut op: Op) -> Result<(), Stop> {

@@ -54,11 +54,6 @@ fn fold_into(schedule: &mut Schedule, at: usize) {
     schedule.operands.extend([dst, src, dst]);
 }
 
-/// Returns the number of operands of a move.
-fn sides(op: Op) -> usize {
-    usize::from(op.srcs) + usize::from(op.dsts)
-}
-
 /// Swaps the regions of two consecutive moves of a stream.
 pub(super) fn swap_slices(schedule: &Schedule) -> Vec<Schedule> {
     let pairs = schedule.streams.iter().flat_map(|stream| {
@@ -68,7 +63,7 @@ pub(super) fn swap_slices(schedule: &Schedule) -> Vec<Schedule> {
     });
     let swap = |(a, b): (usize, usize)| {
         let (a, b) = (schedule.ops[a], schedule.ops[b]);
-        let operands = sides(a);
+        let operands = a.operands();
         if (a.srcs, a.dsts) != (b.srcs, b.dsts) {
             return None;
         }
@@ -88,13 +83,13 @@ pub(super) fn shift_one(schedule: &Schedule) -> Vec<Schedule> {
 }
 
 pub(super) fn shift_all(schedule: &Schedule) -> Vec<Schedule> {
-    operands(schedule, |s, op, k| k == 0 && shift(s, op, 0..=sides(op) - 1))
+    operands(schedule, |s, op, k| k == 0 && shift(s, op, 0..=op.operands() - 1))
 }
 
 /// A move forgets the second half of its regions.
 pub(super) fn halve_all(schedule: &Schedule) -> Vec<Schedule> {
     operands(schedule, |s, op, k| {
-        for k in 0..sides(op) {
+        for k in 0..op.operands() {
             let operand = s.operands[op.arg as usize + k];
             let region = *s.region(operand);
             let Some(hi) = region.lo.boundary(region.hi, 1, 2) else { return false };
@@ -127,7 +122,7 @@ pub(super) fn change_slot(schedule: &Schedule) -> Vec<Schedule> {
 pub(super) fn swap_slots(schedule: &Schedule) -> Vec<Schedule> {
     let pushed = |rank, at: usize| {
         let op = schedule.ops[at];
-        let operands = op.arg as usize..op.arg as usize + sides(op);
+        let operands = op.arg as usize..op.arg as usize + op.operands();
         let mut dsts = operands.skip(op.srcs.into()).map(|k| (k, schedule.operands[k]));
         let far = |o: &Operand| matches!(schedule.region(*o).buffer, Buffer::Scratch(_));
         dsts.find(|(_, o)| o.rank != rank && far(o)).map(|(k, o)| (op, k - op.arg as usize, o))
@@ -164,7 +159,7 @@ fn operands(
     change: impl Fn(&mut Schedule, Op, usize) -> bool,
 ) -> Vec<Schedule> {
     let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move);
-    let all = moves.flat_map(|op| (0..sides(*op)).map(move |k| (*op, k)));
+    let all = moves.flat_map(|op| (0..op.operands()).map(move |k| (*op, k)));
     all.filter_map(|(op, k)| {
         let mut mutant = schedule.clone();
         change(&mut mutant, op, k).then_some(mutant)

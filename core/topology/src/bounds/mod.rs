@@ -3,10 +3,10 @@
 //!
 //! S is nccl-tests' size in bytes: for AllReduce, Broadcast and Reduce the buffer of one rank; for the others the
 //! larger buffer of a rank, n blocks. Ranks reduce and forward, switches only forward. Links work in both directions
-//! at once; a switch that reduces, as NVLink SHARP does, has a bound of its own: [`Bounds::on_switch`]. The bounds hold on every graph;
-//! those of AllGather, ReduceScatter and the rooted collectives are reached where links are equal in both directions.
-//! They hold for data cut as finely as necessary and without latency; a run takes at least [`Bound::seconds`], and at
-//! least the latency of its rounds, but not their sum, as they may overlap.
+//! at once; a switch that reduces, as NVLink SHARP does, has a bound of its own: [`Bounds::on_switch`]. The bounds hold on
+//! every graph; those of AllGather, ReduceScatter and the rooted collectives are reached where links are equal in both
+//! directions. They hold for data cut as finely as necessary and without latency; a run takes at least
+//! [`Bound::seconds`], and at least the latency of its rounds, but not their sum, as they may overlap.
 
 mod cuts;
 mod fraction;
@@ -101,8 +101,8 @@ impl Bounds {
             }
             _ => Bound::NONE,
         };
-        let (on_switch, rounds) =
-            (on_switch(topology, nranks, Collective::AllReduce), Rounds::new(topology, nranks));
+        let on_switch = graphs.on_switch(Collective::AllReduce);
+        let rounds = Rounds::new(topology, nranks);
         Ok(Self { collectives, equal_shards, on_switch, rounds })
     }
 
@@ -144,15 +144,12 @@ impl Usable {
     }
 }
 
-/// Returns the bound of one collective for the first `nranks` ranks where the switch that joins them reduces; `None` where
-/// no such switch is known, and for collectives other than AllReduce, whose bounds are the same.
+/// Returns the bound of one collective for the first `nranks` ranks where the switch that joins them reduces, over the links
+/// that a runtime uses at once, as [`Usable`] has them; `None` where no such switch is known, and for collectives other than
+/// AllReduce, whose bounds are the same.
 pub fn on_switch(topology: &Fabric, nranks: u32, collective: Collective) -> Option<Bound> {
-    if collective != Collective::AllReduce {
-        return None;
-    }
-    let ranks: Vec<RankId> = (0..nranks).map(RankId).collect();
-    topology.reducing_switch(&ranks)?;
-    Some(Both::new(topology, nranks, RankId(0)).ok()?.all_reduce_on_switch())
+    let alone = paths::nvlink_alone(topology, nranks);
+    Both::new(alone.as_ref().unwrap_or(topology), nranks, RankId(0)).ok()?.on_switch(collective)
 }
 
 /// Returns the bound of one collective for the first `nranks` ranks, over all links at once.
@@ -207,15 +204,19 @@ impl Both {
         }
     }
 
-    /// Returns the bound of AllReduce where switches reduce: S must leave each set of ranks, as what it adds, and S must
-    /// come to it, as the result. The smallest cut in either direction parts some rank from rank 0.
-    fn all_reduce_on_switch(&self) -> Bound {
+    /// Returns the bound of a collective where the switch that joins all ranks reduces: S must leave each set of ranks, as
+    /// what it adds, and S must come to it, as the result. The smallest cut in either direction parts some rank from rank 0.
+    fn on_switch(&self, collective: Collective) -> Option<Bound> {
+        let ranks: Vec<RankId> = (0..self.nranks).map(RankId).collect();
+        if collective != Collective::AllReduce || self.topology.reducing_switch(&ranks).is_none() {
+            return None;
+        }
         if self.nranks < 2 {
-            return Bound::NONE;
+            return Some(Bound::NONE);
         }
         let there = Graph::new(&self.topology, self.nranks).broadcast(RankId(0));
         let back = Graph::new(&self.reversed, self.nranks).broadcast(RankId(0));
-        self.cut(if back.0 > there.0 { back } else { there })
+        Some(self.cut(if back.0 > there.0 { back } else { there }))
     }
 
     fn cut(&self, (per_byte, cut): (Fraction, Cut)) -> Bound {

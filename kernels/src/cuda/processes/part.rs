@@ -314,9 +314,9 @@ impl Loaded {
     ) -> Result<Self, Error> {
         let shared = rank.shared();
         let call = call_of(&kernel, rank.nranks(), count)?;
-        let torn =
-            shared.torn.map(|(from, to, way)| format!("rank {from} reaches rank {to}: {way}"));
-        keeps_lines(&kernel, torn)?;
+        keeps_lines(&kernel, || {
+            shared.torn.map(|(from, to, way)| format!("rank {from} reaches rank {to}: {way}"))
+        })?;
         let threads = check_threads(options.threads)?;
         let facts = kernel.facts(count);
         let registration = options.registers()?;
