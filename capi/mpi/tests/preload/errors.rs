@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use tempfile::TempDir;
 
@@ -21,7 +22,13 @@ fn other(folder: &Path, name: &str) -> PathBuf {
     library
 }
 
-fn said(output: &Output) -> String {
+/// Starts a program and returns all that it prints. Of processes that have one launcher, which is this process, one prints
+/// a line of the library, so one at a time is started.
+fn said(command: &mut Command) -> String {
+    static STARTS: Mutex<()> = Mutex::new(());
+    let start = STARTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let output = command.output().expect("it starts");
+    drop(start);
     let text = [&output.stdout[..], &output.stderr].concat();
     let text = String::from_utf8_lossy(&text).into_owned();
     assert!(output.status.success(), "{}:\n{text}", output.status);
@@ -42,7 +49,7 @@ fn a_library_of_no_known_kind_gets_all_calls() {
     let (folder, program, _) = calls(&|folder| other(folder, "libmpi.so"));
     let mut command = Command::new(&program);
     command.env("LD_LIBRARY_PATH", folder.path()).env("LD_PRELOAD", library()).arg("begins");
-    let text = said(&command.output().expect("it starts"));
+    let text = said(&mut command);
     for call in ["MPI_Init", "MPI_Allreduce", "MPI_Barrier", "MPI_Finalize"] {
         assert!(text.contains(&format!("theirs: {call}\n{call} 0\n")), "{text}");
     }
@@ -51,7 +58,7 @@ fn a_library_of_no_known_kind_gets_all_calls() {
     // Collectives are left to MPI where MPI is not begun, too.
     let mut command = Command::new(&program);
     command.env("LD_LIBRARY_PATH", folder.path()).env("LD_PRELOAD", library());
-    let text = said(&command.output().expect("it starts"));
+    let text = said(&mut command);
     assert!(text.contains("theirs: MPI_Allreduce\nMPI_Allreduce 0\n"), "{text}");
 }
 
@@ -62,7 +69,7 @@ fn two_libraries_in_a_process_are_left_alone() {
     let mut command = Command::new(&program);
     let preload = format!("{}:{}", library().display(), second.display());
     command.env("LD_LIBRARY_PATH", folder.path()).env("LD_PRELOAD", preload).arg("begins");
-    let text = said(&command.output().expect("it starts"));
+    let text = said(&mut command);
     assert!(text.contains("several MPI libraries: "), "{text}");
     assert!(text.contains("MPI_Allreduce 0\n"), "{text}");
 }
@@ -70,14 +77,11 @@ fn two_libraries_in_a_process_are_left_alone() {
 #[test]
 fn a_process_without_mpi_is_told_so() {
     // A program that never calls MPI is as it was.
-    let output = Command::new("true").env("LD_PRELOAD", library()).output().expect("it starts");
-    assert_eq!(said(&output), "");
+    assert_eq!(said(Command::new("true").env("LD_PRELOAD", library())), "");
     let (_folder, program, _) = calls(&|_| library());
-    let output = Command::new(&program)
-        .env("LD_LIBRARY_PATH", library().parent().expect("a folder"))
-        .arg("begins")
-        .output();
-    let text = said(&output.expect("it starts"));
+    let mut command = Command::new(&program);
+    command.env("LD_LIBRARY_PATH", library().parent().expect("a folder")).arg("begins");
+    let text = said(&mut command);
     assert!(text.contains("MPI_Init 16\nMPI_Allreduce 16\n"), "{text}");
     assert_eq!(text.matches("this process has no MPI library").count(), 1, "{text}");
 }
