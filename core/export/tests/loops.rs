@@ -42,9 +42,18 @@ fn forms_of_the_library_are_read_back() {
             }
         }
     }
-    // A move of a list of peers has other operands at each rank.
-    let lists = ["NcclTreeAllReduce", "NcclDoubleBinaryTreeAllReduce"].map(str::to_owned);
-    assert_eq!((of_program, found), (267, lists.to_vec()), "of programs");
+    // A move of a list of peers, and one that a switch is left, has other
+    // operands at each rank.
+    let flat = [
+        "NcclTreeAllReduce",
+        "NcclDoubleBinaryTreeAllReduce",
+        "SwitchAllReduce",
+        "OneShotSwitchAllReduce",
+        "SwitchReduceScatter",
+        "SwitchAllGather",
+        "SwitchIslandsAllReduce",
+    ];
+    assert_eq!((of_program, found), (267, flat.map(str::to_owned).to_vec()), "of programs");
 }
 
 #[test]
