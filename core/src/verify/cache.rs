@@ -70,7 +70,7 @@ struct ScheduleFacts {
     /// Whether moves keep blocks together, and the blocks.
     owners: Option<Result<Arc<Owners>, Box<Finding>>>,
     /// The schedule with moves of a switch, of which this one has moves by the ranks.
-    by_switch: Option<Arc<Schedule>>,
+    by_switch: Option<Proved>,
 }
 
 impl Proved {
@@ -99,7 +99,7 @@ impl Proved {
             return Ok(proved);
         }
         let moves = Self::without_demands(switch::as_moves(&proved.schedule), callers)?;
-        moves.keep(|known: &mut ScheduleFacts| known.by_switch = Some(proved.schedule.clone()));
+        moves.keep(|known: &mut ScheduleFacts| known.by_switch = Some(proved.clone()));
         // The promises are those of the network's switch, whose order of reduction is open.
         let reduction = proved.proof.reduction.clone();
         let proof = Arc::new(Proof { reduction, ..Proof::clone(&moves.proof) });
@@ -132,9 +132,9 @@ impl Proved {
         &self.schedule
     }
 
-    /// Returns the schedule with the moves of a switch, of which [`Self::schedule`] has moves by the ranks; `None` where no
-    /// switch moves data.
-    pub fn by_switch(&self) -> Option<Arc<Schedule>> {
+    /// Returns the proof of the schedule with the moves of a switch, of which [`Self::schedule`] has moves by the ranks;
+    /// `None` where no switch moves data.
+    pub fn by_switch(&self) -> Option<Self> {
         self.keep(|known: &mut ScheduleFacts| known.by_switch.clone())
     }
 

@@ -29,8 +29,8 @@ const CHUNKS: u64 = 1 << 20;
 /// # Errors
 /// E0704 for an algorithm that plans or the executor cannot express; E0408 for an algorithm without an in-place form.
 pub fn export(proved: &Proved, in_place: bool) -> Result<String, Vec<Finding>> {
-    let by_switch = proved.by_switch().filter(|schedule| has_ops_for_switch(schedule));
-    let schedule = by_switch.as_ref().unwrap_or_else(|| proved.schedule());
+    let by_switch = proved.by_switch().filter(|proved| has_ops_for_switch(proved.schedule()));
+    let schedule = by_switch.as_ref().unwrap_or(proved).schedule();
     if in_place && !proved.proof().in_place {
         let title = "this algorithm has no in-place form".to_owned();
         return Err(vec![Finding::new(Code::NoInPlace, SpanId::default(), title)]);
