@@ -438,9 +438,11 @@ CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle handle, CUdevice ordi
         return CUDA_ERROR_INVALID_DEVICE;
     }
     const SharedJoined joined(*object);
-    if (joined.at == nullptr || joined.at->has[device].exchange(true) || joined.at->devices++ >= object->members) {
+    const bool full = joined.at == nullptr || joined.at->devices >= object->members;
+    if (full || joined.at->has[device].exchange(true)) {
         return CUDA_ERROR_INVALID_VALUE;
     }
+    joined.at->devices += 1;
     return CUDA_SUCCESS;
 }
 
