@@ -241,6 +241,7 @@ enum {
     ROUNDELAY_ALL_ELEMENTS = 2, /* all elements are reduced in one order */
     ROUNDELAY_ALL_COUNTS = 4,   /* an element's order does not depend on its place or on the count */
     ROUNDELAY_RANK_ORDER = 8,   /* contributions are taken in the order of the ranks */
+    ROUNDELAY_EVERY_RUN = 16,   /* the order is the same in every run */
 };
 
 /*

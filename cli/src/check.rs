@@ -55,7 +55,7 @@ pub(crate) struct CheckFlags {
     #[arg(long)]
     pub(crate) deterministic: bool,
     /// Require promises about the order of reduction: any of `all_ranks`, `all_elements`, `all_counts` (batch
-    /// invariant), `rank_order` and `roundings=MOST` (of f16, bf16 and fp8), or `all`
+    /// invariant), `rank_order`, `every_run` and `roundings=MOST` (of f16, bf16 and fp8), or `all`
     #[arg(long, value_name = "PROMISES", value_parser = promises)]
     pub(crate) order: Option<Promises>,
     #[command(flatten)]

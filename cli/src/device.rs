@@ -113,6 +113,7 @@ impl DeviceFlags {
         match self.form {
             Some(FormFlag::Loops) => loops.collect(),
             Some(FormFlag::Table) => table.to_vec(),
+            Some(FormFlag::Switch) => vec![(Form::Switch, Protocol::Direct)],
             None if self.protocol.is_some() => loops.collect(),
             None => loops.chain(table).collect(),
         }

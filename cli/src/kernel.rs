@@ -127,6 +127,8 @@ pub(crate) enum FormFlag {
     Loops,
     /// A table of ops that a fixed loop walks
     Table,
+    /// A table of ops, of which a switch makes the moves of all ranks, by `multimem`; each rank has a device of its own
+    Switch,
 }
 
 impl From<FormFlag> for Form {
@@ -134,6 +136,7 @@ impl From<FormFlag> for Form {
         match flag {
             FormFlag::Loops => Self::Loops,
             FormFlag::Table => Self::Table,
+            FormFlag::Switch => Self::Switch,
         }
     }
 }
@@ -182,9 +185,9 @@ impl KernelFlags {
 /// Refuses a protocol that a form does not have.
 pub(crate) fn has_protocol(form: FormFlag, protocol: Option<Protocol>) -> Result<(), Failure> {
     match protocol {
-        Some(protocol) if form == FormFlag::Table && protocol != Protocol::Direct => Err(Failure::usage(
+        Some(protocol) if form != FormFlag::Loops && protocol != Protocol::Direct => Err(Failure::usage(
             Code::NoSuchKernel,
-            format!("the table form has no protocol {}", protocol.name()),
+            format!("the {} form has no protocol {}", Form::from(form), protocol.name()),
         )
         .with_help("leave --protocol out: a table holds the moves and signals of a fifo, too; or take --form loops")),
         _ => Ok(()),
@@ -198,15 +201,16 @@ pub(crate) fn kernel_of(
     (form, spec): (FormFlag, Spec),
     goal: Goal,
 ) -> Result<Kernel, Vec<Diagnostic>> {
+    let at = algorithm.program().header();
+    let place = |refused: Box<Diagnostic>| vec![Diagnostic { primary: at, ..*refused }];
     match form.into() {
         Form::Loops => Kernel::of_loops(algorithm, proved, spec),
+        Form::Switch => Kernel::of_switch(proved, spec).map_err(place),
         Form::Table => {
-            let at = algorithm.program().header();
             let made = proved.optimize(goal).map_err(|unproved| {
                 vec![Diagnostic::new(Code::Unproved, at, unproved.to_string())]
             })?;
-            Kernel::of_table(&made, spec)
-                .map_err(|refused| vec![Diagnostic { primary: at, ..*refused }])
+            Kernel::of_table(&made, spec).map_err(place)
         }
     }
 }

@@ -171,6 +171,20 @@ class Lane {
         });
     }
 
+    // Has a switch make a move.
+    ROUNDELAY_SHARED void begin_switch(u32 sides, u64 length, i64 divisor, const SwitchMove& move) {
+        const Portion portion = roundelay::portion(length, launch.parts, part);
+        walker.open([&](Entry& entry) {
+            entry.does = Does::Switch;
+            entry.shape = sides;
+            entry.begin = portion.begin;
+            entry.end = portion.end;
+            entry.divisor = divisor;
+            entry.by_switch = move;
+        });
+        end_move();
+    }
+
     ROUNDELAY_DEVICE void end_move() {
         walker.close();
         ++moves;

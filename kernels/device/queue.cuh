@@ -8,13 +8,14 @@
 #include "ll.cuh"
 #include "moves.cuh"
 #include "signals.cuh"
+#include "switch.cuh"
 
 namespace roundelay {
 
 // Entries of the ring.
 constexpr u32 QUEUED = 8;
 
-enum class Does : u32 { Move, Pass, Post, Wait, Stage, End };
+enum class Does : u32 { Move, Switch, Pass, Post, Wait, Stage, End };
 
 // The parts of a pass of slots, as bits.
 enum Has : u32 { RECEIVES = 1, OWN = 2, DST = 4, SENDS = 8 };
@@ -35,7 +36,8 @@ constexpr u32 WAITS = 5;
 
 struct Entry {
     Does does;
-    // Of a move, its sources and above 8 bits its destinations; of a pass, its parts; of posts and waits, their number.
+    // Of a move, its sources and above 8 bits its destinations; of a switch's move, its sides; of a pass, its parts; of
+    // posts and waits, their number.
     u32 shape;
     u64 step;
     // Of a move, the elements of this part; of a pass, the elements of all parts.
@@ -46,6 +48,7 @@ struct Entry {
         // those it writes; of posts, of the counters.
         u64 at[POSTS];
         Awaited waits[WAITS];
+        SwitchMove by_switch;
     };
     Slot in, out;
     u64 expected; // posts, of a pass
@@ -167,6 +170,19 @@ ROUNDELAY_DEVICE void move_entry(const Entry& entry) {
     }
 }
 
+// The sides of all ranks that the program's moves by a switch have.
+ROUNDELAY_DEVICE void switch_entry(const Launch& launch, const Entry& entry) {
+    switch (entry.shape) {
+#ifdef ROUNDELAY_SWITCH_MOVES
+#define ROUNDELAY_SWITCH_MOVE(SIDES)                                                                                   \
+    case SIDES: return move_by_switch<SIDES>(launch.ranks, entry.by_switch, entry.begin, entry.end, entry.divisor);
+        ROUNDELAY_SWITCH_MOVES(ROUNDELAY_SWITCH_MOVE)
+#undef ROUNDELAY_SWITCH_MOVE
+#endif
+    default: trap();
+    }
+}
+
 template <u32 HAS> ROUNDELAY_DEVICE bool pass_entry(const Launch& launch, const Signals& signals, const Entry& entry) {
     const Waiter waiter = signals.waiter(i64(entry.step), entry.expected);
     const Local local{entry.at[0], entry.at[1]};
@@ -205,6 +221,11 @@ ROUNDELAY_SHARED void do_entries(const Launch& launch) {
         case Does::Move:
             if (signals.begin_move()) move_entry(entry);
             break;
+#ifdef ROUNDELAY_SWITCH_MOVES
+        case Does::Switch:
+            if (signals.begin_move()) switch_entry(launch, entry);
+            break;
+#endif
         case Does::Pass:
             if (signals.begin_move() && !pass_entry(launch, signals, entry)) signals.fail();
             break;

@@ -21,6 +21,39 @@ ROUNDELAY_DEVICE void move_row(Lane& lane, i64 shape, const i64* row, u64 length
     lane.end_move();
 }
 
+#ifdef ROUNDELAY_SWITCH_MOVES
+// A move of a switch. A side of all ranks has their group, behind the ranks, in the place of a rank.
+ROUNDELAY_DEVICE void switch_row(Lane& lane, i64 shape, const i64* row, u64 length) {
+    const u32 sides = u32(shape & (FROM_ALL | TO_ALL));
+    const bool finishes = AVERAGE && shape >> 16 != 0;
+    const i64* const src = row;
+    const i64* const dst = row + OPERAND_WORDS;
+    const i64 group = constant((sides & FROM_ALL) != 0 ? src : dst) - lane.ranks;
+    const i64* const members = lane.facts.words + lane.facts[lane.facts[Header::SwitchesAt] + group];
+    if constexpr (TRACING) {
+        Traced traced[2 * SWITCH_RANKS];
+        int operands = 0;
+        const auto side = [&](const i64* at, bool of_all) {
+            const int first = operands;
+            for (i32 m = 0; m < (of_all ? i32(constant(members)) : 1); ++m) {
+                const i64 rank = of_all ? constant(members + 1 + m) : constant(at);
+                traced[operands++] = {rank, int(constant(at + 1)), constant(at + 2)};
+            }
+            return operands - first;
+        };
+        const int srcs = side(src, (sides & FROM_ALL) != 0), dsts = side(dst, (sides & TO_ALL) != 0);
+        trace_move(traced, srcs, dsts, i64(length), finishes);
+    }
+    const auto operand = [&](const i64* at) -> SwitchOperand {
+        const i32 buffer = i32(constant(at + 1));
+        const i64 element = constant(at + 2);
+        const u64 address = lane.place(i32(constant(at)), buffer, element, i64(length)).address;
+        return {address, u64(buffer), u64(element) * sizeof(Element)};
+    };
+    lane.begin_switch(sides, length, finishes ? lane.facts[Header::Divisor] : 0, {operand(src), operand(dst), members});
+}
+#endif
+
 // The parts of a channel, as an author would name them.
 struct Named {
     Signal kind;
@@ -61,6 +94,15 @@ ROUNDELAY_DEVICE void run_table(Lane& lane) {
             break;
         }
         case Kind::Meet: lane.meet(); break;
+#ifdef ROUNDELAY_SWITCH_MOVES
+        case Kind::Switch: {
+            const i64* const row = lane.facts.words + lane.facts[Header::OperandsAt] + OPERAND_WORDS * b;
+            switch_row(lane, a, row, u64(constant(op + 3)));
+            break;
+        }
+#else
+        case Kind::Switch: trap();
+#endif
         }
     }
 }

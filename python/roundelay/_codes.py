@@ -18,7 +18,7 @@ COLLECTIVES = {
 }
 
 #: Promises about the order of reductions, in the order of their bits.
-PROMISES = ("all_ranks", "all_elements", "all_counts", "rank_order")
+PROMISES = ("all_ranks", "all_elements", "all_counts", "rank_order", "every_run")
 
 #: Flags of options for the values of ``check``, the flag that has no ways measured, and the flag that has sites kept.
 CHECKS = {None: 0, "first": 1, "never": 2}

@@ -45,6 +45,9 @@ fn kernel(
             let made = proved.optimize(goal).expect("it is proved again");
             Kernel::of_table(&made, spec).unwrap_or_else(|refused| panic!("{}", refused.title))
         }
+        Form::Switch => {
+            Kernel::of_switch(&proved, spec).unwrap_or_else(|refused| panic!("{}", refused.title))
+        }
     };
     (kernel, proved)
 }
@@ -105,6 +108,30 @@ fn trees_and_meshes() {
     leaves_the_hosts_bits(("DoubleBinaryTreeAllReduce", 4), LOOPS, SUMS, (61, 1));
     leaves_the_hosts_bits(("MeshAllReduce", 4), LOOPS, (DType::F16, ReduceOp::Prod), (61, 1));
     leaves_the_hosts_bits(("PairwiseAllToAll", 3), LOOPS, (DType::I64, ReduceOp::Sum), (7, 1));
+}
+
+/// Moves of all ranks, by `multimem`: each rank has a device, and the stages of its buffers.
+#[test]
+fn a_switch() {
+    use ReduceOp::{Avg, Bxor, Max, Min, Sum};
+    for (name, nranks, kind, shape) in [
+        ("SwitchAllReduce", 2, SUMS, (67, 1)),
+        ("SwitchAllReduce", 3, (DType::F16, Sum), (161, 2)),
+        ("SwitchAllReduce", 3, (DType::Bf16, Avg), (95, 1)),
+        ("SwitchAllReduce", 2, (DType::F64, Sum), (67, 1)),
+        ("SwitchAllReduce", 3, (DType::I32, Min), (61, 1)),
+        ("SwitchAllReduce", 2, (DType::U64, Max), (61, 1)),
+        ("SwitchAllReduce", 2, (DType::U8, Bxor), (300, 1)),
+        ("OneShotSwitchAllReduce", 3, (DType::I64, Sum), (41, 1)),
+        ("SwitchReduceScatter", 3, SUMS, (19, 1)),
+        ("SwitchAllGather", 3, (DType::U8, Sum), (37, 1)),
+        ("SwitchAllGather", 2, (DType::Bf16, Sum), (300, 2)),
+    ] {
+        let of = kernel((name, nranks), (Form::Switch, Protocol::Direct), kind, Callers::Each);
+        let defines = [("ROUNDELAY_SCOPE_SYS", 1), ("ROUNDELAY_STAGED", 1)];
+        let interpreted = interpreted(&of.0, "sm_90", &defines).stage(nranks as usize);
+        has_the_hosts_bits(&of, shape, |job, seed| interpreted.run(job, seed));
+    }
 }
 
 /// Blocks of `within` one behind another, with no op between them.

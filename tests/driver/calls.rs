@@ -37,6 +37,7 @@ fn memory_is_mapped_where_it_may_be() {
     run("vmm_one_process", &[]);
     run("vmm_devices_apart", &[]);
     run("vmm_kernel_without_access", &[]);
+    run("vmm_multicast", &[("ROUNDELAY_FAKE_ATTRIBUTES", "132=1")]);
 }
 
 #[test]

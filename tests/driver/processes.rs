@@ -332,6 +332,66 @@ fn a_rank_that_does_not_come_is_waited_for_until_the_deadline() {
     }
 }
 
+/// The attribute of devices whose memory a switch reaches.
+const MULTICAST: (&str, &str) = ("ROUNDELAY_FAKE_ATTRIBUTES", "132=1");
+
+/// Moves of all ranks by a switch, on blocks that one address stands for.
+#[test]
+fn a_switch_makes_the_moves_of_all_ranks() {
+    let rank = on_each!(3, Devices::Each, &[MULTICAST]);
+    let data = |count, dtype, op| Data { count, dtype, op };
+    for (name, data) in [
+        ("SwitchAllReduce", sums(1003)),
+        ("SwitchAllReduce", AVERAGE),
+        ("SwitchAllReduce", data(500, DType::U8, ReduceOp::Bxor)),
+        ("SwitchAllReduce", data(0, DType::I64, ReduceOp::Min)),
+        ("OneShotSwitchAllReduce", data(77, DType::I32, ReduceOp::Max)),
+        ("SwitchReduceScatter", sums(33)),
+        ("SwitchAllGather", data(9, DType::F8E4M3, ReduceOp::Prod)),
+    ] {
+        agrees(&rank, name, data, Form::Switch);
+    }
+    // What a switch does not fold, and what it has no move for.
+    let refused = |name: &str, data, title: &str| {
+        let of = proved(name, 3);
+        let error = plan_of(&rank, &case(&of, data, Form::Switch), options());
+        let error = error.expect_err("no switch does it");
+        assert_eq!(code(&error), "E0423", "{error}");
+        assert!(error.to_string().contains(title), "{error}");
+    };
+    refused("SwitchAllReduce", data(9, DType::F32, ReduceOp::Prod), "for prod of f32");
+    refused("SwitchAllReduce", data(9, DType::F32, ReduceOp::Max), "leave out NaNs");
+    refused("SwitchAllReduce", data(9, DType::I8, ReduceOp::Sum), "elements of 8 bits");
+    refused("RingAllReduce", sums(9), "has no move of all ranks");
+}
+
+/// Looks that a switch's kernel is refused for a reason.
+fn lacks_a_switch(rank: &CudaRank, why: &str) {
+    let of = proved("SwitchAllReduce", rank.nranks());
+    let error = plan_of(rank, &case(&of, sums(9), Form::Switch), options());
+    let error = error.expect_err("no switch is there");
+    assert_eq!(code(&error), "E0423", "{error}");
+    assert!(error.to_string().contains(why), "{error}");
+    agrees(rank, "SwitchAllReduce", sums(9), Form::Table);
+}
+
+#[test]
+fn devices_without_multicast_have_no_switch() {
+    lacks_a_switch(&on_each!(2, Devices::Each, &[]), "the device of rank 0 has no multicast");
+}
+
+#[test]
+fn ranks_of_one_device_have_no_switch() {
+    lacks_a_switch(&on_each!(2, Devices::One, &[MULTICAST]), "ranks 0 and 1 share a device");
+}
+
+#[test]
+fn devices_apart_have_no_switch() {
+    let variables = [MULTICAST, ("ROUNDELAY_FAKE_LINK", "pcie")];
+    let why = "NVLink does not join the devices of ranks 0 and 1";
+    lacks_a_switch(&on_each!(2, Devices::Each, &variables), why);
+}
+
 /// All ranks get an error, with its cause, where one of them cannot go on.
 #[test]
 fn plans_that_cannot_be_are_refused_on_all_ranks() {

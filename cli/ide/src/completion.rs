@@ -102,7 +102,8 @@ impl EditorText {
         }
         let shapes = ShapeKind::ALL.iter().map(|kind| (kind.name(), kind.form()));
         let gpus = ("gpus", "the last argument of a topology: gpus(sm=90) or gpus(gfx942)");
-        for (name, form) in shapes.chain([gpus]) {
+        let reducing = ("reducing", "the last argument of a topology whose switches reduce");
+        for (name, form) in shapes.chain([gpus, reducing]) {
             all.push(item(name, CompletionSort::Algorithm, form));
         }
         let keywords = KEYWORDS.iter().chain(CONTEXTUAL);

@@ -201,7 +201,7 @@ impl<'a> Bench<'a> {
             Ok(begun.elapsed().as_secs_f64())
         };
         let name = match (plan.kernel().form, plan.kernel().spec.protocol) {
-            (Form::Table, _) => format!("{}, table", subject.name),
+            (form @ (Form::Table | Form::Switch), _) => format!("{}, {form}", subject.name),
             (_, lines) if lines.has_lines() => format!("{}, {}", subject.name, lines.name()),
             _ => subject.name.clone(),
         };

@@ -141,7 +141,7 @@ impl<'a> Engine<'a> {
             if c.from == c.to || machine.signals == SignalCost::Free {
                 0.0
             } else {
-                paths.path(paths.between(c.from, c.to)).latency
+                paths.path(paths.between((c.from.into(), c.to.into()))).latency
             }
         };
         let (ops, streams) = (schedule.ops.len(), schedule.streams.len());

@@ -36,11 +36,11 @@ pub use usage::{PortUsage, Usage};
 use std::borrow::Cow;
 
 use engine::Engine;
-use paths::RankPaths;
+use paths::{RankPaths, switch_of};
 use roundelay_base::diagnostics::{Code, Finding};
 use roundelay_base::dtype::DType;
 use roundelay_base::ids::SpanId;
-use roundelay_core::schedule::{Op, Region, Schedule, switch};
+use roundelay_core::schedule::{Region, Schedule, switch};
 use roundelay_core::topology::Topology;
 use roundelay_core::verify;
 
@@ -113,11 +113,8 @@ pub fn simulate(
 /// Returns the schedule as a topology carries it out: where one of its moves by a switch has no switch that reduces, with
 /// moves by the ranks in the place of all of them.
 pub fn on_topology<'s>(schedule: &'s Schedule, topology: &Topology) -> Cow<'s, Schedule> {
-    let has_switch = |op: &Op| {
-        let ranks: Vec<_> = schedule.operands_of(op).iter().map(|operand| operand.rank).collect();
-        topology.reducing_switch(&ranks).is_some()
-    };
-    if schedule.ops.iter().filter(|op| op.switch).all(has_switch) {
+    let mut of_switch = schedule.ops.iter().filter(|op| op.switch);
+    if of_switch.all(|op| switch_of(schedule, topology, op).is_some()) {
         Cow::Borrowed(schedule)
     } else {
         Cow::Owned(switch::as_moves(schedule))

@@ -7,8 +7,8 @@ use roundelay_core::schedule::{Op, OpKind, Schedule};
 use roundelay_topology::routes::Routes;
 use roundelay_topology::{Fabric, NodeId};
 
-/// Stands for the switch that a rank is linked to, at an end of a path.
-pub(super) const SWITCH: RankId = RankId(u32::MAX);
+/// The ends of a path: two ranks, or a rank and its switch.
+pub(super) type Ends = (NodeId, NodeId);
 
 /// The path from one rank to another, or between a rank and its switch.
 #[derive(Clone, Copy, Debug)]
@@ -49,15 +49,15 @@ impl<'m> RankPaths<'m> {
         for stream in &schedule.streams {
             let ops = &schedule.ops[stream.first.index()..][..stream.len as usize];
             for op in ops.iter().filter(|op| op.kind == OpKind::Move) {
-                for (from, to, _) in transfers(schedule, stream.rank, op) {
-                    found.meet(from, to, &mut ends);
+                for (path, _) in transfers(schedule, &machine.topology, stream.rank, op) {
+                    found.meet(path, &mut ends);
                 }
             }
         }
         // Signals that take no time need no link.
         if machine.signals == SignalCost::Messages {
             for channel in schedule.channels.iter().filter(|channel| channel.from != channel.to) {
-                found.meet(channel.from, channel.to, &mut ends);
+                found.meet((channel.from.into(), channel.to.into()), &mut ends);
             }
         }
         found.find(ends, machine).then_some(found)
@@ -67,7 +67,7 @@ impl<'m> RankPaths<'m> {
     pub(super) fn between_pairs(pairs: &[(RankId, RankId)], machine: &Machine) -> Option<Self> {
         let (mut found, mut ends) = (Self::empty(machine, None), Vec::new());
         for (from, to) in pairs {
-            found.meet(*from, *to, &mut ends);
+            found.meet(((*from).into(), (*to).into()), &mut ends);
         }
         found.find(ends, machine).then_some(found)
     }
@@ -78,47 +78,49 @@ impl<'m> RankPaths<'m> {
     }
 
     /// Finds the paths of these ends; returns whether all of them are linked.
-    fn find(&mut self, ends: Vec<(RankId, RankId)>, machine: &Machine) -> bool {
-        let linked = |(from, to): &(RankId, RankId)| {
-            [from, to].contains(&&SWITCH) || machine.topology.are_linked(*from, *to)
+    fn find(&mut self, ends: Vec<Ends>, machine: &Machine) -> bool {
+        let topology = &machine.topology;
+        let linked = |(from, to): &Ends| match (rank(topology, *from), rank(topology, *to)) {
+            (Some(from), Some(to)) => topology.are_linked(from, to),
+            _ => true,
         };
         if !ends.iter().all(linked) {
             return false;
         }
         let (turns, latency) = (self.turns, machine.links().1);
         // The paths from one rank are found together.
-        let alike = |(from, to)| turns.map_or((from, to), |turns| turns.pair(from, to));
+        let alike = |(from, to): Ends| match turns {
+            Some(turns) if topology.is_rank(from) && topology.is_rank(to) => {
+                let (from, to) = turns.pair(RankId(from.0), RankId(to.0));
+                (from.into(), to.into())
+            }
+            _ => (from, to),
+        };
         let mut ends: Vec<_> = ends.into_iter().map(|ends| (alike(ends), ends)).collect();
         ends.sort_unstable();
-        let mut routes = Routes::new(&machine.topology, machine.routing);
+        let mut routes = Routes::new(topology, machine.routing);
         let mut way = Vec::new();
         for ((source, target), (from, to)) in ends {
             way.clear();
-            let rank = if from == SWITCH { to } else { from };
-            if [from, to].contains(&SWITCH) {
-                let link = link_of_switch(&machine.topology, rank, from == SWITCH);
-                let Some(link) = link else { return false };
-                way.push((link, 1.0));
-            } else {
-                routes.way(source.into(), target.into(), |link, share| {
-                    way.push((link as u32, share));
-                });
-            }
+            routes.way(source, target, |link, share| {
+                way.push((link as u32, share));
+            });
+            let links = routes.latency(&way, |link| latency[link]);
+            let latency = match (rank(topology, from), rank(topology, to)) {
+                (Some(from), Some(to)) => machine.on_path(links, (from, to)),
+                (None, None) => return false,
+                // To the switch and from it: what the switch takes in and gives out flows at once.
+                (Some(end), None) | (None, Some(end)) => machine.on_path(2.0 * links, (end, end)),
+            };
             let alone = way.iter().map(|(link, share)| self.capacity[*link as usize] / share);
             let alone = alone.fold(f64::INFINITY, f64::min);
-            let latency = if [from, to].contains(&SWITCH) {
-                // To the switch and from it: what the switch takes in and gives out flows at once.
-                machine.on_path(2.0 * latency[way[0].0 as usize], (rank, rank))
-            } else {
-                machine.on_path(routes.latency(&way, |link| latency[link]), (from, to))
-            };
             if let Some(turns) = turns {
                 turns.load(&mut way);
             }
             let (first, len) = (self.links.len() as u32, way.len() as u32);
             self.links.extend_from_slice(&way);
             let path = RankPath { first, len, latency, alone };
-            let slot = self.slot(key(from, to));
+            let slot = self.slot(key((from, to)));
             self.slots[slot].1 = self.all.len() as u32;
             self.all.push(path);
         }
@@ -140,9 +142,9 @@ impl<'m> RankPaths<'m> {
         }
     }
 
-    /// Returns the number of the path between two ranks that the schedule joins.
-    pub(super) fn between(&self, from: RankId, to: RankId) -> u32 {
-        self.slots[self.slot(key(from, to))].1
+    /// Returns the number of the path between two ends that the schedule joins.
+    pub(super) fn between(&self, ends: Ends) -> u32 {
+        self.slots[self.slot(key(ends))].1
     }
 
     pub(super) fn path(&self, path: u32) -> &RankPath {
@@ -169,18 +171,18 @@ impl<'m> RankPaths<'m> {
         at
     }
 
-    fn meet(&mut self, from: RankId, to: RankId, ends: &mut Vec<(RankId, RankId)>) {
-        let slot = self.slot(key(from, to));
+    fn meet(&mut self, path: Ends, ends: &mut Vec<Ends>) {
+        let slot = self.slot(key(path));
         if self.slots[slot].0 != EMPTY {
             return;
         }
-        self.slots[slot].0 = key(from, to);
-        ends.push((from, to));
+        self.slots[slot].0 = key(path);
+        ends.push(path);
         if 2 * ends.len() > self.slots.len() {
             self.slots = vec![(EMPTY, 0); 4 * self.slots.len()];
-            for &(from, to) in ends.iter() {
-                let slot = self.slot(key(from, to));
-                self.slots[slot].0 = key(from, to);
+            for &path in ends.iter() {
+                let slot = self.slot(key(path));
+                self.slots[slot].0 = key(path);
             }
         }
     }
@@ -191,29 +193,37 @@ impl<'m> RankPaths<'m> {
 /// that moves gets the sum and stores it.
 pub(super) fn transfers(
     schedule: &Schedule,
+    topology: &Fabric,
     by: RankId,
     op: &Op,
-) -> impl Iterator<Item = (RankId, RankId, RegionId)> {
-    let own = (!op.switch).then(|| schedule.crossing(by, op));
-    let switch = op.switch.then(|| {
-        let srcs = schedule.srcs(op).iter().map(|src| (src.rank, SWITCH, src.region));
-        let dsts = schedule.dsts(op).iter().map(|dst| (SWITCH, dst.rank, dst.region));
+) -> impl Iterator<Item = (Ends, RegionId)> {
+    let switch = op.switch.then(|| switch_of(schedule, topology, op)).flatten();
+    let own = switch.is_none().then(|| {
+        let crossing = schedule.crossing(by, op);
+        crossing.map(|(from, to, region)| ((NodeId::from(from), NodeId::from(to)), region))
+    });
+    let switch = switch.map(|switch| {
+        let srcs = schedule.srcs(op).iter().map(move |src| ((src.rank.into(), switch), src.region));
+        let dsts = schedule.dsts(op).iter().map(move |dst| ((switch, dst.rank.into()), dst.region));
         let sum = schedule.srcs(op)[0].region;
         let stores = op.srcs > 1 && op.dsts > 1;
-        let through = stores.then_some([(SWITCH, by, sum), (by, SWITCH, sum)]);
+        let through = stores.then_some([((switch, by.into()), sum), ((by.into(), switch), sum)]);
         srcs.chain(dsts).chain(through.into_iter().flatten())
     });
     own.into_iter().flatten().chain(switch.into_iter().flatten())
 }
 
-/// Returns the number of the link from a rank to its switch, or `back` from there.
-fn link_of_switch(topology: &Fabric, rank: RankId, back: bool) -> Option<u32> {
-    let switch = topology.reducing_switch(&[rank])?;
-    let (from, to) = if back { (switch, NodeId::from(rank)) } else { (rank.into(), switch) };
-    let found = topology.links().iter().position(|link| (link.from, link.to) == (from, to));
-    found.map(|link| link as u32)
+/// Returns the switch that makes a move; `None` where the ranks of the move have none that reduces.
+pub(super) fn switch_of(schedule: &Schedule, topology: &Fabric, op: &Op) -> Option<NodeId> {
+    let ranks: Vec<_> = schedule.operands_of(op).iter().map(|operand| operand.rank).collect();
+    topology.reducing_switch(&ranks)
 }
 
-fn key(from: RankId, to: RankId) -> u64 {
+/// Returns the rank that a node is; `None` for a switch.
+pub(super) fn rank(topology: &Fabric, node: NodeId) -> Option<RankId> {
+    topology.is_rank(node).then_some(RankId(node.0))
+}
+
+fn key((from, to): Ends) -> u64 {
     u64::from(from.0) << 32 | u64::from(to.0)
 }

@@ -25,7 +25,7 @@ pub fn rates(machine: &Machine, pairs: &[(RankId, RankId)]) -> Option<Vec<f64>> 
     let paths = RankPaths::between_pairs(pairs, machine)?;
     let mut sharing = Sharing::new(&paths);
     for (flow, (from, to)) in (0..).zip(pairs) {
-        sharing.start(flow, paths.between(*from, *to), f64::INFINITY);
+        sharing.start(flow, paths.between(((*from).into(), (*to).into())), f64::INFINITY);
     }
     sharing.settle(0.0, |_, _| {});
     Some((0..pairs.len() as u32).map(|flow| sharing.flow(flow).rate).collect())

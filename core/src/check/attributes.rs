@@ -40,7 +40,7 @@ const MOST_RANKS: i64 = 1 << 16;
 const VERIFY: &str = "write `#[verify(nranks = 2..=8)]`, `#[verify(nranks = [2, 4, 8])]` or \
                       `#[verify(off, reason = \"…\")]`";
 const ORDER: &str =
-    "write `#[order(all_ranks, all_elements, all_counts, rank_order)]`, any of them";
+    "write `#[order(all_ranks, all_elements, all_counts, rank_order, every_run)]`, any of them";
 const ROUNDINGS: &str = "write `#[roundings(at_most = 1)]`";
 const BUDGET: &str = "write `#[budget(streams = 2, notifies = 2, scratch = 1, ports = 1, \
                       fifo = 4)]`, any of them";

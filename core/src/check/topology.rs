@@ -22,6 +22,9 @@ use roundelay_topology::{GpuModel, Problem};
 const GPUS_FORM: &str =
     "write `gpus(sm=90)` for NVIDIA's of compute capability 9.0, `gpus(gfx942)` for AMD's";
 
+/// The argument by which the switches of a topology fold and copy data on the way.
+const REDUCING: &str = "reducing";
+
 /// Whether a call of `path` stands for the GPUs of a topology.
 pub(super) fn names_gpus(path: &[ast::Name]) -> bool {
     matches!(path, [name] if name.text == "gpus")
@@ -137,13 +140,19 @@ impl Checker<'_> {
     fn shape_args(&mut self, kind: ShapeKind, args: &[ast::Expr]) -> Vec<ShapeArg> {
         let mut found = Vec::new();
         for arg in args {
-            if let Some(ShapeArg::Gpus(_)) = found.last() {
-                let title = "`gpus` is the last argument of a topology, and stands once";
+            let next = self.shape_arg(kind, arg);
+            let is_last = |arg: &ShapeArg| matches!(arg, ShapeArg::Gpus(_) | ShapeArg::Reducing);
+            let again = |next: &ShapeArg| {
+                let same = |arg| std::mem::discriminant(arg) == std::mem::discriminant(next);
+                !is_last(next) || found.iter().any(same)
+            };
+            if found.last().is_some_and(is_last) && next.as_ref().is_none_or(again) {
+                let title = "`gpus` and `reducing` are the last arguments of a topology, and each stands once";
                 let error = Diagnostic::new(Code::BadTopology, arg.span, title);
-                self.error(error.label("stands behind the GPUs"));
+                self.error(error.label("stands behind them"));
                 break;
             }
-            found.extend(self.shape_arg(kind, arg));
+            found.extend(next);
         }
         found
     }
@@ -153,6 +162,12 @@ impl Checker<'_> {
             && names_gpus(path)
         {
             return self.gpus(args, arg.span).map(ShapeArg::Gpus);
+        }
+        if let ast::ExprKind::Name(name) = &*arg.kind
+            && name == REDUCING
+            && self.scope.find(name).is_none()
+        {
+            return Some(ShapeArg::Reducing);
         }
         if let ast::ExprKind::Named(name, _) = &*arg.kind {
             let title = "the arguments of a topology have no names";
@@ -357,6 +372,7 @@ pub(super) fn shape(expr: &Expr) -> Option<Result<Shape, Problem>> {
             ShapeArg::Time(time) => Argument::Time(*time),
             ShapeArg::Machine(machine) => Argument::Machine(machine),
             ShapeArg::Gpus(model) => Argument::Gpus(*model),
+            ShapeArg::Reducing => Argument::Reducing,
             ShapeArg::Size(size) => Argument::Size(match &*size.kind {
                 ExprKind::List(items) => {
                     Size::List(items.iter().map(constant).collect::<Option<_>>()?)

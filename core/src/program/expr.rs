@@ -239,6 +239,8 @@ pub enum Op {
     Machine(&'static NamedMachine),
     /// The GPUs that the ranks are, for a topology.
     Gpus(GpuModel),
+    /// The switches reduce, for a topology.
+    Reducing,
     /// Whether two ranks are linked.
     Linked,
     /// The ranks that a rank is linked to.

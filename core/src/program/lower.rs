@@ -263,6 +263,7 @@ fn expr(from: &hir::Expr) -> Expr {
                 ShapeArg::Time(time) => node(Op::Time(*time), Box::default()),
                 ShapeArg::Machine(machine) => node(Op::Machine(machine), Box::default()),
                 ShapeArg::Gpus(model) => node(Op::Gpus(*model), Box::default()),
+                ShapeArg::Reducing => node(Op::Reducing, Box::default()),
             });
             let pairs = cuts.iter().flat_map(|(a, b)| [expr(a), expr(b)]);
             node(Op::Topology(*kind, cuts.len() as u32), args.chain(pairs).collect())

@@ -30,6 +30,7 @@ const TABLE: &[Row] = &[
     (Op::Piece, "piece", &[Pieces, Number], Region),
     (Op::Pieces, "pieces", &[Pieces, Number, Number], Region),
     (Op::On, "on", &[Number, Region], Place),
+    (Op::Reducing, "reducing", &[], Kind::Quantity),
     (Op::RingNatural, "ring.natural", &[], Ring),
     (Op::RingTwisted, "ring.twisted", &[], Ring),
     (Op::RingOrder, "ring.order", &[List], Ring),

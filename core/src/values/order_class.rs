@@ -17,6 +17,8 @@ named_enum! {
         AllCounts = "all_counts",
         /// Contributions are taken in the order of the ranks, so that an op need not commute.
         RankOrder = "rank_order",
+        /// Every run takes contributions in the same order: no switch folds them in an order of its own.
+        EveryRun = "every_run",
     }
 }
 

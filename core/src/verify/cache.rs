@@ -69,6 +69,8 @@ struct ScheduleFacts {
     order: Option<Arc<Order>>,
     /// Whether moves keep blocks together, and the blocks.
     owners: Option<Result<Arc<Owners>, Box<Finding>>>,
+    /// The schedule with moves of a switch, of which this one has moves by the ranks.
+    by_switch: Option<Proved>,
 }
 
 impl Proved {
@@ -97,6 +99,7 @@ impl Proved {
             return Ok(proved);
         }
         let moves = Self::without_demands(switch::as_moves(&proved.schedule), callers)?;
+        moves.keep(|known: &mut ScheduleFacts| known.by_switch = Some(proved.clone()));
         // The promises are those of the network's switch, whose order of reduction is open.
         let reduction = proved.proof.reduction.clone();
         let proof = Arc::new(Proof { reduction, ..Proof::clone(&moves.proof) });
@@ -127,6 +130,12 @@ impl Proved {
     /// runs on any network.
     pub fn schedule(&self) -> &Arc<Schedule> {
         &self.schedule
+    }
+
+    /// Returns the proof of the schedule with the moves of a switch, of which [`Self::schedule`] has moves by the ranks;
+    /// `None` where no switch moves data.
+    pub fn by_switch(&self) -> Option<Self> {
+        self.keep(|known: &mut ScheduleFacts| known.by_switch.clone())
     }
 
     /// Returns the callers for which the proof holds. A proof for ranks that each call by themselves holds for one call

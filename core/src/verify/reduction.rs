@@ -96,6 +96,7 @@ impl ReductionOrder {
             OrderClass::AllElements => self.elements < Sameness::Differs,
             OrderClass::AllCounts => self.counts < Sameness::Differs,
             OrderClass::RankOrder => self.in_rank_order,
+            OrderClass::EveryRun => self.every_run,
         }
     }
 
@@ -141,14 +142,15 @@ impl ReductionOrder {
 impl fmt::Display for ReductionOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = |class| match class {
-            OrderClass::AllRanks => "on all ranks",
-            OrderClass::AllElements => "for all elements",
-            OrderClass::AllCounts => "for every count",
-            OrderClass::RankOrder => "in rank order",
+            OrderClass::AllRanks => Some("on all ranks"),
+            OrderClass::AllElements => Some("for all elements"),
+            OrderClass::AllCounts => Some("for every count"),
+            OrderClass::RankOrder => Some("in rank order"),
+            OrderClass::EveryRun => None,
         };
         let list = |kept: bool| -> Vec<&str> {
             let all = OrderClass::ALL.into_iter().filter(|class| self.keeps(*class) == kept);
-            all.map(words).collect()
+            all.filter_map(words).collect()
         };
         let (kept, broken) = (list(true).join(", "), list(false).join(", "));
         let commuted = [self.ranks, self.elements, self.counts].contains(&Sameness::Commuted);
@@ -244,7 +246,7 @@ pub(super) fn reduction(modes: &[Results<'_>], values: &Values, commuted: &Commu
                 let first = *any.get_or_insert(now);
                 all.elements = all.elements.max(compare(OrderClass::AllElements, first));
                 all.counts = all.counts.max(compare(OrderClass::AllCounts, block));
-                all.every_run &= seen.open[value.expr as usize].is_none();
+                all.every_run &= seen.in_every_run(now, results, mode > 0);
                 all.in_rank_order &= seen.in_rank_order(now, results, mode > 0);
                 sameness = sameness.max(commuted.compare(*apart, *value));
                 all.roundings = all.roundings.max(values.roundings(*value));
@@ -317,6 +319,12 @@ impl Reader<'_> {
                 }
             }
         }
+        false
+    }
+
+    fn in_every_run(&mut self, held: Held, results: &Results<'_>, in_place: bool) -> bool {
+        let Some(at) = self.open[held.value.expr as usize] else { return true };
+        self.witness(OrderClass::EveryRun, [held; 2], at, results, in_place);
         false
     }
 

@@ -71,6 +71,25 @@ fn a_bus_id_is_of_one_host() {
     assert_eq!(says(&topology, "2", "CPU 0 of host 1"), "C2C 223.56GB/s");
 }
 
+/// A network to which each port says `coll` reduces, as NCCL's CollNet has it.
+#[test]
+fn a_network_may_reduce() {
+    let apart = hosts(&["host_hash=\"0x1\"", "host_hash=\"0x2\""]).replace(LINKS, "");
+    let reducing = apart.replace("<net ", "<net coll=\"1\" ");
+    let found = |xml: &str| {
+        let system = sound(xml, None);
+        let ranks: Vec<_> = system.topology.ranks().collect();
+        let switch = system.topology.reducing_switch(&ranks);
+        switch.map(|node| (system.topology.nodes()[node.index()].name.clone(), system.notes))
+    };
+    let (name, notes) = found(&reducing).expect("the network reduces");
+    assert_eq!(name, "network");
+    assert!(notes.iter().any(|note| note.contains("It reduces")), "{notes:?}");
+    for other in [apart.clone(), reducing.replacen("coll=\"1\"", "coll=\"0\"", 1)] {
+        assert!(found(&other).is_none());
+    }
+}
+
 /// The hash of a host is a number, and a host may have none.
 #[test]
 fn hosts_are_told_apart_by_number() {

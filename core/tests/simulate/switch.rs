@@ -3,10 +3,11 @@
 use roundelay_core::collective::Collective;
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
+use roundelay_core::layout::Algorithm as _;
 use roundelay_simulate::{Simulated, on_topology, simulate};
 use roundelay_topology::bounds::{Bounds, on_switch};
 
-use super::{machine, schedule};
+use super::{library, machine, schedule};
 
 /// The bytes of a buffer, which eight ranks cut into equal blocks.
 const BYTES: f64 = (1 << 23) as f64;
@@ -34,12 +35,48 @@ fn a_switch_takes_the_time_that_the_pages_say() {
         ("SwitchReduceScatter", 1.0),
         ("SwitchAllGather", 1.0),
     ] {
-        let done = run(name, &hopper(", gpus(sm=90)"));
-        let time = 2.0 * latency + buffers * BYTES / bandwidth;
-        assert!((done.seconds - time).abs() < 1e-9, "{name}: {} s, {time}", done.seconds);
-        let most = done.ports.iter().map(|port| port.sent.max(port.received)).fold(0.0, f64::max);
-        assert!((most - buffers * BYTES).abs() < 1.0, "{name}: {most} bytes");
+        for reducing in [", gpus(sm=90)", ", reducing", ", reducing, gpus(sm=80)"] {
+            let done = run(name, &hopper(reducing));
+            let time = 2.0 * latency + buffers * BYTES / bandwidth;
+            assert!((done.seconds - time).abs() < 1e-9, "{name}: {} s, {time}", done.seconds);
+            let ports = done.ports.iter().map(|port| port.sent.max(port.received));
+            let most = ports.fold(0.0, f64::max);
+            assert!((most - buffers * BYTES).abs() < 1.0, "{name}: {most} bytes");
+        }
     }
+}
+
+/// Two islands of four: the switches of the islands reduce, and with `reducing` those of the rails, too.
+#[test]
+fn switches_of_islands_and_of_rails_reduce() {
+    let (inside, across) = ((400e9, 1e-6), (50e9, 5e-6));
+    let topology = "islands(2, 4, 400GB/s, 1us, 50GB/s, 5us, reducing)";
+    let part = BYTES / 4.0;
+    for (name, rail) in [
+        ("SwitchIslandsAllReduce", 2.0 * (2.0 * across.1 + part / 2.0 / across.0)),
+        ("CollNetAllReduce", 2.0 * across.1 + 1.5 * part / across.0),
+    ] {
+        let mut algorithm = library(name);
+        algorithm.set_text("topology", topology).expect("a topology");
+        let schedule = algorithm.schedule(8).expect("it can be laid out");
+        let machine = machine(topology);
+        assert!(on_topology(&schedule, &machine.topology).has_switch());
+        let done = simulate(&schedule, &machine, BYTES as u64 / 4, DType::F32, false);
+        let seconds = done.expect("it ends").seconds;
+        let time = 2.0 * (2.0 * inside.1 + BYTES / inside.0) + rail;
+        assert!((seconds - time).abs() < 1e-9, "{name}: {seconds} s, {time}");
+    }
+}
+
+/// Ranks below two leaves have no one switch, and each leaf has its own.
+#[test]
+fn a_tree_of_switches_is_no_one_switch() {
+    let graph = machine("spine_leaf(2, 4, 2, 50GB/s, reducing)").topology;
+    let ranks = |ranks: &[u32]| ranks.iter().copied().map(RankId).collect::<Vec<_>>();
+    assert!(graph.reducing_switch(&ranks(&[0, 1, 2, 3])).is_some());
+    assert_eq!(graph.reducing_switch(&ranks(&[3, 4])), None);
+    assert!(on_switch(&graph, 8, Collective::AllReduce).is_some());
+    assert!(!on_topology(&schedule("SwitchAllReduce", 8), &graph).has_switch());
 }
 
 /// Without a switch that reduces, ranks move the same data, and more of it.

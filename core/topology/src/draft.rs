@@ -28,6 +28,7 @@ pub struct Draft {
     links: Vec<Link>,
     nranks: u32,
     relative: bool,
+    reducing: Vec<NodeId>,
 }
 
 impl Draft {
@@ -50,7 +51,8 @@ impl Draft {
             vendor: None,
         };
         let nodes = (0..nranks).map(rank).collect();
-        Ok(Self { name: name.into(), nodes, links: Vec::new(), nranks, relative })
+        let (links, reducing) = (Vec::new(), Vec::new());
+        Ok(Self { name: name.into(), nodes, links, nranks, relative, reducing })
     }
 
     /// Puts `node` in a group.
@@ -78,6 +80,11 @@ impl Draft {
     /// Sets the maker of a CPU.
     pub fn vendor(&mut self, node: NodeId, vendor: Vendor) {
         self.nodes[node.index()].vendor = Some(vendor);
+    }
+
+    /// Says that a switch folds and copies data on the way.
+    pub fn reduce_at(&mut self, switch: NodeId) {
+        self.reducing.push(switch);
     }
 
     /// Adds a link in one direction.
@@ -167,8 +174,9 @@ impl Draft {
                 .help("name it once, with the bandwidth of all its lanes"));
         }
         self.common_unit()?;
-        let Self { name, nodes, links, nranks, relative } = self;
-        let topology = Fabric::assemble(name, nodes, links, nranks, relative);
+        let Self { name, nodes, links, nranks, relative, reducing } = self;
+        let mut topology = Fabric::assemble(name, nodes, links, nranks, relative);
+        topology.reducing = reducing;
         topology.connected()?;
         Ok(topology)
     }

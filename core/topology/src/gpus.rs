@@ -66,18 +66,51 @@ impl Fabric {
         self.gpus
     }
 
-    /// Returns the switch to which all of some ranks are linked, and which folds and copies on the way: NVIDIA's switches
-    /// of NVLink do from compute capability 9.0 on. Ranks that share a GPU cannot use it, as a GPU is in a multicast group
-    /// once. `None` where there is no such switch.
+    /// Whether a node folds and copies data on the way: a switch that the topology's text or file says to reduce, and
+    /// NVIDIA's switches of NVLink from compute capability 9.0 on. Ranks that share a GPU cannot use the latter, as a GPU is
+    /// in a multicast group once.
+    fn reduces(&self, node: NodeId) -> bool {
+        let hopper = |gpus: &Gpus| matches!(gpus.model, GpuModel::Cuda(90..)) && gpus.parts == 1;
+        let is_nvswitch = self.nodes()[node.index()].kind == NodeKind::NvSwitch;
+        is_nvswitch && self.gpus.as_ref().is_some_and(hopper) || self.reducing.contains(&node)
+    }
+
+    /// Returns the switch that folds and copies data of some ranks on its way: one to which all of them are linked, or the
+    /// one switch of a network that all of them reach, as through PCI and their network cards. `None` where there is no such
+    /// switch. A tree of switches that each reduce a part is none.
     pub fn reducing_switch(&self, ranks: &[RankId]) -> Option<NodeId> {
-        let reduces = |gpus: &Gpus| matches!(gpus.model, GpuModel::Cuda(90..)) && gpus.parts == 1;
-        self.gpus.as_ref().filter(|gpus| reduces(gpus))?;
         let (first, others) = ranks.split_first()?;
-        let switches = self.out((*first).into()).iter().map(|link| link.to);
-        let mut switches =
-            switches.filter(|to| self.nodes()[to.index()].kind == NodeKind::NvSwitch);
+        let mut linked = self.out((*first).into()).iter().map(|link| link.to);
         let joins = |rank: &RankId, node| self.out((*rank).into()).iter().any(|l| l.to == node);
-        switches.find(|node| others.iter().all(|rank| joins(rank, *node)))
+        let linked =
+            linked.find(|to| self.reduces(*to) && others.iter().all(|rank| joins(rank, *to)));
+        let is_alone = |node| self.out(node).iter().all(|link| !self.reduces(link.to));
+        let reaches = |node| ranks.iter().all(|rank| self.reach.behind(node, (*rank).into()));
+        let mut behind = self.reducing.iter().copied();
+        linked.or_else(|| behind.find(|node| is_alone(*node) && reaches(*node)))
+    }
+
+    /// Whether a switch of the topology folds and copies data of two or more of the first `nranks` ranks on the way.
+    pub fn has_reducing_switch(&self, nranks: u32) -> bool {
+        let links = self.links().iter().take_while(|link| link.from.0 < nranks);
+        let mut switches: Vec<_> = links.map(|link| link.to).collect();
+        switches.sort_unstable();
+        let several =
+            |node| self.reach.ranks(node).iter().filter(|rank| rank.0 < nranks).count() > 1;
+        switches.windows(2).any(|pair| pair[0] == pair[1] && self.reduces(pair[0]))
+            || self.reducing.iter().any(|node| several(*node))
+    }
+
+    /// The same topology, each switch of which reduces.
+    #[must_use]
+    pub fn with_reducing_switches(mut self) -> Self {
+        let switches = self
+            .nodes
+            .iter()
+            .zip(0..)
+            .filter(|(node, _)| matches!(node.kind, NodeKind::NvSwitch | NodeKind::Net));
+        self.reducing = switches.map(|(_, id)| NodeId(id)).collect();
+        self
     }
 
     /// The same topology, each rank of which is a GPU of a model.

@@ -1,8 +1,8 @@
 //! The machine that an algorithm runs on: ranks and switches, joined by directed links with a capacity and a latency.
 //!
 //! Ranks are the nodes `0..nranks`; every other node forwards. Only a switch of [`Fabric::reducing_switch`] also reduces and
-//! copies. The graph determines
-//! the pairs that may talk, rings and trees, NCCL's paths, and lower bounds of the time of any algorithm.
+//! copies. The graph determines the pairs that may talk, rings and trees, NCCL's paths, and lower bounds of the time of any
+//! algorithm.
 
 pub mod bounds;
 pub mod draft;
@@ -146,6 +146,8 @@ pub struct Fabric {
     relative: bool,
     /// The GPUs, where the ranks are GPUs of a known model.
     gpus: Option<Gpus>,
+    /// The switches that reduce, as the text or the file of the topology says.
+    reducing: Vec<NodeId>,
     /// Whether some links are neither `NVLink` nor network.
     kinds: bool,
     /// The ranks that are reached through switches.
@@ -277,7 +279,7 @@ impl Fabric {
         let links = self.links.iter().copied().filter(keep).collect();
         let (name, nodes) = (self.name.clone(), self.nodes.clone());
         let kept = Self::assemble(name, nodes, links, self.nranks, self.relative);
-        Self { gpus: self.gpus, ..kept }
+        Self { gpus: self.gpus, reducing: self.reducing.clone(), ..kept }
     }
 
     /// A copy with the direction of every link reversed.
@@ -307,7 +309,9 @@ impl Fabric {
         // The kinds are tested for each pair of ranks that talk, so the result is kept.
         let kinds = links.iter().any(|l| !matches!(l.kind, LinkKind::NvLink | LinkKind::Net));
         let (gpus, reach) = (None, Reach::default());
-        let mut topology = Self { name, nodes, links, first, nranks, relative, gpus, kinds, reach };
+        let reducing = Vec::new();
+        let mut topology =
+            Self { name, nodes, links, first, nranks, relative, gpus, reducing, kinds, reach };
         topology.reach = Reach::new(&topology);
         topology
     }

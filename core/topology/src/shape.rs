@@ -2,7 +2,7 @@
 //!
 //! The language, the command line and Rust share this form. A constructor takes its sizes, then for each tier of
 //! links a bandwidth and a latency; the defaults are the bandwidth B of one link, and 0. `gpus(sm=90)` behind them says
-//! what the ranks are.
+//! what the ranks are, and `reducing` that the switches reduce.
 
 use std::fmt;
 
@@ -21,6 +21,8 @@ pub struct Shape {
     sizes: Vec<Size>,
     tiers: Vec<Tier>,
     gpus: Option<GpuModel>,
+    /// Whether the switches reduce.
+    reducing: bool,
     cuts: Vec<(i64, i64)>,
     /// The machine, where the constructor is that of machines.
     machine: Option<&'static NamedMachine>,
@@ -57,6 +59,8 @@ pub enum Argument {
     Machine(&'static NamedMachine),
     /// The GPUs that the ranks are: `gpus(sm=90)`.
     Gpus(GpuModel),
+    /// The switches fold and copy data on the way: `reducing`.
+    Reducing,
 }
 
 macro_rules! shapes {
@@ -125,6 +129,11 @@ impl ShapeKind {
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|k| k.name() == name)
     }
+
+    /// Whether its ranks are joined by switches, which [`Argument::Reducing`] is about.
+    fn has_switches(self) -> bool {
+        matches!(self, Self::Crossbar | Self::SpineLeaf | Self::Islands | Self::Groups)
+    }
 }
 
 impl Shape {
@@ -150,7 +159,15 @@ impl Shape {
                 }
             };
             let (tiers, cuts) = (Vec::new(), Vec::new());
-            return Ok(Self { kind, sizes, tiers, gpus: None, cuts, machine: Some(machine) });
+            return Ok(Self {
+                kind,
+                sizes,
+                tiers,
+                gpus: None,
+                reducing: false,
+                cuts,
+                machine: Some(machine),
+            });
         }
         // Reports a number in place of a bandwidth or a latency.
         let no_unit = |what: String, size: &Size, quantity: &str, unit: &str| match size {
@@ -163,14 +180,20 @@ impl Shape {
                 .help(format!("write a {quantity} with its unit, such as `2{unit}`")),
             Size::List(_) => bad(what),
         };
-        let (mut sizes, mut tiers, mut gpus) = (Vec::new(), Vec::<Tier>::new(), None);
+        let (mut sizes, mut tiers) = (Vec::new(), Vec::<Tier>::new());
+        let (mut gpus, mut reducing) = (None, false);
         for argument in arguments {
             match argument {
-                _ if gpus.is_some() => {
-                    let what = format!("`{}`: an argument stands behind `gpus`", kind.name());
-                    return Err(bad(what).note("the GPUs are the last argument, and stand once"));
+                Argument::Gpus(model) if gpus.is_none() => gpus = Some(*model),
+                Argument::Reducing if !reducing => reducing = true,
+                _ if gpus.is_some() || reducing => {
+                    let name = kind.name();
+                    let what = format!("`{name}`: an argument stands behind `gpus` or `reducing`");
+                    return Err(
+                        bad(what).note("these are the last arguments, and each stands once")
+                    );
                 }
-                Argument::Gpus(model) => gpus = Some(*model),
+                Argument::Gpus(_) | Argument::Reducing => {}
                 Argument::Size(size) if !tiers.is_empty() => {
                     let what = format!("`{}`: a size stands behind a bandwidth", kind.name());
                     let of_link = tiers.last().is_some_and(|tier| tier.latency.is_none());
@@ -218,7 +241,11 @@ impl Shape {
             let takes = format!("`{}` takes {}", kind.name(), count(kind.tiers(), "bandwidth"));
             return Err(bad(format!("{takes}, and got {}", tiers.len())));
         }
-        Ok(Self { kind, sizes, tiers, gpus, cuts: Vec::new(), machine: None })
+        if reducing && !kind.has_switches() {
+            return Err(bad(format!("`{}` has no switch that could reduce", kind.name()))
+                .note("switches are in crossbar, spine_leaf, islands and groups"));
+        }
+        Ok(Self { kind, sizes, tiers, gpus, reducing, cuts: Vec::new(), machine: None })
     }
 
     /// Cuts the links between ranks `a` and `b`, in both directions.
@@ -242,7 +269,7 @@ impl Shape {
     fn of_ranks(kind: ShapeKind, nranks: u32) -> Self {
         let sizes = vec![Size::One(nranks.into())];
         let (tiers, cuts) = (Vec::new(), Vec::new());
-        Self { kind, sizes, tiers, gpus: None, cuts, machine: None }
+        Self { kind, sizes, tiers, gpus: None, reducing: false, cuts, machine: None }
     }
 
     /// Lays the topology out.
@@ -258,11 +285,14 @@ impl Shape {
         for (a, b) in &self.cuts {
             draft.cut(*a, *b)?;
         }
-        let topology = draft.build()?;
-        Ok(match self.gpus {
-            Some(model) => topology.with_gpus(model),
-            None => topology,
-        })
+        let mut topology = draft.build()?;
+        if let Some(model) = self.gpus {
+            topology = topology.with_gpus(model);
+        }
+        if self.reducing {
+            topology = topology.with_reducing_switches();
+        }
+        Ok(topology)
     }
 
     /// Returns the machine as a topology file describes it; `None` where the topology is not that of machines.
@@ -470,6 +500,7 @@ impl fmt::Display for Shape {
             arguments.extend(tier.latency.map(time_text));
         }
         arguments.extend(self.gpus.map(|model| format!("gpus({model})")));
+        arguments.extend(self.reducing.then(|| "reducing".to_owned()));
         write!(f, "{}({})", self.kind.name(), arguments.join(", "))?;
         self.cuts.iter().try_for_each(|(a, b)| write!(f, " without ({a}, {b})"))
     }

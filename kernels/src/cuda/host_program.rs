@@ -13,6 +13,7 @@ use roundelay_export::cuda::{Kernel, Protocol};
 use super::arch::Arch;
 use super::compile::{HEADERS, THREADS, Target, WALKERS};
 use super::error::Error;
+use super::plan::has_switch;
 use crate::grid::{self, GridLayout};
 use crate::lowering::plan_call::check_multiple;
 use crate::reference::check_data::mantissa_bits;
@@ -25,8 +26,10 @@ const HOST_HEADER: (&str, &str) =
 /// headers, `NAME.cu` and `NAME_host.cpp`.
 ///
 /// # Errors
-/// E0407 for scratch with more bytes than addresses, E0406 for a count for which nothing was proved.
+/// E0407 for scratch with more bytes than addresses, E0406 for a count for which nothing was proved, E0423 for a kernel
+/// whose moves a switch makes.
 pub fn host_program(kernel: &Kernel, count: u64) -> Result<Vec<(String, String)>, Error> {
+    has_switch(kernel, || Some("the program has one process for all ranks".to_owned()))?;
     let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
     let mut files: Vec<_> = HEADERS.iter().chain([&HOST_HEADER]).map(owned).collect();
     files.push((format!("{}_host.cpp", kernel.name), program(kernel, count)?));

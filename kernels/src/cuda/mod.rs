@@ -20,6 +20,8 @@ mod host_program;
 mod launch;
 mod log;
 mod module;
+#[cfg(target_os = "linux")]
+mod multicast;
 mod nccl;
 mod nvrtc;
 mod options;

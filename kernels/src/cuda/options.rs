@@ -188,6 +188,9 @@ impl CudaOptions {
                 let made = made.map_err(crate::Error::Unproved)?;
                 Kernel::of_table(&made, spec).map_err(|refused| Error::NoKernel(vec![*refused]))
             }
+            Form::Switch => {
+                Kernel::of_switch(proved, spec).map_err(|refused| Error::NoKernel(vec![*refused]))
+            }
         }
     }
 

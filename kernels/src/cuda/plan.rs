@@ -10,7 +10,7 @@ use roundelay_core::layout::Configured;
 use roundelay_core::source::Span;
 use roundelay_core::verify::Callers;
 use roundelay_core::verify::Proved;
-use roundelay_export::cuda::{Facts, Kernel, NEEDS_WHOLE_LINES, Protocol, Spec};
+use roundelay_export::cuda::{Facts, Form, Kernel, NEEDS_WHOLE_LINES, Protocol, Spec};
 
 use super::compile::{Fitted, Target, WALKERS, fit};
 use super::control::Control;
@@ -105,6 +105,7 @@ impl CudaPlan {
     ) -> Result<Self, Error> {
         let call = call_of(&kernel, world.nranks(), count)?;
         keeps_lines(&kernel, || world.torn())?;
+        has_switch(&kernel, || Some("its ranks have no processes of their own".to_owned()))?;
         let threads = check_threads(options.threads)?;
         let facts = kernel.facts(count);
         let (functions, in_flight) = Self::functions(world, &kernel, &facts, threads)?;
@@ -244,13 +245,33 @@ pub(super) fn keeps_lines(
     kernel: &Kernel,
     torn: impl FnOnce() -> Option<String>,
 ) -> Result<(), Error> {
-    if kernel.spec.protocol != Protocol::Ll128 {
-        return Ok(());
+    let lines = kernel.spec.protocol == Protocol::Ll128;
+    match lines.then(torn).flatten() {
+        Some(why) => Err(refused(kernel, ("of protocol ll128", &why), NEEDS_WHOLE_LINES)),
+        None => Ok(()),
     }
-    let Some(why) = torn() else { return Ok(()) };
-    let title = format!("{} has no kernel of protocol ll128 here: {why}", kernel.name);
+}
+
+/// Refuses a kernel whose moves a switch makes where no switch reaches the memory of all ranks, for a reason.
+pub(super) fn has_switch(
+    kernel: &Kernel,
+    reason: impl FnOnce() -> Option<String>,
+) -> Result<(), Error> {
+    match (kernel.form == Form::Switch).then(reason).flatten() {
+        Some(why) => Err(refused(kernel, ("by a switch", &why), NEEDS_SWITCH)),
+        None => Ok(()),
+    }
+}
+
+/// The advice where no switch reaches the memory of all ranks.
+const NEEDS_SWITCH: &str = "take the form table, in which the ranks move the data; a switch needs a process and a device with \
+                            multicast for each rank, all joined by NVLink";
+
+/// Returns the error of a kernel that does not run here.
+fn refused(kernel: &Kernel, (kind, why): (&str, &str), help: &str) -> Error {
+    let title = format!("{} has no kernel {kind} here: {why}", kernel.name);
     let refused = Diagnostic::new(Code::NoSuchKernel, Span::default(), title);
-    Err(Error::NoKernel(vec![refused.help(NEEDS_WHOLE_LINES)]))
+    Error::NoKernel(vec![refused.help(help)])
 }
 
 /// Returns `given` if a CTA can have that number of threads: threads that move, beside the warp that walks.

@@ -190,17 +190,7 @@ impl SharedBlock {
         bind(device)?;
         match *kind {
             BlockKind::Virtual => {
-                let descriptor = descriptor.ok_or_else(|| lacks_descriptor(doing.clone()))?;
-                let mut handle = 0;
-                // SAFETY: the driver takes the number of an open descriptor in place of a pointer.
-                let imported = unsafe {
-                    sys::cuMemImportFromShareableHandle(
-                        &raw mut handle,
-                        std::ptr::without_provenance_mut(descriptor.as_raw_fd() as usize),
-                        CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
-                    )
-                };
-                imported.result().map_err(failed(doing.clone()))?;
+                let handle = import_handle(descriptor, doing.clone())?;
                 Self::map(device, handle, bytes).map_err(failed(doing))
             }
             BlockKind::Legacy => {
@@ -222,7 +212,7 @@ impl SharedBlock {
 
     /// Maps an allocation into the addresses of this process and lets the device use it. The handle is released if that
     /// fails.
-    fn map(device: &Device, handle: u64, bytes: usize) -> Result<Self, DriverError> {
+    pub(super) fn map(device: &Device, handle: u64, bytes: usize) -> Result<Self, DriverError> {
         let mut block = Self {
             context: device.context.clone(),
             address: 0,
@@ -274,6 +264,14 @@ impl SharedBlock {
         self.address
     }
 
+    /// Returns the handle of a block with virtual addresses.
+    pub(super) fn handle(&self) -> Option<u64> {
+        match self.hold {
+            Hold::Virtual { handle, .. } => Some(handle),
+            Hold::Allocated { .. } | Hold::Opened | Hold::Host { .. } => None,
+        }
+    }
+
     /// Returns the bytes of the block.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
@@ -305,6 +303,22 @@ impl SharedBlock {
             Hold::Virtual { .. } | Hold::Opened => Ticket::of_file(BlockKind::Virtual, self.bytes),
         }
     }
+}
+
+/// Returns the handle of an object of another process, whose descriptor it sent.
+pub(super) fn import_handle(descriptor: Option<OwnedFd>, doing: String) -> Result<u64, Error> {
+    let descriptor = descriptor.ok_or_else(|| lacks_descriptor(doing.clone()))?;
+    let mut handle = 0;
+    // SAFETY: the driver takes the number of an open descriptor in place of a pointer.
+    let imported = unsafe {
+        sys::cuMemImportFromShareableHandle(
+            &raw mut handle,
+            std::ptr::without_provenance_mut(descriptor.as_raw_fd() as usize),
+            CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        )
+    };
+    imported.result().map_err(failed(doing))?;
+    Ok(handle)
 }
 
 /// Returns a descriptor of an allocation with virtual addresses.
@@ -364,7 +378,7 @@ fn place_of(device: &Device) -> CUmemAllocationProp {
 }
 
 /// Returns the least multiple of `granule` that is at least `bytes`, and not 0.
-fn whole(bytes: usize, granule: usize) -> Result<usize, Error> {
+pub(super) fn whole(bytes: usize, granule: usize) -> Result<usize, Error> {
     bytes.max(1).checked_next_multiple_of(granule).ok_or_else(|| {
         let what = format!("{bytes} bytes of device memory");
         crate::Error::TooLarge { what }.into()

@@ -56,7 +56,7 @@ impl Arena {
         let facts = take(facts_words, 8)?;
         let mut tables = [0; Self::TABLES];
         for table in &mut tables {
-            let rows = nranks.checked_mul(layout.tables).ok_or(TooLarge)?;
+            let rows = nranks.checked_mul(layout.tables).ok_or(TooLarge)? + layout.switches;
             *table = take(rows, RankMemory::BYTES)?;
         }
         let launches = take(layout.launches_words, 8)?;
@@ -83,6 +83,7 @@ mod tests {
         waited_words: 20,
         launches_words: 4,
         tables: 1,
+        switches: 0,
         scratch_bytes: 1000,
         control_words: 40,
     };

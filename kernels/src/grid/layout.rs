@@ -23,6 +23,8 @@ pub struct GridLayout {
     /// Tables of the addresses of all ranks' memory, one after the other: ranks choose in each launch whose buffers they
     /// use.
     pub tables: usize,
+    /// Groups of ranks that a switch reaches: each has addresses behind the tables.
+    pub switches: usize,
     /// Bytes of scratch at each rank.
     pub scratch_bytes: usize,
     /// 8-byte words of the control block.
@@ -48,6 +50,7 @@ impl GridLayout {
             waited_words: counters,
             launches_words: if facts.counts_launches { times(groups, parts)? } else { 0 },
             tables: 1,
+            switches: facts.switches.len(),
             scratch_bytes: times(word(facts.scratch_elements)?, element_size)?,
             control_words: CONTROL_HEAD + CONTROL_GROUP * groups,
         })
@@ -82,6 +85,7 @@ mod tests {
             counts_launches: true,
             scratch_elements: 1000,
             scale_outputs: false,
+            switches: Vec::new(),
         }
     }
 

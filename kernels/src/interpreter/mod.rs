@@ -268,7 +268,8 @@ fn run(
     (assumptions, counts): (Assumptions, bool),
 ) -> Result<FinalState, Failure> {
     let windows = std::mem::take(&mut memory.windows);
-    let launch = Run { seed, limits, assumptions, ..Run::new(ranks, windows) };
+    let aliases = memory.aliases.clone();
+    let launch = Run { seed, limits, assumptions, aliases, ..Run::new(ranks, windows) };
     let mut state = if counts { launch.run_patiently()? } else { launch.run()? };
     memory.windows = std::mem::take(&mut state.windows);
     Ok(state)

@@ -1,6 +1,6 @@
 //! The memory of a job, as ranges of addresses.
 
-use roundelay_ptx::machine::Window;
+use roundelay_ptx::machine::{Alias, Window};
 
 use crate::grid::{GridLayout, Launch, Placement, RankMemory, Stage};
 use crate::shim::{Error, ShimJob};
@@ -37,6 +37,9 @@ impl Staging {
 /// The memory of a job.
 pub(super) struct Ranges {
     pub(super) windows: Vec<Window>,
+    /// The addresses by which a switch reaches the memory of all ranks of a group: of input, output and scratch, group by
+    /// group.
+    pub(super) aliases: Vec<Alias>,
     /// The first address that is free.
     free: u64,
     control: usize,
@@ -74,6 +77,7 @@ impl Ranges {
     ) -> Self {
         let mut ranges = Self {
             windows: Vec::new(),
+            aliases: Vec::new(),
             free: FIRST,
             control: 0,
             devices: Vec::new(),
@@ -112,6 +116,17 @@ impl Ranges {
             };
             ranges.ranks.push(rank);
         }
+        for group in &job.facts.switches {
+            let of_group = |window: &dyn Fn(&RankRanges) -> usize| -> Vec<usize> {
+                group.iter().map(|rank| window(&ranges.ranks[rank.index()])).collect()
+            };
+            let input = of_group(&|rank| rank.stages.map_or(rank.input, |[input, _]| input));
+            let output = of_group(&|rank| rank.stages.map_or(rank.output, |[_, output]| output));
+            let scratch = of_group(&|rank| rank.scratch);
+            for (what, windows) in [("input", input), ("output", output), ("scratch", scratch)] {
+                ranges.add_alias(format!("{what} of all ranks"), &windows);
+            }
+        }
         for device in 0..placement.devices {
             let mut named = |what: &str, bytes| {
                 let on = if placement.devices == 1 {
@@ -127,7 +142,9 @@ impl Ranges {
                 facts: named("the facts", facts),
                 table: named(
                     "the table of ranks",
-                    words(5 * placement.nranks as usize * layout.tables),
+                    words(
+                        5 * (placement.nranks as usize * layout.tables + job.facts.switches.len()),
+                    ),
                 ),
                 launches: named("the numbers of launches", words(layout.launches_words)),
                 first_group: groups.start,
@@ -143,6 +160,15 @@ impl Ranges {
         self.free = (address + bytes.len() as u64 + APART).next_multiple_of(APART);
         self.windows.push(Window { name, address, bytes });
         self.windows.len() - 1
+    }
+
+    /// Adds an address that stands for the windows.
+    fn add_alias(&mut self, name: String, windows: &[usize]) {
+        let of: Vec<u64> = windows.iter().map(|window| self.address(*window)).collect();
+        let bytes = windows.iter().map(|window| self.windows[*window].bytes.len() as u64);
+        let (address, bytes) = (self.free, bytes.min().unwrap_or(0));
+        self.free = (address + bytes + APART).next_multiple_of(APART);
+        self.aliases.push(Alias { name, address, bytes, of, multicast: true });
     }
 
     pub(super) fn address(&self, window: usize) -> u64 {
@@ -177,7 +203,11 @@ impl Ranges {
         let rows = tables.iter().flat_map(|lent| {
             self.ranks.iter().enumerate().flat_map(move |rank| memory(rank, *lent))
         });
-        let table = bytes_of(rows);
+        let of_groups = self.aliases.chunks(3).flat_map(|all| {
+            let [input, output, scratch] = [0, 1, 2].map(|at| all[at].address);
+            RankMemory { input, output, scratch, ..RankMemory::default() }.words()
+        });
+        let table = bytes_of(rows.chain(of_groups));
         for device in &self.devices {
             self.windows[device.table].bytes.copy_from_slice(&table);
         }

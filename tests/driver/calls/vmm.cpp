@@ -112,6 +112,57 @@ static void one_process() {
     EXPECT(CUDA_ERROR_NOT_SUPPORTED, cuMulticastCreate(&handle, &many));
 }
 
+// A multicast object takes its devices first, and then their memory.
+static void multicast() {
+    const Rank self = {0, 1};
+    self.begin();
+    CUmulticastObjectProp prop = {};
+    prop.numDevices = 2;
+    prop.size = 2 * MIB;
+    prop.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    size_t granularity = 0;
+    OK(cuMulticastGetGranularity(&granularity, &prop, CU_MULTICAST_GRANULARITY_MINIMUM));
+    SAME(granularity, 2 * MIB);
+    CUmemGenericAllocationHandle object = 0, memory = 0, again = 0;
+    prop.size = MIB;
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMulticastCreate(&object, &prop));
+    prop.size = 2 * MIB;
+    prop.flags = 1;
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMulticastCreate(&object, &prop));
+    prop.flags = 0;
+    prop.numDevices = 0;
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMulticastCreate(&object, &prop));
+    prop.numDevices = 2;
+    OK(cuMulticastCreate(&object, &prop));
+    const CUmemAllocationProp of_device = shareable();
+    OK(cuMemCreate(&memory, 2 * MIB, &of_device, 0));
+    EXPECT(CUDA_ERROR_NOT_READY, cuMulticastBindMem(object, 0, memory, 0, 2 * MIB, 0));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMulticastAddDevice(memory, 0));
+    EXPECT(CUDA_ERROR_INVALID_DEVICE, cuMulticastAddDevice(object, 7));
+    OK(cuMulticastAddDevice(object, 0));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMulticastAddDevice(object, 0));
+    EXPECT(CUDA_ERROR_NOT_READY, cuMulticastBindMem(object, 0, memory, 0, 2 * MIB, 0));
+    // Another process has a handle of its own.
+    int fd = -1;
+    OK(cuMemExportToShareableHandle(&fd, object, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
+    OK(cuMemImportFromShareableHandle(&again, reinterpret_cast<void*>(size_t(fd)),
+                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
+    OK(cuMulticastAddDevice(again, 1));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMulticastAddDevice(object, 2));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMulticastBindMem(object, 0, memory, 0, 4 * MIB, 0));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMulticastBindMem(object, 0, object, 0, 2 * MIB, 0));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMulticastBindMem(memory, 0, memory, 0, 2 * MIB, 0));
+    OK(cuMulticastBindMem(object, 0, memory, 0, 2 * MIB, 0));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMulticastBindMem(again, 0, memory, 0, 2 * MIB, 0));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMulticastUnbind(again, 1, 0, 2 * MIB));
+    OK(cuMulticastUnbind(again, 0, 0, 2 * MIB));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMulticastUnbind(object, 0, 0, 2 * MIB));
+    OK(cuMemRelease(again));
+    OK(cuMemRelease(object));
+    OK(cuMemRelease(memory));
+    EXPECT(CUDA_ERROR_INVALID_VALUE, cuMulticastAddDevice(object, 1));
+}
+
 // Each rank writes to the memory of the next, and counts there; the first rank's memory outlives it.
 static void ring(int nranks, int devices) {
     in_processes(nranks, [=](const Rank& self) {
@@ -203,6 +254,7 @@ const Case VMM[] = {
     {"vmm_two_processes_of_a_device", two_processes_of_a_device},
     {"vmm_four_processes_of_two_devices", four_processes_of_two_devices},
     {"vmm_devices_apart", devices_apart},
+    {"vmm_multicast", multicast},
     {"vmm_kernel_without_access", kernel_without_access},
     {nullptr, nullptr},
 };

@@ -140,6 +140,7 @@ struct Physical {
     int device, fd;
     u64 types;
     CUcontext counted;
+    int members = 0; // of a multicast object, the devices that it is for
     ~Physical();
 };
 

@@ -65,6 +65,41 @@ static u64 hand_out(Physical* made) {
     return made->handle;
 }
 
+static const char MULTICAST_NAME[] = "/memfd:roundelay-multicast:";
+
+// The devices that joined a multicast object, and those whose memory is bound to it: behind its bytes, in its file.
+struct Joined {
+    std::atomic<int> devices;
+    std::atomic<bool> has[MOST_DEVICES], bound[MOST_DEVICES];
+};
+
+// They are mapped while this lives.
+struct SharedJoined {
+    u64 from, length;
+    void* map;
+    Joined* at;
+
+    explicit SharedJoined(const Physical& object)
+        : from(object.bytes / PAGE * PAGE), length(object.bytes + sizeof(Joined) - from),
+          map(mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, object.fd, off_t(from))), at(nullptr) {
+        if (map != MAP_FAILED) {
+            at = reinterpret_cast<Joined*>(static_cast<char*>(map) + (object.bytes - from));
+        }
+    }
+    SharedJoined(const SharedJoined&) = delete;
+    ~SharedJoined() {
+        if (map != MAP_FAILED) {
+            munmap(map, length);
+        }
+    }
+};
+
+static CUresult has_multicast() {
+    TRY(has_functions());
+    const bool has = attribute(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, current->device) != 0;
+    return has ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
 // The mappings that fill a range, whole; none where something else is in it. The lock of the memory is held.
 static std::vector<Range*> mappings(u64 address, u64 bytes) {
     std::vector<Range*> all;
@@ -204,8 +239,11 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
     name[length < 0 ? 0 : length] = 0;
     int device = -1;
     unsigned long long types = 0;
-    if (strncmp(name, NAME, sizeof NAME - 1) != 0 ||
-        sscanf(name + sizeof NAME - 1, "%d:%llu", &device, &types) != 2) {
+    const bool multicast = strncmp(name, MULTICAST_NAME, sizeof MULTICAST_NAME - 1) == 0;
+    if (!multicast && strncmp(name, NAME, sizeof NAME - 1) != 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (sscanf(name + (multicast ? sizeof MULTICAST_NAME : sizeof NAME) - 1, "%d:%llu", &device, &types) != 2) {
         return CUDA_ERROR_INVALID_VALUE;
     }
     const int fd = fcntl(int(i32(u64(shared))), F_DUPFD_CLOEXEC, 0);
@@ -213,8 +251,11 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
     if (fd < 0 || fstat(fd, &file) != 0) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    // What another process allocated is not of this one's room.
-    *handle = hand_out(new Physical{0, u64(file.st_size), device, fd, types, nullptr});
+    // What another process allocated is not of this one's room. A multicast object has its number of devices in that place.
+    const u64 bytes = u64(file.st_size) - (multicast ? sizeof(Joined) : 0);
+    Physical* made = new Physical{0, bytes, multicast ? current->device : device, fd, types, nullptr};
+    made->members = multicast ? device : 0;
+    *handle = hand_out(made);
     return CUDA_SUCCESS;
 }
 
@@ -351,20 +392,92 @@ CUresult cuMemGetAccess(unsigned long long* flags, const CUmemLocation* location
     return CUDA_SUCCESS;
 }
 
-// No device here has what multicast needs.
-CUresult cuMulticastCreate(CUmemGenericAllocationHandle*, const CUmulticastObjectProp*) {
-    return CUDA_ERROR_NOT_SUPPORTED;
+// ---- multicast: the object is a file with the devices that joined it, and as many bytes as its memory. Kernels here use each
+// rank's own memory, so the bytes of its mapping are nobody's. ----------------------------------------------------------
+
+CUresult cuMulticastGetGranularity(size_t* bytes, const CUmulticastObjectProp* prop, CUmulticastGranularity_flags which) {
+    TRY(has_multicast());
+    const bool known = which == CU_MULTICAST_GRANULARITY_MINIMUM || which == CU_MULTICAST_GRANULARITY_RECOMMENDED;
+    if (!known || prop->numDevices == 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *bytes = GRANULARITY;
+    return CUDA_SUCCESS;
 }
-CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle, CUdevice) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult cuMulticastBindMem(CUmemGenericAllocationHandle, size_t, CUmemGenericAllocationHandle, size_t, size_t,
-                            unsigned long long) {
-    return CUDA_ERROR_NOT_SUPPORTED;
+
+CUresult cuMulticastCreate(CUmemGenericAllocationHandle* handle, const CUmulticastObjectProp* prop) {
+    TRY(has_multicast());
+    TRY(outside_captures());
+    TRY(aligned(0, prop->size, GRANULARITY));
+    if (prop->flags != 0 || prop->numDevices == 0 || prop->numDevices > MOST_DEVICES) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    TRY(shareable(prop->handleTypes, current->device));
+    const std::string about = std::to_string(prop->numDevices) + ":" + std::to_string(prop->handleTypes);
+    const int fd = new_file("roundelay-multicast:" + about, prop->size + sizeof(Joined));
+    if (fd < 0) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    Physical* made = new Physical{0, prop->size, current->device, fd, prop->handleTypes, nullptr};
+    made->members = int(prop->numDevices);
+    if (const SharedJoined joined(*made); joined.at != nullptr) {
+        memset(static_cast<void*>(joined.at), 0, sizeof(Joined));
+    }
+    *handle = hand_out(made);
+    return CUDA_SUCCESS;
 }
+
+CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle handle, CUdevice ordinal) {
+    TRY(has_multicast());
+    const auto object = physical_of(handle);
+    const int device = device_of(ordinal);
+    if (object == nullptr || object->members == 0) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (device < 0) {
+        return CUDA_ERROR_INVALID_DEVICE;
+    }
+    const SharedJoined joined(*object);
+    const bool full = joined.at == nullptr || joined.at->devices >= object->members;
+    if (full || joined.at->has[device].exchange(true)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    joined.at->devices += 1;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMulticastBindMem(CUmemGenericAllocationHandle handle, size_t offset, CUmemGenericAllocationHandle memory_handle,
+                            size_t memory_offset, size_t bytes, unsigned long long flags) {
+    TRY(has_multicast());
+    TRY(outside_captures());
+    const auto object = physical_of(handle), bound = physical_of(memory_handle);
+    const bool objects = object != nullptr && object->members > 0 && bound != nullptr && bound->members == 0;
+    if (!objects || flags != 0 || offset + bytes > object->bytes || memory_offset + bytes > bound->bytes) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    TRY(aligned(offset, bytes, GRANULARITY));
+    TRY(aligned(memory_offset, bytes, GRANULARITY));
+    const SharedJoined joined(*object);
+    // The driver waits for devices that have not joined, which hangs where one never does: here that is an error.
+    if (joined.at == nullptr || joined.at->devices != object->members || !joined.at->has[bound->device]) {
+        return CUDA_ERROR_NOT_READY;
+    }
+    return joined.at->bound[bound->device].exchange(true) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
 CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle, size_t, CUdeviceptr, size_t, unsigned long long) {
     return CUDA_ERROR_NOT_SUPPORTED;
 }
-CUresult cuMulticastUnbind(CUmemGenericAllocationHandle, CUdevice, size_t, size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult cuMulticastGetGranularity(size_t*, const CUmulticastObjectProp*, CUmulticastGranularity_flags) {
-    return CUDA_ERROR_NOT_SUPPORTED;
+
+CUresult cuMulticastUnbind(CUmemGenericAllocationHandle handle, CUdevice ordinal, size_t offset, size_t bytes) {
+    TRY(has_multicast());
+    const auto object = physical_of(handle);
+    const int device = device_of(ordinal);
+    if (object == nullptr || object->members == 0 || device < 0 || offset + bytes > object->bytes) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    const SharedJoined joined(*object);
+    const bool was = joined.at != nullptr && joined.at->bound[device].exchange(false);
+    return was ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 }

@@ -78,7 +78,7 @@ impl MscclppReader<'_> {
 
     fn unknown(&mut self, text: &str, word: &Value<'_>) {
         let title = if needs_switch(text) {
-            format!("`{text}` works on a switch in a way for which schedules have no operation")
+            format!("`{text}` works on a switch, and the executor does not carry it out")
         } else {
             format!("no op is called `{}`", shown(text))
         };
@@ -112,7 +112,9 @@ impl MscclppReader<'_> {
             Name::Acquire => self.semaphores_of(op)?.into_iter().map(Act::Acquire).collect(),
             Name::Release => self.semaphores_of(op)?.into_iter().map(Act::Release).collect(),
             Name::Pipeline => Vec::new(),
-            Name::GroupReduceStore | Name::GroupStore => self.on_switch(op)?,
+            Name::GroupReduceStore | Name::GroupStore | Name::GroupStorePackets => {
+                self.on_switch(op)?
+            }
             _ => self.moved(op)?,
         })
     }

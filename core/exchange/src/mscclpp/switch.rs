@@ -1,5 +1,5 @@
 //! The ops of a plan that a switch carries out: it adds up one chunk of all ranks of a group and stores the sum at all of
-//! them (`glres`), or stores the rank's chunk at all of them (`gstore`).
+//! them (`glres`), or stores the rank's chunk at all of them (`gstore`), with a flag in each packet (`gstorepkt`).
 
 use super::json::Value;
 use super::ops::RawOp;
@@ -45,14 +45,17 @@ impl MscclppReader<'_> {
         let value = self.needed(op.fields, "channel_type")?;
         self.word("channel_type", value, &[("switch", ())])?;
         self.adds_up(op.fields)?;
-        let dsts = self.of_group(op, "dst_buff")?;
-        let srcs = match op.name {
-            Name::GroupStore => {
-                let item = self.one(op, "src_buff")?;
-                vec![self.chunk(op, item, false, false)?]
-            }
-            _ => self.of_group(op, "src_buff")?,
+        let mut dsts = self.of_group(op, "dst_buff")?;
+        let srcs = if op.name == Name::GroupReduceStore {
+            self.of_group(op, "src_buff")?
+        } else {
+            let item = self.one(op, "src_buff")?;
+            vec![self.chunk(op, item, false, false)?]
         };
+        if op.name == Name::GroupStorePackets {
+            dsts.iter_mut().for_each(|dst| dst.packets = true);
+            self.packets(op, &dsts)?;
+        }
         let [src, dst] = [srcs[0], dsts[0]];
         if op.name == Name::GroupReduceStore && (src.index, src.memory) != (dst.index, dst.memory) {
             let title = "a `glres` between chunks of different numbers";

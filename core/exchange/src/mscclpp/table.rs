@@ -71,6 +71,8 @@ pub enum Name {
     GroupReduceStore,
     /// `gstore`
     GroupStore,
+    /// `gstorepkt`
+    GroupStorePackets,
     /// `pipeline`
     Pipeline,
 }
@@ -82,7 +84,7 @@ const PUT: &[&str] = &["name", "src_buff", "dst_buff", "channel_type", "channel_
 const REDUCE: &[&str] = &["name", "src_buff", "dst_buff", "channel_type", "reduce_op", "tbg_info"];
 
 /// Every op: its name, and its keys.
-const OPS: [(&str, Name, &[&str]); 29] = [
+const OPS: [(&str, Name, &[&str]); 30] = [
     ("nop", Name::Nop, &["name"]),
     ("barrier", Name::Barrier, &["name", "barrier_id", "num_threadblocks"]),
     ("copy", Name::Copy, LOCAL),
@@ -111,12 +113,12 @@ const OPS: [(&str, Name, &[&str]); 29] = [
     ("recspkt", Name::ReduceCopySendPackets, REDUCE),
     ("glres", Name::GroupReduceStore, REDUCE),
     ("gstore", Name::GroupStore, PUT),
+    ("gstorepkt", Name::GroupStorePackets, PUT),
     ("pipeline", Name::Pipeline, &["name", "iter_context", "ops"]),
 ];
 
-/// Ops on a switch that are not read: the executor does not carry out the first, and a schedule has no flags in the
-/// packets of a switch.
-const SWITCH: [&str; 2] = ["glre", "gstorepkt"];
+/// The op on a switch that is not read: the executor does not carry it out.
+const GROUP_REDUCE: &str = "glre";
 
 impl Name {
     /// Whether the op writes to peers only, by memory or by a proxy.
@@ -143,7 +145,7 @@ pub(super) fn op(word: &str) -> Option<(Name, &'static [&'static str])> {
 
 /// Whether the op of a name works on a switch, and is not read.
 pub(super) fn needs_switch(word: &str) -> bool {
-    SWITCH.contains(&word)
+    word == GROUP_REDUCE
 }
 
 /// Returns the name that was probably meant.

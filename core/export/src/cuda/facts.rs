@@ -1,14 +1,15 @@
 //! The facts of a launch. The author's loops are in the text; the facts are the data for them: lanes, streams, scratch, and
 //! the tables of the loops.
 
+use super::switch::{self, SwitchSides};
 use super::words::{
     CHILD_SIGNALS, GROUP_WORDS, Header, INPUT, Kind, OP_WORDS, OPERAND_WORDS, OUTPUT, PAIR_SIGNALS,
     SCRATCH, SCRATCH_WORDS, WordTable,
 };
 use super::{Facts, Group, Kernel, parts};
 use crate::loops::lanes::lanes_within;
-use roundelay_core::ids::{OpId, ScratchId};
-use roundelay_core::schedule::{Buffer, Channel, OpKind, SignalKind, Stream};
+use roundelay_core::ids::{OpId, RankId, ScratchId};
+use roundelay_core::schedule::{Buffer, Channel, OpKind, Operand, SignalKind, Stream};
 
 /// The layout of a schedule's counters at the waiting rank.
 struct Counters {
@@ -102,6 +103,7 @@ impl Kernel {
             counts_launches: self.spec.protocol.has_lines(),
             scratch_elements: slots.elements,
             scale_outputs: self.scales(),
+            switches: switch::groups(schedule),
         }
     }
 
@@ -195,6 +197,14 @@ impl Kernel {
     ) -> Vec<i64> {
         let schedule = &*self.schedule;
         let meets = parts::ops(schedule);
+        let switches = switch::groups(schedule);
+        let members = |group: &Vec<RankId>| {
+            let ranks = group.iter().map(|rank| i64::from(rank.0));
+            words.put(std::iter::once(group.len() as i64).chain(ranks))
+        };
+        let members: Vec<i64> = switches.iter().map(members).collect();
+        let members = words.put(members);
+        words.head(Header::SwitchesAt, members);
         let mut ops: Vec<[i64; OP_WORDS]> = Vec::new();
         let mut operands: Vec<[i64; OPERAND_WORDS]> = Vec::new();
         let mut firsts = Vec::new();
@@ -207,10 +217,27 @@ impl Kernel {
                 let op = schedule.op(at);
                 if op.kind == OpKind::Move {
                     let finish = i64::from(self.finishes(at)) << 16;
-                    let shape = i64::from(op.srcs) | i64::from(op.dsts) << 8 | finish;
                     let (_, len) = schedule.extent(schedule.region(schedule.srcs(op)[0]), count);
-                    ops.push([Kind::Move as i64, shape, operands.len() as i64, len as i64]);
-                    for operand in schedule.operands_of(op) {
+                    // A side of all ranks is one operand, of the group in the place of the rank.
+                    let sides = SwitchSides::of(op);
+                    let group = sides.map(|_| {
+                        let group = switch::group_of(schedule, op);
+                        let at = switches.iter().position(|known| *known == group);
+                        i64::from(schedule.nranks) + at.unwrap_or(0) as i64
+                    });
+                    let (kind, shape) = match sides {
+                        Some(sides) => (Kind::Switch, i64::from(sides.number()) | finish),
+                        None => (Kind::Move, i64::from(op.srcs) | i64::from(op.dsts) << 8 | finish),
+                    };
+                    ops.push([kind as i64, shape, operands.len() as i64, len as i64]);
+                    let listed: Vec<(bool, &Operand)> = match sides {
+                        Some(SwitchSides { from_all, to_all }) => {
+                            let (src, dst) = (&schedule.srcs(op)[0], &schedule.dsts(op)[0]);
+                            vec![(from_all, src), (to_all, dst)]
+                        }
+                        None => schedule.operands_of(op).iter().map(|one| (false, one)).collect(),
+                    };
+                    for (of_all, operand) in listed {
                         let region = schedule.region(*operand);
                         let base = region.base.element(count);
                         let (buffer, offset) = match region.buffer {
@@ -223,7 +250,8 @@ impl Kernel {
                                 (SCRATCH, slot.saturating_add(region.lo.element(count) - base))
                             }
                         };
-                        operands.push([operand.rank.0.into(), buffer as i64, offset as i64]);
+                        let rank = group.filter(|_| of_all).unwrap_or(operand.rank.0.into());
+                        operands.push([rank, buffer as i64, offset as i64]);
                     }
                     continue;
                 }

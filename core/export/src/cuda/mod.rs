@@ -8,6 +8,7 @@ mod parts;
 mod print;
 mod prune;
 mod summary;
+mod switch;
 mod text;
 mod whole_lines;
 mod words;
@@ -124,6 +125,8 @@ pub enum Form {
     Loops,
     /// A table of ops that a fixed loop walks.
     Table,
+    /// A table of ops, of which a switch makes those of all ranks, by `multimem`. Each rank has a device of its own.
+    Switch,
 }
 
 impl fmt::Display for Form {
@@ -131,6 +134,7 @@ impl fmt::Display for Form {
         f.write_str(match self {
             Self::Loops => "loops",
             Self::Table => "table",
+            Self::Switch => "switch",
         })
     }
 }
@@ -199,6 +203,9 @@ pub struct Facts {
     pub scratch_elements: u64,
     /// Whether `avg` divides whole outputs after the kernel.
     pub scale_outputs: bool,
+    /// The ranks of each group whose memory a switch reaches at once, in ascending order. The memory of a group follows that
+    /// of the ranks in the tables of addresses.
+    pub switches: Vec<Vec<RankId>>,
 }
 
 impl Facts {
@@ -329,6 +336,39 @@ impl Kernel {
         let text = text::table(&schedule, spec, &about, scales(spec, &proof));
         let (finish, fifos) = (finishing(spec, &proof), BTreeSet::new());
         let form = Form::Table;
+        Ok(Self { name, text, form, spec, schedule, proof, finish, fifos, loops: None })
+    }
+
+    /// Returns a kernel that walks a table of the ops of a schedule as its author wrote it, and has a switch make the moves of
+    /// all ranks.
+    ///
+    /// # Errors
+    /// E0423 if no switch moves data, or none folds elements of this type by this op; E0431 if the elements do not have the
+    /// op.
+    pub fn of_switch(proved: &Proved, spec: Spec) -> Result<Self, Box<Diagnostic>> {
+        let at = Span::default();
+        spec.op.check(spec.element).map_err(|none| Box::new(Diagnostic::no_such_op(none, at)))?;
+        let name = proved.schedule().algorithm.clone();
+        let refuse = |title: String, help: &str| {
+            Box::new(Diagnostic::new(Code::NoSuchKernel, at, title).help(help))
+        };
+        let Some(proved) = proved.by_switch() else {
+            let title = format!("{name} has no move of all ranks, which a switch could make");
+            return Err(refuse(title, "take the form loops or table"));
+        };
+        let (schedule, proof) = (proved.schedule().clone(), proved.proof().clone());
+        check_width(&schedule, spec.element)?;
+        let folds = schedule.ops.iter().any(|op| op.switch && op.srcs > 1);
+        if let Some(why) = switch::reason_against(spec.element, spec.op).filter(|_| folds) {
+            let (op, element) = (spec.op, spec.element);
+            let title = format!("{name} has no kernel by a switch for {op} of {element}: {why}");
+            return Err(refuse(title, "take the form table, in which the ranks move the data"));
+        }
+        let spec = Spec { protocol: Protocol::Direct, ..spec };
+        let form = Form::Switch;
+        let about = summary::about(&name, &[], form, spec, (&schedule, &proof));
+        let text = text::table(&schedule, spec, &about, scales(spec, &proof));
+        let (finish, fifos) = (finishing(spec, &proof), BTreeSet::new());
         Ok(Self { name, text, form, spec, schedule, proof, finish, fifos, loops: None })
     }
 

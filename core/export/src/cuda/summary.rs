@@ -26,6 +26,7 @@ pub(super) fn about(
         match form {
             Form::Loops => "the author's loops",
             Form::Table => "a table of ops",
+            Form::Switch => "a table of ops, those of all ranks by a switch",
         }
     )];
     about.extend(

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::print::{Cuda, WIDTH, name_of};
+use super::switch::SwitchSides;
 use super::words::{HEADER_WORDS, SCRATCH_WORDS};
 use super::{Protocol, Spec};
 use crate::loops::cpp::comment_line;
@@ -95,9 +96,20 @@ fn function_of(printer: &mut Printer<'_, Cuda<'_>>, function: &LoopFunction) -> 
     format!("{head}{me}{body}}}\n")
 }
 
+/// Returns the definition of the sides that moves of a switch have; nothing where there are none.
+fn switch_moves(schedule: &Schedule) -> String {
+    let sides: BTreeSet<_> = schedule.ops.iter().filter_map(SwitchSides::of).collect();
+    if sides.is_empty() {
+        return String::new();
+    }
+    let all = sides.into_iter().map(|sides| format!(" MOVE({})", sides.number()));
+    format!("#define ROUNDELAY_SWITCH_MOVES(MOVE){}\n", all.collect::<String>())
+}
+
 /// Returns the combinations of numbers of sources and destinations that moves have: the kernel needs a loop for each.
 fn mix(schedule: &Schedule, is_move: impl Fn(&Op) -> bool) -> String {
-    let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move && is_move(op));
+    let is_move = |op: &&Op| SwitchSides::of(op).is_none() && is_move(op);
+    let moves = schedule.ops.iter().filter(|op| op.kind == OpKind::Move).filter(is_move);
     let mix: BTreeSet<_> = moves.map(|op| (op.srcs, op.dsts)).collect();
     let mix = mix.into_iter().map(|(srcs, dsts)| format!(" MOVE({srcs}, {dsts})"));
     let chain = if schedule.has_chains() { "#define ROUNDELAY_CHAIN 1\n" } else { "" };
@@ -110,7 +122,7 @@ pub(super) fn table(schedule: &Schedule, spec: Spec, about: &[String], scale: bo
         &schedule.algorithm,
         spec,
         about,
-        (&mix(schedule, |_| true), ""),
+        (&(mix(schedule, |_| true) + &switch_moves(schedule)), ""),
         "run_table(lane)",
         scale,
     )

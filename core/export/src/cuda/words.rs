@@ -3,7 +3,7 @@
 //! The numbers that host and device agree on are defined only here: `kernels/device/words.cuh` is written from this
 //! file, and a test checks that it is up to date.
 
-use roundelay_core::schedule::SignalKind;
+use roundelay_core::schedule::{SWITCH_LIMIT, SignalKind};
 
 /// An enumeration whose numbers the device knows too: see `SHARED`.
 #[allow(dead_code)]
@@ -73,6 +73,8 @@ shared! {
         OpsAt,
         /// Where their operands are.
         OperandsAt,
+        /// Where each group that a switch reaches says where its ranks are: their number, and the ranks.
+        SwitchesAt,
     }
 }
 
@@ -87,6 +89,8 @@ shared! {
         Wait,
         /// The parts of the stream meet.
         Meet,
+        /// The sides of all ranks and whether it finishes, first operand, length: a move by a switch.
+        Switch,
     }
 }
 
@@ -105,6 +109,8 @@ numbers! {
     PAIR_SIGNALS: usize = SignalKind::OF_PAIRS;
     /// Kinds of signal that each child stream has a counter for, behind those.
     CHILD_SIGNALS: usize = SignalKind::OF_CHILDREN;
+    /// The most ranks that a switch reaches at once.
+    SWITCH_RANKS: usize = SWITCH_LIMIT as usize;
     /// A rank's input, as operands name it.
     INPUT: usize = 0;
     /// Its output.

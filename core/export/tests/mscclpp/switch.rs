@@ -2,10 +2,13 @@
 //! rank's chunk at all.
 
 use roundelay_core::diagnostics::Code;
-use roundelay_core::verify::Sameness;
+use roundelay_core::layout::Algorithm as _;
+use roundelay_core::verify::{Proved, Sameness};
+use roundelay_exchange::mscclpp;
 use serde_json::{Value as Json, json};
 
 use super::{told, verdict};
+use crate::sources;
 
 /// The ops by which each rank tells all others that it is here, or that it is done.
 fn meeting(nranks: usize) -> Vec<Json> {
@@ -123,6 +126,63 @@ fn groups_of_a_switch_are_ranks_that_are_there() {
         plan["gpus"][0]["channels"][1]["rank_groups"][0]["ranks"] = ranks;
         let told = told(&plan);
         assert!(told.iter().any(|(_, text)| text.contains(title)), "{title}: {told:#?}");
+    }
+}
+
+/// An AllGather whose packets a switch stores in scratch of all ranks, from where each rank takes them.
+fn packets(nranks: usize) -> Json {
+    let mut all = plan(nranks, "allgather", "s", |_| json!({}));
+    for (rank, gpu) in all["gpus"].as_array_mut().expect("ranks").iter_mut().enumerate() {
+        let own = json!([{"type": "i", "index": 0, "size": 1}]);
+        let store = json!({"name": "gstorepkt", "src_buff": own, "dst_buff": at_all(rank),
+                           "channel_type": "switch"});
+        let take = |from: usize| {
+            json!({"name": "upkt", "src_buff": [{"type": "s", "index": from, "size": 1}],
+                   "dst_buff": [{"type": "o", "index": from, "size": 1}]})
+        };
+        let ops: Vec<Json> = std::iter::once(store).chain((0..nranks).map(take)).collect();
+        gpu["scratch_chunks"] = json!(2 * nranks);
+        gpu["threadblocks"][0]["ops"] = json!(ops);
+    }
+    all["protocol"] = json!("LL");
+    all["inplace"] = json!(false);
+    all
+}
+
+#[test]
+fn a_reader_waits_for_the_packets_of_a_switch() {
+    for nranks in 2..=5 {
+        let found = verdict(&packets(nranks));
+        assert!(found.is_right(), "{nranks} ranks: {found:#?}");
+    }
+    // Rank 1 stores at no one.
+    let mut plan = packets(3);
+    plan["gpus"][1]["threadblocks"][0]["ops"][0] = json!({"name": "nop"});
+    let found = told(&plan);
+    assert!(found.iter().any(|(_, text)| text.contains("that nobody writes")), "{found:#?}");
+    // Packets lie in scratch.
+    let mut plan = packets(3);
+    plan["gpus"][0]["channels"][1]["buffer_type"] = json!("o");
+    let found = told(&plan);
+    assert!(found.iter().any(|(code, _)| *code == Code::RefusedByRuntime), "{found:#?}");
+}
+
+/// Folds that are stored at all ranks and copies to all are ops of a plan; with other moves of a switch, ranks do all of them.
+#[test]
+fn moves_of_a_switch_are_written() {
+    for (name, word) in [
+        ("SwitchAllReduce", Some("glres")),
+        ("SwitchAllGather", Some("gstore")),
+        ("SwitchReduceScatter", None),
+        ("OneShotSwitchAllReduce", None),
+    ] {
+        for nranks in [2, 3, 8] {
+            let schedule = sources::named(name).schedule(nranks).expect("it is laid out");
+            let proved = Proved::new(schedule).expect("it is right");
+            let text = mscclpp::export(&proved, false).expect("a plan");
+            assert_eq!(text.contains("switch"), word.is_some(), "{name}: {text}");
+            assert!(word.is_none_or(|word| text.contains(&format!("\"{word}\""))), "{name}");
+        }
     }
 }
 

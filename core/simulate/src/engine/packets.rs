@@ -9,9 +9,9 @@ use rustc_hash::FxHashMap;
 
 use super::moves::MoveId;
 use super::{Engine, Event, NONE};
-use crate::paths::{SWITCH, transfers};
+use crate::paths::{Ends, rank, transfers};
 use crate::timeline::Message;
-use roundelay_base::ids::{RankId, StreamId};
+use roundelay_base::ids::StreamId;
 
 /// A message.
 #[derive(Clone, Copy, Default)]
@@ -43,7 +43,7 @@ struct Open {
     sent: u32,
     stream: StreamId,
     epoch: u32,
-    ends: (RankId, RankId),
+    ends: Ends,
     next: u32,
 }
 
@@ -80,7 +80,7 @@ impl Packets {
     }
 
     /// Returns the open message with these ends, if there is one.
-    fn find(&self, stream: StreamId, epoch: u32, ends: (RankId, RankId)) -> Option<u32> {
+    fn find(&self, stream: StreamId, epoch: u32, ends: Ends) -> Option<u32> {
         let mut at = self.open_of[stream.index()];
         while at != NONE {
             let open = &self.open[at as usize];
@@ -93,7 +93,7 @@ impl Packets {
     }
 
     /// Adds a message, which is open.
-    fn open(&mut self, stream: StreamId, epoch: u32, ends: (RankId, RankId), new: Sent) -> u32 {
+    fn open(&mut self, stream: StreamId, epoch: u32, ends: Ends, new: Sent) -> u32 {
         let sent = self.free.pop().unwrap_or_else(|| {
             self.sent.push(Sent::default());
             self.sent.len() as u32 - 1
@@ -134,20 +134,21 @@ impl Engine<'_> {
         };
         let by = schedule.streams[stream.index()].rank;
         let mut pieces = 0;
-        for (from, to, region) in transfers(schedule, by, schedule.op(op)) {
+        let topology = &self.machine.topology;
+        for (ends, region) in transfers(schedule, topology, by, schedule.op(op)) {
             let bytes = self.bytes[region.index()];
-            let sent = self.packets.find(stream, epoch, (from, to)).unwrap_or_else(|| {
-                let path = self.paths.between(from, to);
+            let sent = self.packets.find(stream, epoch, ends).unwrap_or_else(|| {
+                let path = self.paths.between(ends);
                 let (start, flows, end) = (self.now, self.now, self.now);
                 let (bytes, pieces) = (0, 0);
                 // Between a rank and the switch, the other end is the rank that has the switch move the data.
-                let [sends, gets] = [from, to].map(|rank| if rank == SWITCH { by } else { rank });
+                let [sends, gets] = [ends.0, ends.1].map(|node| rank(topology, node).unwrap_or(by));
                 let message =
                     Message { op, from: sends, to: gets, bytes, pieces, start, flows, end };
                 let message = self.message(message);
                 let queued = f64::INFINITY;
                 let new = Sent { path, stream, queued, message, first: NONE, ..Sent::default() };
-                self.packets.open(stream, epoch, (from, to), new)
+                self.packets.open(stream, epoch, ends, new)
             });
             self.packets.add(sent, id, bytes);
             let path = self.packets.sent[sent as usize].path;

@@ -23,6 +23,8 @@ pub enum ShapeArg {
     Machine(&'static NamedMachine),
     /// The GPUs that the ranks are.
     Gpus(GpuModel),
+    /// The switches reduce.
+    Reducing,
 }
 
 /// The constructor of a tree.

@@ -223,6 +223,7 @@ impl<'p> Walk<'p> {
             | Op::Time(_)
             | Op::Machine(_)
             | Op::Gpus(_)
+            | Op::Reducing
             | Op::Input
             | Op::Output
             | Op::Piece

@@ -211,6 +211,7 @@ impl<'p> Walk<'p> {
                 Op::Time(time) => Argument::Time(time),
                 Op::Machine(machine) => Argument::Machine(machine),
                 Op::Gpus(model) => Argument::Gpus(model),
+                Op::Reducing => Argument::Reducing,
                 _ => Argument::Size(match self.value(b, arg)? {
                     Value::List(list) => Size::List(list.to_vec()),
                     Value::Int(size) => Size::One(size),

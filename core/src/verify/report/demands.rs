@@ -38,8 +38,13 @@ impl Reporter<'_> {
                 format!("{mode}rank {a} reduces {one} in another order than that of the ranks"),
                 "begin with the contribution of the last rank, and reduce each rank before it into that: `reduce(from, into)` is into = from op into",
             ),
+            OrderClass::EveryRun => (
+                format!("{mode}rank {a} reduces {one} in an order that may differ from run to run"),
+                "let ranks `reduce`: they do so in the same order in every run",
+            ),
         };
-        let lines: Vec<_> = if class == OrderClass::RankOrder {
+        let of_one = matches!(class, OrderClass::RankOrder | OrderClass::EveryRun);
+        let lines: Vec<_> = if of_one {
             vec![format!("rank {a}: {}", orders[0])]
         } else {
             let line = |nth: usize| {
@@ -64,6 +69,7 @@ impl Reporter<'_> {
                 "a switch folds in an order that is open, so ranks that have it fold for themselves end with different bits",
                 "let one rank have each piece folded, and stored at all ranks: `fold(all.x, all.x)`",
             ),
+            OrderClass::EveryRun => ("a switch folds in an order that is open", help),
             _ => (
                 "a switch folds in an order that is open, and that may differ from element to element and from run to run",
                 "let ranks `reduce` in the order of the ranks, as `OrderedAllReduce` of the library does",

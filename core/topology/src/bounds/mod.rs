@@ -144,8 +144,8 @@ impl Usable {
     }
 }
 
-/// Returns the bound of one collective for the first `nranks` ranks where the switch that joins them reduces, over the links
-/// that a runtime uses at once, as [`Usable`] has them; `None` where no such switch is known, and for collectives other than
+/// Returns the bound of one collective for the first `nranks` ranks where a switch reduces, over the links that a runtime uses
+/// at once, as [`Usable`] has them; `None` where no such switch is known, and for collectives other than
 /// AllReduce, whose bounds are the same.
 pub fn on_switch(topology: &Fabric, nranks: u32, collective: Collective) -> Option<Bound> {
     let alone = paths::nvlink_alone(topology, nranks);
@@ -204,15 +204,11 @@ impl Both {
         }
     }
 
-    /// Returns the bound of a collective where the switch that joins all ranks reduces: S must leave each set of ranks, as
-    /// what it adds, and S must come to it, as the result. The smallest cut in either direction parts some rank from rank 0.
+    /// Returns the bound of a collective where switches reduce: S must leave each set of ranks, as the part that it adds, and
+    /// S must come to it, as the result. The smallest cut in either direction parts some rank from rank 0.
     fn on_switch(&self, collective: Collective) -> Option<Bound> {
-        let ranks: Vec<RankId> = (0..self.nranks).map(RankId).collect();
-        if collective != Collective::AllReduce || self.topology.reducing_switch(&ranks).is_none() {
+        if collective != Collective::AllReduce || !self.topology.has_reducing_switch(self.nranks) {
             return None;
-        }
-        if self.nranks < 2 {
-            return Some(Bound::NONE);
         }
         let there = Graph::new(&self.topology, self.nranks).broadcast(RankId(0));
         let back = Graph::new(&self.reversed, self.nranks).broadcast(RankId(0));

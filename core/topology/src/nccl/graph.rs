@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::core_ranks::{self, CoreRanks};
 use super::element::{Element, integer};
+use super::network::NetworkPort;
 use super::{Cpu, System, notes, places, ranks, speeds};
 use crate::draft::Draft;
 use crate::file::{File, show};
@@ -186,8 +187,9 @@ pub(super) struct GraphReader<'a> {
     pub(super) gpus: Vec<GraphGpu<'a>>,
     /// The cores that are ranks, of a machine without GPUs.
     pub(super) cores: Option<CoreRanks>,
-    /// The ports of network cards, each with its speed and its host, and the first CPU of each host.
-    pub(super) ports: Vec<(NodeId, u64, usize)>,
+    /// The ports of network cards.
+    pub(super) ports: Vec<NetworkPort>,
+    /// The first CPU of each host.
     pub(super) first_cpus: Vec<NodeId>,
     /// Links between PCI switches, with their host; a link may name a switch that comes later in the file.
     bridges: Vec<(&'a Element, NodeId, usize)>,
@@ -408,7 +410,8 @@ impl<'a> GraphReader<'a> {
             let capacity = speeds::network(megabits);
             self.link(node, port, LinkKind::Net, capacity, latency);
             self.link(port, node, LinkKind::Net, capacity, latency);
-            self.ports.push((port, capacity, place.host));
+            let (host, collective) = (place.host, net.get("coll") == Some("1"));
+            self.ports.push(NetworkPort { node: port, speed: capacity, host, collective });
         }
         Ok(node)
     }

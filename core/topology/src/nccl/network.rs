@@ -6,22 +6,38 @@ use super::element::Element;
 use super::graph::GraphReader;
 use crate::{LinkKind, NodeId, NodeKind, Problem};
 
+/// A port of a network card.
+pub(super) struct NetworkPort {
+    pub(super) node: NodeId,
+    /// Bytes a second.
+    pub(super) speed: u64,
+    pub(super) host: usize,
+    /// Whether its network reduces, as NCCL's CollNet has it.
+    pub(super) collective: bool,
+}
+
 impl GraphReader<'_> {
     /// Joins the ports of all hosts by one switch, where nothing else joins the hosts and each has a port, and returns a
     /// sentence that says so.
     pub(super) fn join_hosts(&mut self, root: &Element) -> Result<Option<String>, Problem> {
-        let has_port = |host| self.ports.iter().any(|(_, _, of)| *of == host);
+        let has_port = |host| self.ports.iter().any(|port| port.host == host);
         let all = (0..self.hosts.len()).all(has_port);
         if self.hosts.len() < 2 || !all || self.are_joined() {
             return Ok(None);
         }
         let network = self.node(root, "network".to_owned(), NodeKind::Net, None)?;
-        for (port, capacity, _) in std::mem::take(&mut self.ports) {
-            self.cable(port, network, LinkKind::Net, capacity);
+        let ports = std::mem::take(&mut self.ports);
+        let reduces = ports.iter().all(|port| port.collective);
+        for NetworkPort { node, speed, .. } in ports {
+            self.cable(node, network, LinkKind::Net, speed);
+        }
+        if reduces {
+            self.draft.reduce_at(network);
         }
         let hosts = self.hosts.len();
+        let reduces = if reduces { " It reduces, as each card says (`coll`)." } else { "" };
         Ok(Some(format!(
-            "One switch that never blocks joins the network cards of the {hosts} hosts."
+            "One switch that never blocks joins the network cards of the {hosts} hosts.{reduces}"
         )))
     }
 

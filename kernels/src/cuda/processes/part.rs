@@ -9,7 +9,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::verify::{Callers, Proved};
-use roundelay_export::cuda::{Facts, Kernel, Protocol, Spec};
+use roundelay_export::cuda::{Facts, Form, Kernel, Protocol, Spec};
 use sha2::{Digest as _, Sha256};
 
 use super::super::control::Control;
@@ -19,10 +19,13 @@ use super::super::device_plan::{
 };
 use super::super::device_rank::DeviceRank;
 use super::super::error::Error;
+use super::super::multicast::Multicast;
 use super::super::options::{CudaOptions, VECTOR};
-use super::super::plan::{SCOPE_SYS, call_of, check_threads, fitted, keeps_lines, resident_parts};
+use super::super::plan::{
+    SCOPE_SYS, call_of, check_threads, fitted, has_switch, keeps_lines, resident_parts,
+};
 use super::super::rank_plan::{PartOfRank, RankPlan};
-use super::super::shared_block::{BlockKind, SharedBlock, Ticket};
+use super::super::shared_block::{BlockKind, SharedBlock, Ticket, whole};
 use super::agreement::agree;
 use super::rank::CudaRank;
 use super::registry::{self, PlanParts, Registry, TABLES};
@@ -51,6 +54,8 @@ pub struct KernelPart {
     facts: Facts,
     options: CudaOptions,
     control: Arc<Control>,
+    /// The memory of the groups of ranks that a switch reaches, of which this rank is one. It goes before the block.
+    _groups: Vec<Option<Multicast>>,
     device_plan: DevicePlan,
     /// The stage of the rank's output, in its own block.
     output_stage: u64,
@@ -157,9 +162,21 @@ impl ProcessPlan {
         let layout = layout.map_err(|_| too_large())?;
         let arena = Arena::new(&layout, facts.words.len(), nranks as usize, 1);
         let arena = arena.map_err(|_| too_large())?;
-        let layouts: Option<Vec<BlockLayout>> =
-            call.ranks().map(|rank| BlockLayout::new(&arena, call.bytes(rank))).collect();
-        let layouts = layouts.ok_or_else(too_large)?;
+        // One address of a switch stands for one place in the blocks of all ranks, which are laid out alike then.
+        let most = |side: usize| call.ranks().map(|rank| call.bytes(rank)[side]).max().unwrap_or(0);
+        let alike = (!facts.switches.is_empty()).then(|| [most(0), most(1)]);
+        let layouts: Option<Vec<BlockLayout>> = call
+            .ranks()
+            .map(|rank| BlockLayout::new(&arena, alike.unwrap_or_else(|| call.bytes(rank))))
+            .collect();
+        let mut layouts = layouts.ok_or_else(too_large)?;
+        if alike.is_some() {
+            let granule = Multicast::granule(&rank.device, nranks as usize);
+            let (granule, _) = agree(world, granule, |_| Vec::new())?;
+            for layout in &mut layouts {
+                layout.bytes = whole(layout.bytes, granule)?;
+            }
+        }
         let words = CONTROL_HEAD + CONTROL_GROUP * facts.groups.len();
         let made = Self::allocate(rank, layouts[mine.index()].bytes, words);
         let ((block, control), told) = agree(world, made, |(block, _)| block.ticket().to_bytes())?;
@@ -181,6 +198,7 @@ impl ProcessPlan {
                 SharedBlock::import(&rank.device, &ticket, control_file)
             }
         };
+        let groups = reach_groups(rank, &facts.switches, &block, layouts[mine.index()].bytes)?;
         let prepared = mapped.and_then(|peers| {
             let control = Control::shared(control?, words);
             let poll_limit = options.poll_limit();
@@ -206,6 +224,18 @@ impl ProcessPlan {
                 let memory = device_plan.rank_memory_at(*base);
                 table.extend(memory.map(|memory| RankMemory { input, output, ..memory }));
             }
+            for of_all in &groups {
+                let base = of_all.as_ref().and_then(Multicast::address);
+                let BlockLayout { input, output, .. } = &layouts[mine.index()];
+                let memory = device_plan.rank_memory_at(base.unwrap_or(0));
+                table.extend(memory.map(|RankMemory { scratch, .. }| match base {
+                    Some(base) => {
+                        let [input, output] = [input, output].map(|at| base + *at as u64);
+                        RankMemory { input, output, scratch, ..RankMemory::default() }
+                    }
+                    None => RankMemory::default(),
+                }));
+            }
             device_plan.fill(&rank.device, &table)?;
             let output_stage = base + layouts[mine.index()].output as u64;
             Ok((peers, Arc::new(control), device_plan, output_stage))
@@ -223,6 +253,7 @@ impl ProcessPlan {
             device_plan,
             output_stage,
             registry,
+            _groups: groups,
             _peers: peers,
         };
         Self::of(part, call)
@@ -262,6 +293,40 @@ impl ProcessPlan {
     pub fn kernel(&self) -> &Kernel {
         &self.part.kernel
     }
+}
+
+/// Has a switch reach the blocks of each group of ranks, and returns the memory of those that this rank is one of. All ranks
+/// call it.
+fn reach_groups(
+    rank: &CudaRank,
+    groups: &[Vec<RankId>],
+    block: &SharedBlock,
+    bytes: usize,
+) -> Result<Vec<Option<Multicast>>, Error> {
+    let (world, device, mine) = (&*rank.shared().world, &rank.device, rank.rank());
+    let mut reached = Vec::new();
+    for group in groups {
+        let leads = group[0] == mine;
+        let made = leads.then(|| Multicast::create(device, group.len(), bytes)).transpose();
+        let (made, _) = agree(world, made, |_| Vec::new())?;
+        let files: Vec<_> = made.as_ref().and_then(Multicast::descriptor).into_iter().collect();
+        let mut files = world.exchange_descriptors(&files)?;
+        let object = if group.contains(&mine) && !leads {
+            Multicast::import(device, files[group[0].index()].pop(), bytes).map(Some)
+        } else {
+            Ok(made)
+        };
+        let joined = object.and_then(|object| {
+            object.as_ref().map_or(Ok(()), |object| object.join(device))?;
+            Ok(object)
+        });
+        // The driver binds memory when all devices have joined, and waits for them: none may lack then.
+        let (mut object, _) = agree(world, joined, |_| Vec::new())?;
+        let bound = object.as_mut().map_or(Ok(()), |object| object.bind(device, block));
+        agree(world, bound, |()| Vec::new())?;
+        reached.push(object);
+    }
+    Ok(reached)
 }
 
 fn control_bytes(words: usize) -> usize {
@@ -320,7 +385,11 @@ impl Loaded {
         let threads = check_threads(options.threads)?;
         let facts = kernel.facts(count);
         let registration = options.registers()?;
-        let registry = match registry::reason_for_none(rank, &call, registration) {
+        has_switch(&kernel, || shared.no_switch.clone())?;
+        let by_switch = (kernel.form == Form::Switch)
+            .then(|| "a switch reaches the memory of the plan alone".to_owned());
+        let none = by_switch.or_else(|| registry::reason_for_none(rank, &call, registration));
+        let registry = match none {
             Some(why) => Err(why),
             None => Ok(Registry::new(registration)),
         };

@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use cudarc::driver::sys::CUdevice_attribute;
 use roundelay_core::ids::RankId;
 
 use super::super::device::{Device, failed};
@@ -49,6 +50,8 @@ pub(super) struct Shared {
     routes: Vec<(Transport, Option<String>)>,
     /// By rank: the kind of its block, which all other ranks can map.
     pub(super) kinds: Vec<BlockKind>,
+    /// The reason why no switch folds and stores in the memory of all ranks; `None` where one does.
+    pub(super) no_switch: Option<String>,
     /// A rank whose atomics are not whole in the memory of another rank, the owner of that memory, and the way to it.
     pub(super) torn: Option<(RankId, RankId, Transport)>,
     pub(super) watcher: Watcher,
@@ -143,12 +146,17 @@ impl CudaRank {
             let what = format!("opening device {}", device.ordinal);
             let kind = BlockKind::of_device(&device)?;
             let uuid = uuid_of(&device.context).map_err(failed(what))?;
+            let multicast = device
+                .context
+                .attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED)
+                .map_err(failed(format!("asking device {}", device.ordinal)))?;
             let probe = SharedBlock::own(&device, kind, "memory to try the ways to it", 1)?;
-            Ok((device, uuid, probe))
+            Ok((device, uuid, multicast != 0, probe))
         });
-        let ((device, uuid, probe), told) = agree(&world, opened, |(_, uuid, probe)| {
-            [&uuid[..], &probe.ticket().to_bytes()].concat()
-        })?;
+        let ((device, uuid, _, probe), told) =
+            agree(&world, opened, |(_, uuid, multicast, probe)| {
+                [&uuid[..], &[u8::from(*multicast)], &probe.ticket().to_bytes()].concat()
+            })?;
         let peers = told.iter().map(|bytes| Peer::read(bytes)).collect::<Option<Vec<_>>>();
         let Some(peers) = peers else {
             return Err(world.corrupt("a rank tells no device".to_owned()).into());
@@ -191,15 +199,29 @@ impl CudaRank {
                 || is(from, owner, Transport::SameDevice)
                 || is(from, owner, Transport::NvLink)
         };
-        let mut pairs = (0..nranks).flat_map(|from| (0..nranks).map(move |owner| (from, owner)));
-        let torn = pairs.find(|&(from, owner)| !whole(from, owner)).map(|(from, owner)| {
+        let mut all = (0..nranks).flat_map(|from| (0..nranks).map(move |owner| (from, owner)));
+        let torn = all.find(|&(from, owner)| !whole(from, owner)).map(|(from, owner)| {
             let by_pcie = is(from, owner, Transport::Pcie);
             let way = if by_pcie { Transport::Pcie } else { Transport::Host };
             (RankId(from as u32), RankId(owner as u32), way)
         });
+        let lacks = peers.iter().position(|peer| !peer.multicast);
+        let mut pairs = (0..nranks).flat_map(|from| (0..from).map(move |owner| (from, owner)));
+        let apart = pairs.find(|&(from, owner)| !is(from, owner, Transport::NvLink));
+        let no_switch = match (lacks, apart) {
+            (Some(rank), _) => Some(format!("the device of rank {rank} has no multicast")),
+            (None, Some((from, owner))) if is(from, owner, Transport::SameDevice) => {
+                Some(format!("ranks {owner} and {from} share a device"))
+            }
+            (None, Some((from, owner))) => {
+                Some(format!("NVLink does not join the devices of ranks {owner} and {from}"))
+            }
+            (None, None) => (kinds.iter().any(|kind| *kind != BlockKind::Virtual))
+                .then(|| "memory of a device has no descriptors".to_owned()),
+        };
         let rank = DeviceRank::new(device, RankId(world.rank()), world.nranks())?;
         let watcher = Watcher::new(&world)?;
-        Ok(Self(Arc::new(Shared { rank, world, routes, kinds, torn, watcher })))
+        Ok(Self(Arc::new(Shared { rank, world, routes, kinds, no_switch, torn, watcher })))
     }
 
     /// The ways from this rank's device to the memory of each other rank, and the reason where it is not the best way.
@@ -228,12 +250,15 @@ impl CudaRank {
 /// The words of a rank about its device and its block.
 struct Peer {
     uuid: Uuid,
+    /// Whether a switch reaches its memory.
+    multicast: bool,
     ticket: Ticket,
 }
 
 impl Peer {
     fn read(told: &[u8]) -> Option<Self> {
         let (uuid, rest) = told.split_first_chunk()?;
-        Some(Self { uuid: *uuid, ticket: Ticket::read(rest)? })
+        let (multicast, rest) = rest.split_first()?;
+        Some(Self { uuid: *uuid, multicast: *multicast != 0, ticket: Ticket::read(rest)? })
     }
 }

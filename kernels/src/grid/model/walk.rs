@@ -21,7 +21,9 @@ impl WalkCost {
     /// The walk of a form of kernels.
     pub const fn for_form(form: Form, protocol: Protocol) -> Self {
         match (form, protocol) {
-            (Form::Table, _) => Self { start: 124.0, r#move: 123.0, operand: 32.0, signal: 88.0 },
+            (Form::Table | Form::Switch, _) => {
+                Self { start: 124.0, r#move: 123.0, operand: 32.0, signal: 88.0 }
+            }
             (Form::Loops, Protocol::Direct) => {
                 Self { start: 56.0, r#move: 58.0, operand: 26.0, signal: 97.0 }
             }

@@ -21,6 +21,8 @@ pub(super) struct PlanGpu {
     /// The peer of each channel.
     pub(super) channels: Vec<u32>,
     pub(super) remotes: Vec<(u32, Memory)>,
+    /// The ranks of each channel of the switch, and their buffer.
+    pub(super) switches: Vec<(Vec<u32>, Memory)>,
     pub(super) semaphores: u32,
 }
 
@@ -30,6 +32,7 @@ pub(super) struct PlanBlock {
     pub(super) ops: Vec<PlanOp>,
     pub(super) channels: Vec<u32>,
     pub(super) remotes: Vec<u32>,
+    pub(super) switches: Vec<u32>,
 }
 
 /// Chunks of a buffer of some rank.
@@ -49,11 +52,20 @@ pub(super) struct Data {
     pub(super) dsts: Vec<Chunk>,
 }
 
-/// The owner of chunks: the block's own rank, or a remote buffer by the block's number.
+impl Data {
+    /// Whether a switch makes the move, of which a side with several chunks has one of each rank.
+    pub(super) fn by_switch(&self) -> bool {
+        matches!(self.name, "glres" | "gstore")
+    }
+}
+
+/// The owner of chunks: the block's own rank, a remote buffer by the block's number, or all ranks of a channel of the
+/// switch by the block's number.
 #[derive(Clone, Copy)]
 pub(super) enum Side {
     Own(Memory),
     Peer(u32),
+    All(u32),
 }
 
 /// An op. Channels and remote buffers have the block's own numbers.
@@ -107,11 +119,17 @@ impl PlanGpu {
             block.write(id, text);
             text.push_str(if id + 1 < self.blocks.len() { ",\n" } else { "" });
         }
-        let channels = if self.channels.is_empty() {
-            String::new()
-        } else {
+        let peers = (!self.channels.is_empty()).then(|| {
             format!("{{\"channel_type\": \"memory\", \"connected_to\": {}}}", list(&self.channels))
-        };
+        });
+        let switches = self.switches.iter().map(|(ranks, memory)| {
+            let (letter, size, ranks) = (memory.letter(), ranks.len(), list(ranks));
+            format!(
+                "{{\"channel_type\": \"switch\", \"buffer_type\": \"{letter}\", \
+                 \"rank_groups\": [{{\"size\": {size}, \"ranks\": {ranks}}}]}}"
+            )
+        });
+        let channels = peers.into_iter().chain(switches).collect::<Vec<_>>().join(", ");
         let remotes = self.remotes.iter().map(|(rank, memory)| {
             let letter = memory.letter();
             format!(
@@ -136,11 +154,13 @@ impl PlanBlock {
             let _ = write!(text, "      {}", op.text());
             text.push_str(if at + 1 < self.ops.len() { ",\n" } else { "],\n" });
         }
-        let channels = if self.channels.is_empty() {
-            String::new()
-        } else {
-            format!("{{\"channel_type\": \"memory\", \"channel_ids\": {}}}", list(&self.channels))
+        let channels = |kind: &str, ids: &[u32]| {
+            let ids = (!ids.is_empty()).then(|| list(ids));
+            ids.map(|ids| format!("{{\"channel_type\": \"{kind}\", \"channel_ids\": {ids}}}"))
         };
+        let of_switch = channels("switch", &self.switches);
+        let channels = channels("memory", &self.channels).into_iter().chain(of_switch);
+        let channels = channels.collect::<Vec<_>>().join(", ");
         let remotes = if self.remotes.is_empty() {
             String::new()
         } else {
@@ -170,6 +190,8 @@ impl PlanOp {
             Self::Data { name, srcs, dsts } => {
                 let kind = match *name {
                     "copy" => "",
+                    "gstore" => ", \"channel_type\": \"switch\"",
+                    "glres" => ", \"channel_type\": \"switch\", \"reduce_op\": \"sum\"",
                     "put" | "get" => ", \"channel_type\": \"memory\"",
                     _ => ", \"channel_type\": \"memory\", \"reduce_op\": \"sum\"",
                 };
@@ -192,6 +214,7 @@ fn chunks(chunks: &[(Side, Chunk)]) -> String {
         let whose = match side {
             Side::Own(memory) => format!("\"type\": \"{}\"", memory.letter()),
             Side::Peer(id) => format!("\"buffer_id\": {id}"),
+            Side::All(id) => format!("\"switch_channel_id\": {id}"),
         };
         format!("{{{whose}, \"index\": {}, \"size\": {}}}", chunk.index, chunk.size)
     };

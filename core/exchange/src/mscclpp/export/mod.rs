@@ -29,7 +29,8 @@ const CHUNKS: u64 = 1 << 20;
 /// # Errors
 /// E0704 for an algorithm that plans or the executor cannot express; E0408 for an algorithm without an in-place form.
 pub fn export(proved: &Proved, in_place: bool) -> Result<String, Vec<Finding>> {
-    let schedule = proved.schedule();
+    let by_switch = proved.by_switch().filter(|proved| has_ops_for_switch(proved.schedule()));
+    let schedule = by_switch.as_ref().unwrap_or(proved).schedule();
     if in_place && !proved.proof().in_place {
         let title = "this algorithm has no in-place form".to_owned();
         return Err(vec![Finding::new(Code::NoInPlace, SpanId::default(), title)]);
@@ -41,6 +42,15 @@ pub fn export(proved: &Proved, in_place: bool) -> Result<String, Vec<Finding>> {
     let text = plan.text();
     check(schedule, &text, in_place)?;
     Ok(text)
+}
+
+/// Whether each move of a switch is an op of the executor: it stores the sum of all ranks' chunks in their place, or a chunk
+/// of its own rank at all ranks.
+fn has_ops_for_switch(schedule: &Schedule) -> bool {
+    schedule.ops.iter().filter(|op| op.switch).all(|op| {
+        let (srcs, dsts) = (schedule.srcs(op), schedule.dsts(op));
+        dsts.len() > 1 && (srcs.len() == 1 || srcs == dsts)
+    })
 }
 
 /// Checks whether a plan of an algorithm for `nranks` ranks fits the executor, as far as the schedule of rank 0 shows:
@@ -105,6 +115,7 @@ fn plan(schedule: &Schedule, in_place: bool) -> Result<Plan, Box<Finding>> {
             blocks,
             channels: streams.channels(rank),
             remotes: numbers.remotes,
+            switches: numbers.switches,
             semaphores: numbers.semaphores,
         });
     }

@@ -262,6 +262,10 @@ impl<'s> Streams<'s> {
         if srcs.iter().all(|src| src.size == 0) {
             return Ok(Vec::new());
         }
+        if op.switch {
+            let name = if srcs.len() > 1 { "glres" } else { "gstore" };
+            return Ok(vec![Data { name, srcs, dsts }]);
+        }
         moves::ops(rank.0, &srcs, &dsts, spare).map_err(|why| refused(op.at, why))
     }
 

@@ -17,17 +17,20 @@ pub(super) enum Item {
 #[derive(Default)]
 pub(super) struct Numbers {
     pub(super) remotes: Vec<(u32, Memory)>,
+    pub(super) switches: Vec<(Vec<u32>, Memory)>,
     pub(super) semaphores: u32,
 }
 
 impl Numbers {
     fn remote(&mut self, chunk: &Chunk) -> u32 {
-        let buffer = (chunk.rank, chunk.memory);
-        let known = self.remotes.iter().position(|known| *known == buffer);
-        known.unwrap_or_else(|| {
-            self.remotes.push(buffer);
-            self.remotes.len() - 1
-        }) as u32
+        number(&mut self.remotes, (chunk.rank, chunk.memory))
+    }
+
+    /// Returns the number of the switch's channel that has these chunks, one of each rank.
+    fn switch(&mut self, chunks: &[Chunk]) -> u32 {
+        let mut ranks: Vec<_> = chunks.iter().map(|chunk| chunk.rank).collect();
+        ranks.sort_unstable();
+        number(&mut self.switches, (ranks, chunks[0].memory))
     }
 
     /// Returns a new semaphore.
@@ -86,6 +89,7 @@ impl<'a> StreamSplitter<'a> {
                 known.len() + usize::from(!known.contains(id)) <= CHANNELS
             }
             // Each buffer of a peer may need a new number.
+            Item::Data(data) if data.by_switch() => self.block.switches.len() < CHANNELS,
             Item::Data(data) => {
                 let far = data.srcs.iter().chain(&data.dsts).filter(|chunk| chunk.rank != self.own);
                 self.block.remotes.len() + far.count() <= CHANNELS
@@ -152,7 +156,12 @@ impl<'a> StreamSplitter<'a> {
     }
 
     fn data(&mut self, data: &Data) -> PlanOp {
+        let by_switch = data.by_switch();
         let mut sides = |chunks: &[Chunk]| -> Vec<(Side, Chunk)> {
+            if by_switch && chunks.len() > 1 {
+                let id = self.numbers.switch(chunks);
+                return vec![(Side::All(number(&mut self.block.switches, id)), chunks[0])];
+            }
             let side = |chunk: &Chunk| {
                 if chunk.rank == self.own {
                     return (Side::Own(chunk.memory), *chunk);
@@ -167,11 +176,11 @@ impl<'a> StreamSplitter<'a> {
     }
 }
 
-/// Returns the block's number of a channel or a buffer.
-fn number(known: &mut Vec<u32>, id: u32) -> u32 {
-    let at = known.iter().position(|known| *known == id);
+/// Returns the number of a channel or a buffer among those that are known.
+fn number<T: PartialEq>(known: &mut Vec<T>, item: T) -> u32 {
+    let at = known.iter().position(|known| *known == item);
     at.unwrap_or_else(|| {
-        known.push(id);
+        known.push(item);
         known.len() - 1
     }) as u32
 }

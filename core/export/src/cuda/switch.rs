@@ -1,0 +1,60 @@
+//! Moves that a switch makes: the elements and ops that it folds, and the groups of ranks that it reaches.
+
+use roundelay_core::dtype::{DType, ReduceOp};
+use roundelay_core::ids::RankId;
+use roundelay_core::schedule::{Op, Operand, Schedule};
+
+/// Returns the reason why `multimem` does not fold elements by an op as Roundelay does; `None` where it does. The source is
+/// PTX's table of `multimem.ld_reduce`.
+pub(super) fn reason_against(element: DType, op: ReduceOp) -> Option<&'static str> {
+    use ReduceOp::{Avg, Band, Bor, Bxor, Land, Lor, Lxor, Max, Min, Prod, Sum};
+    match op {
+        Prod | Land | Lor | Lxor => Some("it has no such op"),
+        Band | Bor | Bxor => None,
+        Sum | Avg | Min | Max if element.size() == 1 => {
+            Some("it has no elements of 8 bits, but for `band`, `bor` and `bxor`")
+        }
+        Min | Max if element.is_float() => Some("its min and max of floats leave out NaNs"),
+        Sum | Avg | Min | Max => None,
+    }
+}
+
+/// The ranks that each side of a switch's move has, where it has several.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SwitchSides {
+    pub(super) from_all: bool,
+    pub(super) to_all: bool,
+}
+
+impl SwitchSides {
+    /// Returns the sides of a move; `None` where ranks make it, as they do with one rank alone.
+    pub(super) fn of(op: &Op) -> Option<Self> {
+        let sides = Self { from_all: op.srcs > 1, to_all: op.dsts > 1 };
+        (op.switch && (sides.from_all || sides.to_all)).then_some(sides)
+    }
+
+    /// The number of the sides on the device.
+    pub(super) fn number(self) -> u32 {
+        u32::from(self.from_all) | u32::from(self.to_all) << 1
+    }
+}
+
+/// Returns the ranks of each group that a switch reaches, in the order in which the schedule meets them.
+pub(super) fn groups(schedule: &Schedule) -> Vec<Vec<RankId>> {
+    let mut groups = Vec::new();
+    for op in schedule.ops.iter().filter(|op| SwitchSides::of(op).is_some()) {
+        let group = group_of(schedule, op);
+        if !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    groups
+}
+
+/// Returns the ranks that a switch's move reaches, in ascending order.
+pub(super) fn group_of(schedule: &Schedule, op: &Op) -> Vec<RankId> {
+    let all = if op.srcs > 1 { schedule.srcs(op) } else { schedule.dsts(op) };
+    let mut ranks: Vec<_> = all.iter().map(|Operand { rank, .. }| *rank).collect();
+    ranks.sort_unstable();
+    ranks
+}
