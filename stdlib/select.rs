@@ -263,9 +263,9 @@ fn predicted(
     }
     let limits = if topology.is_some() { LIMITS_ON } else { LIMITS };
     let laid_out = algorithm.schedule_within(nranks, limits);
-    // Engines and kernels have ranks do what a switch does here: as much as an algorithm of the mesh, and no faster.
+    // Engines have ranks do what a switch does: as much as an algorithm of the mesh, and no faster.
     if laid_out.as_ref().is_ok_and(Schedule::has_switch) {
-        let title = "no engine has a switch fold or store yet: ranks do its moves";
+        let title = "kernels of the form `switch` alone have a switch fold or store";
         let finding = Finding::new(Code::NoSuchKernel, SpanId::default(), title);
         return Err(vec![
             finding.help("`roundelay simulate` has its time on a switch that reduces"),

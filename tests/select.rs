@@ -19,9 +19,10 @@ fn of(collective: Collective) -> impl Iterator<Item = &'static Configured> {
     library().iter().filter(move |algorithm| algorithm.collective() == collective)
 }
 
-/// The model, written out once more: a port of B for each rank, L away from every other.
+/// The model, written out once more: a port of B for each rank, L away from every other; none for moves of a switch.
 fn seconds(algorithm: &Configured, nranks: u32, bytes: u64, c: &Costs) -> Option<f64> {
-    let schedule = join(&algorithm.schedule(nranks).ok()?);
+    let schedule = algorithm.schedule(nranks).ok().filter(|schedule| !schedule.has_switch())?;
+    let schedule = join(&schedule);
     let port: Topology = format!("crossbar({nranks})").parse().expect("a switch");
     let machine = Machine {
         bandwidth: c.bandwidth,

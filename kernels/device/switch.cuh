@@ -25,10 +25,14 @@ struct SwitchMove {
     const i64* members;
 };
 
+// The number of the ranks of a move.
+ROUNDELAY_DEVICE i32 members_of(const SwitchMove& move) { return i32(load<i64>(u64(move.members))); }
+
+// The address of an operand at one of the ranks.
 ROUNDELAY_DEVICE u64 at_member(const Memory* ranks, const SwitchMove& move, i32 nth, const SwitchOperand& operand) {
+    const i64 rank = load<i64>(u64(move.members + 1 + nth));
     // The addresses of the buffers are the first words of a rank's memory.
-    const i64* const memory = reinterpret_cast<const i64*>(ranks + constant(move.members + 1 + nth));
-    return u64(constant(memory + operand.buffer)) + operand.offset;
+    return load<u64>(u64(ranks + rank) + operand.buffer * sizeof(u64)) + operand.offset;
 }
 
 // ---- accesses to the memory of all ranks ---------------------------------------------------------------------------
@@ -42,7 +46,7 @@ ROUNDELAY_DEVICE u64 at_member(const Memory* ranks, const SwitchMove& move, i32 
 // What is stored by addresses of single ranks is seen by those of all ranks behind this fence, and the other way round.
 ROUNDELAY_DEVICE void fence_aliases() { asm volatile("fence.proxy.alias;" ::: "memory"); }
 
-template <int BYTES> struct Words {
+template <int BYTES> struct MultimemWords {
     u32 at[BYTES / 4];
 };
 
@@ -60,14 +64,18 @@ template <class T> constexpr bool SAME_AS = false;
 template <> constexpr bool SAME_AS<Op> = true;
 // Of an average, the sum.
 constexpr bool ADDS = SAME_AS<Sum> || SAME_AS<Avg>;
-constexpr bool IS_SIGNED = ROUNDELAY_FORMAT == 0 && Element(-1) < Element(0);
-
 // The widest access that folds elements: floats have vectors.
-constexpr int WIDEST_FOLD = sizeof(Element) == 8 ? 8 : ROUNDELAY_FORMAT >= 16 || FLOATING<Element> ? 16 : 4;
+#if ROUNDELAY_FORMAT == 0
+constexpr bool IS_SIGNED = Element(-1) < Element(0);
+constexpr int WIDEST_FOLD = sizeof(Element) == 8 ? 8 : FLOATING<Element> ? 16 : 4;
+#else
+constexpr bool IS_SIGNED = false;
+constexpr int WIDEST_FOLD = 16;
+#endif
 
-// Folds the bytes that all ranks have at an address.
-template <int BYTES> ROUNDELAY_DEVICE Words<BYTES> fold_all(u64 address) {
-    Words<BYTES> got{};
+// Folds the bytes that all ranks have at an address. The host has refused the ops that a switch has not.
+template <int BYTES> ROUNDELAY_DEVICE MultimemWords<BYTES> fold_all(u64 address) {
+    MultimemWords<BYTES> got{};
     if constexpr (BYTES == 16) {
 #if ROUNDELAY_FORMAT == 16
         ROUNDELAY_FOLD_16("add.acc::f32.v4.f16x2");
@@ -93,10 +101,9 @@ template <int BYTES> ROUNDELAY_DEVICE Words<BYTES> fold_all(u64 address) {
         } else if constexpr (SAME_AS<Bor>) {
             ROUNDELAY_FOLD_8("or.b64");
         } else {
-            static_assert(SAME_AS<Bxor>, "a switch has no such op");
             ROUNDELAY_FOLD_8("xor.b64");
         }
-        got = bits_as<Words<BYTES>>(two);
+        got = bits_as<MultimemWords<BYTES>>(two);
     } else {
 #if ROUNDELAY_FORMAT == 16
         ROUNDELAY_FOLD_4("add.acc::f32.f16x2");
@@ -118,7 +125,6 @@ template <int BYTES> ROUNDELAY_DEVICE Words<BYTES> fold_all(u64 address) {
         } else if constexpr (SAME_AS<Bor>) {
             ROUNDELAY_FOLD_4("or.b32");
         } else {
-            static_assert(SAME_AS<Bxor>, "a switch has no such op");
             ROUNDELAY_FOLD_4("xor.b32");
         }
 #endif
@@ -127,7 +133,7 @@ template <int BYTES> ROUNDELAY_DEVICE Words<BYTES> fold_all(u64 address) {
 }
 
 // Stores bytes at an address of all ranks.
-template <int BYTES> ROUNDELAY_DEVICE void store_all(u64 address, Words<BYTES> words) {
+template <int BYTES> ROUNDELAY_DEVICE void store_all(u64 address, MultimemWords<BYTES> words) {
     if constexpr (BYTES == 16) {
         asm volatile("multimem.st.weak.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(words.at[0]),
                      "r"(words.at[1]), "r"(words.at[2]), "r"(words.at[3])
@@ -156,7 +162,7 @@ template <u32 SIDES, int BYTES> ROUNDELAY_DEVICE void units(u64 from, u64 to, u6
     fence_aliases();
 #pragma unroll 1
     for (u64 first = u64(thread()); first < count; first += u64(threads()) * U) {
-        Words<BYTES> got[U]{};
+        MultimemWords<BYTES> got[U]{};
 #pragma unroll
         for (int u = 0; u < U; ++u) {
             const u64 at = first + u64(u) * threads();
@@ -164,7 +170,7 @@ template <u32 SIDES, int BYTES> ROUNDELAY_DEVICE void units(u64 from, u64 to, u6
             if constexpr ((SIDES & FROM_ALL) != 0) {
                 got[u] = fold_all<BYTES>(from + at * BYTES);
             } else {
-                got[u] = bits_as<Words<BYTES>>(load<Unit>(from + at * BYTES));
+                got[u] = bits_as<MultimemWords<BYTES>>(load<Unit>(from + at * BYTES));
             }
         }
 #pragma unroll
@@ -175,7 +181,7 @@ template <u32 SIDES, int BYTES> ROUNDELAY_DEVICE void units(u64 from, u64 to, u6
                 auto sums = bits_as<Registers<BYTES / sizeof(Register)>>(got[u]);
 #pragma unroll
                 for (Register& sum : sums.at) sum = divisor != 0 ? finish(sum, divisor) : sum;
-                got[u] = bits_as<Words<BYTES>>(sums);
+                got[u] = bits_as<MultimemWords<BYTES>>(sums);
             }
             if constexpr ((SIDES & TO_ALL) != 0) {
                 store_all<BYTES>(to + at * BYTES, got[u]);
@@ -195,7 +201,7 @@ template <u32 SIDES, int BYTES> ROUNDELAY_DEVICE void units(u64 from, u64 to, u6
 template <u32 SIDES>
 ROUNDELAY_DEVICE void elements_by_ranks(const Memory* ranks, const SwitchMove& move, u64 first, u64 head, u64 tail, u64 len,
                                         i64 divisor) {
-    const i32 members = i32(constant(move.members));
+    const i32 members = members_of(move);
     const u64 between = tail - head;
 #pragma unroll 1
     for (u64 nth = thread(); nth < len - between; nth += threads()) {

@@ -82,6 +82,10 @@ impl Class {
                 let made = proved.optimize(goal).expect("it is proved again");
                 Kernel::of_table(&made, spec).unwrap_or_else(|refused| panic!("{}", refused.title))
             }
+            Form::Switch => {
+                let made = Kernel::of_switch(&proved, spec);
+                made.unwrap_or_else(|refused| panic!("{}", refused.title))
+            }
         }
     }
 
@@ -89,6 +93,7 @@ impl Class {
         let Self { name, form, protocol, level } = self;
         let how = match form {
             Form::Table => format!("table {level}"),
+            Form::Switch => "switch".to_owned(),
             Form::Loops => protocol.name().to_owned(),
         };
         format!("{name} {how}")

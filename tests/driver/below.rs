@@ -32,7 +32,7 @@ pub(super) mod one_device {
     ) -> Case<'a> {
         let protocol = match form {
             Form::Loops => Protocol::for_algorithm(algorithm),
-            Form::Table => Protocol::Direct,
+            Form::Table | Form::Switch => Protocol::Direct,
         };
         let (nranks, way) = (proved.schedule().nranks, Way::One);
         Case { algorithm, proved, nranks, data, form, protocol, way }

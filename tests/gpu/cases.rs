@@ -117,6 +117,7 @@ impl Case<'_> {
                 let made = self.proved.optimize(goal).map_err(|unproved| unproved.to_string())?;
                 Kernel::of_table(&made, spec).map_err(|refused| refused.title)
             }
+            Form::Switch => Kernel::of_switch(self.proved, spec).map_err(|refused| refused.title),
         }
     }
 

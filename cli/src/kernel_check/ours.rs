@@ -71,6 +71,19 @@ impl Launches {
             Buffers::check_in_place(schedule, &kernel.proof)?;
         }
         let facts = kernel.facts(*count);
+        if facts.switches.iter().any(|group| group.len() < nranks as usize) {
+            let title = format!("{name} has a switch reach some of the ranks, and a harness all");
+            return Err(Failure::usage(Code::NoSuchKernel, title)
+                .with_help("take the form table, in which the ranks move the data"));
+        }
+        // A switch has one address for the buffers of all ranks.
+        let (multicast, of_all) = match facts.switches[..] {
+            [] => ("", String::new()),
+            _ if *in_place => {
+                (", multicast = true", r#", of_all = ["both", "both", "scratch"]"#.to_owned())
+            }
+            _ => (", multicast = true", r#", of_all = ["input", "output", "scratch"]"#.to_owned()),
+        };
         let layout = GridLayout::new(&facts, *parts, dtype.size()).map_err(|TooLarge| {
             Failure::usage(Code::TooLarge, "its memory has more bytes than addresses")
         })?;
@@ -99,8 +112,11 @@ impl Launches {
         text += "[memory] # one of each for every rank\n";
         let mut data = |name: &str, of: fn(&Buffers) -> usize, fill: &str| {
             let (ty, len) = (dtype.name(), each(of, dtype.size()));
-            writeln!(text, "{name} = {{ type = \"{ty}\", len = {len}, peers = true{fill} }}")
-                .expect("a string grows");
+            writeln!(
+                text,
+                "{name} = {{ type = \"{ty}\", len = {len}, peers = true{multicast}{fill} }}"
+            )
+            .expect("a string grows");
         };
         let random = ", fill = \"random\"";
         if *in_place {
@@ -124,7 +140,8 @@ impl Launches {
             ", init = \"zero\", after = \"zero\"",
         )]);
         for (name, bytes, more) in words {
-            let _ = writeln!(text, "{name} = {{ bytes = {bytes}, peers = true{more} }}");
+            let multicast = if name == "scratch" { multicast } else { "" };
+            let _ = writeln!(text, "{name} = {{ bytes = {bytes}, peers = true{multicast}{more} }}");
         }
         let offset = |of: fn(&Buffers) -> usize| each(of, 1);
         let table =
@@ -135,7 +152,7 @@ impl Launches {
         });
         let _ = write!(
             text,
-            "ranks = {{ pointers = [{}, \"scratch\", \"posted\", \"waited\"], by = \"rank\" }}\n\
+            "ranks = {{ pointers = [{}, \"scratch\", \"posted\", \"waited\"], by = \"rank\"{of_all} }}\n\
              facts = {{ type = \"i64\", len = {}, init = {{ values = [{}\n] }} }}\n\n",
             table.join(", "),
             facts.words.len(),

@@ -323,10 +323,14 @@ impl Schedule {
     }
 
     /// Returns the finding, E0704, of a schedule whose sums are wider than its elements, for a runtime that rounds each sum
-    /// of two elements to their type.
+    /// of two elements to their type. A fold by a switch, whose order is open, may round so if no demand forbids it: each of
+    /// its roundings counts as two.
     pub fn rounds_late(&self) -> Option<Box<Finding>> {
         let wide = self.scratch.iter().find(|scratch| scratch.wide);
-        let late = self.ops.iter().find(|op| op.kind == OpKind::Move && op.srcs > 2 && !op.chain);
+        let most = self.demands.roundings.map_or(u32::MAX, |(most, _)| most);
+        let may_round = |op: &Op| op.switch && 2 * (u32::from(op.srcs) - 1) <= most;
+        let once = |op: &&Op| op.kind == OpKind::Move && op.srcs > 2 && !op.chain;
+        let late = self.ops.iter().find(|op| once(op) && !may_round(op));
         let (at, why) = match (wide, late) {
             (Some(wide), _) => {
                 (SpanId(0), format!("scratch `{}` keeps narrow floats as f32", wide.name))

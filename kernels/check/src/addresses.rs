@@ -135,7 +135,9 @@ impl Layout {
     ) -> Result<(), String> {
         let ranks = self.ranks as u32;
         for (number, buffer) in harness.memory.iter().enumerate() {
-            let Some(PointerTable { of, order, by_rank }) = &buffer.pointers else { continue };
+            let Some(PointerTable { of, order, by_rank, of_all }) = &buffer.pointers else {
+                continue;
+            };
             for rank in 0..ranks {
                 let peers: Vec<u32> = in_order(*order, rank, ranks).collect();
                 let by_buffer = of.iter().flat_map(|of| peers.iter().map(move |peer| (of, peer)));
@@ -148,6 +150,10 @@ impl Layout {
                     let address = self.address(of, peer).wrapping_add_signed(offset);
                     bytes.extend(address.to_le_bytes());
                 }
+                for name in of_all {
+                    let alias = self.aliases.iter().find(|alias| alias.name == *name);
+                    bytes.extend(alias.map_or(0, |alias| alias.address).to_le_bytes());
+                }
                 let room = self.room(number, rank);
                 self.windows[room].bytes = bytes;
             }
@@ -158,7 +164,9 @@ impl Layout {
 
 /// The bytes of a table of pointers.
 pub(crate) fn table_bytes(buffer: &Buffer, ranks: u32) -> Option<u64> {
-    buffer.pointers.as_ref().map(|table| table.of.len() as u64 * u64::from(ranks) * 8)
+    let words =
+        |table: &PointerTable| table.of.len() as u64 * u64::from(ranks) + table.of_all.len() as u64;
+    buffer.pointers.as_ref().map(|table| words(table) * 8)
 }
 
 /// The ranks in an order.

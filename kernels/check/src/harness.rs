@@ -111,6 +111,8 @@ pub struct PointerTable {
     pub order: Order,
     /// Whether all buffers of a rank stand together, and not all ranks of a buffer.
     pub by_rank: bool,
+    /// The buffers whose multicast addresses stand behind those of the ranks.
+    pub of_all: Vec<String>,
 }
 
 /// The bytes of a buffer at the start.

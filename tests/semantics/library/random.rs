@@ -80,10 +80,13 @@ const OF_EQUAL_BLOCKS: [&str; 2] = ["HierarchicalReduceScatter", "HierarchicalAl
 /// the first write to scratch that held another piece as a write to all of it.
 const OF_SHARED_SCRATCH: [&str; 2] = ["TreesReduceScatter", "DoubleBinaryTreeReduce"];
 
-/// The algorithms of a collective, for text.
+/// The algorithms of a collective that run in place too, for text.
 fn named(collective: Collective, nranks: u32) -> Vec<&'static str> {
     let plain = Values::plain(nranks);
-    let fits = |s: &Subject| (s.with)(&plain).collective() == collective && (s.admits)(nranks);
+    let fits = |s: &Subject| {
+        let algorithm = (s.with)(&plain);
+        algorithm.collective() == collective && !algorithm.out_of_place() && (s.admits)(nranks)
+    };
     subjects::all().into_iter().filter(fits).map(|subject| subject.name).collect()
 }
 

@@ -2,6 +2,7 @@
 //! rank's chunk at all.
 
 use roundelay_core::diagnostics::Code;
+use roundelay_core::ids::SpanId;
 use roundelay_core::layout::Algorithm as _;
 use roundelay_core::verify::{Proved, Sameness};
 use roundelay_exchange::mscclpp;
@@ -183,6 +184,18 @@ fn moves_of_a_switch_are_written() {
             assert_eq!(text.contains("switch"), word.is_some(), "{name}: {text}");
             assert!(word.is_none_or(|word| text.contains(&format!("\"{word}\""))), "{name}");
         }
+    }
+}
+
+/// The executor rounds after each rank, which a page may forbid.
+#[test]
+fn a_demand_of_few_roundings_is_kept() {
+    let mut schedule = sources::named("SwitchAllReduce").schedule(4).expect("it is laid out");
+    for (most, right) in [(6, true), (5, false)] {
+        schedule.demands.roundings = Some((most, SpanId(0)));
+        let proved = Proved::new(schedule.clone()).expect("two roundings are enough");
+        let plan = mscclpp::export(&proved, false);
+        assert_eq!(plan.is_ok(), right, "{most}: {plan:?}");
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) fn read(Field { key, node, .. }: &Field) -> Result<Buffer, Mistake> {
         "pointers",
         "order",
         "by",
+        "of_all",
     ])?;
     let mut dtype = DType::U8;
     if let Some(ty) = get(fields, "type") {
@@ -72,6 +73,7 @@ pub(super) fn read(Field { key, node, .. }: &Field) -> Result<Buffer, Mistake> {
                     of: node.list().iter().map(pointer).collect::<Result<_, _>>()?,
                     order: order.unwrap_or(Order::Rank),
                     by_rank: by.unwrap_or(false),
+                    of_all: get(fields, "of_all").map_or(Ok(Vec::new()), Node::texts)?,
                 });
                 buffer.align = 8;
             }

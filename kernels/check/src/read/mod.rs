@@ -147,6 +147,15 @@ fn kernels(root: &Node, fields: &[Field], harness: &mut Harness) -> Result<(), M
                 );
             }
         }
+        for named in field.pointers.iter().flat_map(|table| &table.of_all) {
+            if !harness.memory.iter().any(|buffer| buffer.name == *named && buffer.multicast) {
+                let title = format!(
+                    "`{}` points at `{named}` of all ranks, which has no `multicast = true`",
+                    field.name
+                );
+                return Err(root.wrong(title));
+            }
+        }
     }
     if let Some(node) = get(fields, "assume") {
         assume(node, harness)?;
