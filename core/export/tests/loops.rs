@@ -52,6 +52,7 @@ fn forms_of_the_library_are_read_back() {
         "SwitchReduceScatter",
         "SwitchAllGather",
         "SwitchIslandsAllReduce",
+        "CollNetAllReduce",
     ];
     assert_eq!((of_program, found), (267, flat.map(str::to_owned).to_vec()), "of programs");
 }

@@ -80,7 +80,7 @@ fn a_network_may_reduce() {
         let system = sound(xml, None);
         let ranks: Vec<_> = system.topology.ranks().collect();
         let switch = system.topology.reducing_switch(&ranks);
-        switch.map(|node| (system.topology.nodes()[node.index()].name.clone(), system.notes))
+        switch.map(|node| (system.topology.nodes()[node.index()].name.clone(), system.assumptions))
     };
     let (name, notes) = found(&reducing).expect("the network reduces");
     assert_eq!(name, "network");

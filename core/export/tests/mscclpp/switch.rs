@@ -147,6 +147,8 @@ fn packets(nranks: usize) -> Json {
     }
     all["protocol"] = json!("LL");
     all["inplace"] = json!(false);
+    // The next call's packets lie in the other half of scratch.
+    all["use_double_scratch_buffer"] = json!(true);
     all
 }
 
@@ -180,7 +182,13 @@ fn moves_of_a_switch_are_written() {
         for nranks in [2, 3, 8] {
             let schedule = sources::named(name).schedule(nranks).expect("it is laid out");
             let proved = Proved::new(schedule).expect("it is right");
-            let text = mscclpp::export(&proved, false).expect("a plan");
+            let plan = mscclpp::export(&proved, false);
+            // Where ranks fold, they must round as the executor does.
+            if word.is_none() && nranks > 2 {
+                assert_eq!(plan.expect_err("it rounds once")[0].code, Code::NotExportable);
+                continue;
+            }
+            let text = plan.expect("a plan");
             assert_eq!(text.contains("switch"), word.is_some(), "{name}: {text}");
             assert!(word.is_none_or(|word| text.contains(&format!("\"{word}\""))), "{name}");
         }
