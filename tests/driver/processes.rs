@@ -341,12 +341,12 @@ fn a_switch_makes_the_moves_of_all_ranks() {
     let rank = on_each!(3, Devices::Each, &[MULTICAST]);
     let data = |count, dtype, op| Data { count, dtype, op };
     for (name, data) in [
-        ("SwitchAllReduce", sums(1003)),
-        ("SwitchAllReduce", AVERAGE),
+        ("SwitchAllReduce", data(1003, DType::I32, ReduceOp::Sum)),
+        ("SwitchAllReduce", data(300, DType::U64, ReduceOp::Avg)),
         ("SwitchAllReduce", data(500, DType::U8, ReduceOp::Bxor)),
         ("SwitchAllReduce", data(0, DType::I64, ReduceOp::Min)),
         ("OneShotSwitchAllReduce", data(77, DType::I32, ReduceOp::Max)),
-        ("SwitchReduceScatter", sums(33)),
+        ("SwitchReduceScatter", data(33, DType::U32, ReduceOp::Sum)),
         ("SwitchAllGather", data(9, DType::F8E4M3, ReduceOp::Prod)),
     ] {
         agrees(&rank, name, data, Form::Switch);
@@ -361,6 +361,7 @@ fn a_switch_makes_the_moves_of_all_ranks() {
     };
     refused("SwitchAllReduce", data(9, DType::F32, ReduceOp::Prod), "for prod of f32");
     refused("SwitchAllReduce", data(9, DType::F32, ReduceOp::Max), "leave out NaNs");
+    refused("SwitchAllReduce", AVERAGE, "before that is divided");
     refused("SwitchAllReduce", data(9, DType::I8, ReduceOp::Sum), "elements of 8 bits");
     refused("RingAllReduce", sums(9), "has no move of all ranks");
 }

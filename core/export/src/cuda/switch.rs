@@ -14,6 +14,9 @@ pub(super) fn reason_against(element: DType, op: ReduceOp) -> Option<&'static st
         Sum | Avg | Min | Max if element.size() == 1 => {
             Some("it has no elements of 8 bits, but for `band`, `bor` and `bxor`")
         }
+        Avg if element.is_narrow_float() => {
+            Some("it rounds a sum to 16 bits before that is divided")
+        }
         Min | Max if element.is_float() => Some("its min and max of floats leave out NaNs"),
         Sum | Avg | Min | Max => None,
     }
