@@ -134,7 +134,10 @@ int roundelay_init_id(const uint8_t *id, uint32_t nranks, uint32_t rank, const r
  */
 typedef int (*roundelay_allgather_t)(const void *mine, void *all, uint64_t bytes, void *context);
 
-/* Joins a world by what brings the processes together already, such as MPI or a store. It is called once. */
+/*
+ * Joins a world by what brings the processes together already, such as MPI or a store. It is called once, and once more
+ * where ranks are on several hosts: the second time its bytes have the key of the job, by which the hosts meet by TCP.
+ */
 int roundelay_init_allgather(uint32_t nranks, uint32_t rank, roundelay_allgather_t allgather, void *context,
                              const roundelay_options_t *options, roundelay_world_t *world);
 

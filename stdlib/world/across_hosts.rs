@@ -7,6 +7,7 @@ use roundelay_kernels::network::{Carrier, ConnectionFacts, Hosts};
 use roundelay_kernels::shared_memory;
 
 use super::World;
+use super::joining::not_joined;
 use super::refusals::Parting;
 use crate::comm::Comm;
 use crate::comm::choices::Chosen;
@@ -124,7 +125,7 @@ impl World {
         let what = format!(
             "{what} in a world of several hosts: make the other world as this one was made"
         );
-        Err(roundelay_kernels::Error::NotJoined { what }.into())
+        Err(not_joined(what))
     }
 
     /// Whether ranks are all on one host.

@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use roundelay_kernels::mpi::MpiJob;
 use roundelay_kernels::network::Carrier;
-use roundelay_kernels::shared_memory::{self, UniqueId, host_key};
+use roundelay_kernels::shared_memory::{self, UniqueId};
 #[cfg(feature = "tcp")]
 use roundelay_kernels::tcp::{Key, Root, TcpJob};
 
 use super::World;
+use super::joining::{Roster, not_joined};
 use crate::{Error, Options};
-
-/// The bytes that a rank sends the other ranks: its host, and an id for its world if it is the first rank there.
-const RECORD: usize = 32 + UniqueId::BYTES;
 
 type Refusable<T> = Result<T, roundelay_kernels::Error>;
 
@@ -90,6 +88,34 @@ impl World {
         Some(join())
     }
 
+    /// Joins a world of several hosts, whose ranks meet at a port that rank 0 opens: `gather` brings its id to the others.
+    ///
+    /// # Errors
+    /// E0427 where rank 0 opens no port, or the ranks do not meet; the errors of `gather`.
+    #[cfg(feature = "tcp")]
+    pub(super) fn at_rank_0(
+        nranks: u32,
+        rank: u32,
+        options: Options,
+        mut gather: impl FnMut(&[u8]) -> Result<Vec<u8>, Error>,
+    ) -> Result<Self, Error> {
+        let opened = (rank == 0).then(|| Self::open_root(options));
+        // Where there is no id, the others wait for none.
+        let mine = match &opened {
+            Some(Ok(id)) => *id.as_bytes(),
+            _ => [0; UniqueId::BYTES],
+        };
+        let all = gather(&mine)?;
+        if let Some(Err(error)) = opened {
+            return Err(error);
+        }
+        let id = UniqueId::from_bytes(*all.first_chunk().expect("rank 0 has given an id"));
+        Self::at_addresses(&id, (nranks, rank), options).unwrap_or_else(|| {
+            let what = "rank 0 opened no port at which ranks of several hosts could meet; its own error has the reason";
+            Err(not_joined(what.to_owned()))
+        })
+    }
+
     #[cfg(feature = "tcp")]
     fn over_tcp_job(job: &TcpJob, options: Options) -> Result<Self, Error> {
         Self::over_job(job.rank, |mine| job.allgather(mine), || job.carrier(), options)
@@ -103,31 +129,16 @@ impl World {
         carrier: impl FnOnce() -> Refusable<Arc<dyn Carrier>>,
         options: Options,
     ) -> Result<Self, Error> {
-        let mine = [&host_key()[..], UniqueId::new()?.as_bytes()].concat();
-        let all = allgather(&mine)?;
-        let mut hosts: Vec<(&[u8], Vec<u32>)> = Vec::new();
-        for (member, record) in (0..).zip(all.chunks_exact(RECORD)) {
-            let key = &record[..32];
-            match hosts.iter_mut().find(|(known, _)| *known == key) {
-                Some((_, ranks)) => ranks.push(member),
-                None => hosts.push((key, vec![member])),
-            }
-        }
-        let hosts: Vec<Vec<u32>> = hosts.into_iter().map(|(_, ranks)| ranks).collect();
-        let is_here = |ranks: &&Vec<u32>| ranks.contains(&rank);
-        let here = hosts.iter().find(is_here).expect("each rank is on its host");
-        let local = here.iter().take_while(|member| **member != rank).count();
-        let id = &all[here[0] as usize * RECORD + 32..];
-        let id = UniqueId::from_bytes(*id.first_chunk().expect("a record has an id"));
-        let joined = shared_memory::World::join(&id, here.len() as u32, local as u32, options);
+        let roster = Roster::new(rank, |mine| Ok(allgather(mine)?))?;
+        let joined = roster.join_host(options);
         // The ranks of another host may not have met: then no rank goes on. The link is measured where rank 0 says so.
         let met = allgather(&[u8::from(joined.is_ok()), u8::from(options.measures())])?;
         let engine = joined?;
         if let Some(member) = met.chunks_exact(2).position(|told| told[0] == 0) {
             let what = format!("the ranks on the host of rank {member} did not meet, as they say");
-            return Err(roundelay_kernels::Error::NotJoined { what }.into());
+            return Err(not_joined(what));
         }
-        let world = Self::over_hosts(engine, hosts, rank, carrier()?)?;
+        let world = Self::over_hosts(engine, roster.hosts, rank, carrier()?)?;
         if met[1] != 0 { world.measure_link() } else { Ok(world) }
     }
 }
