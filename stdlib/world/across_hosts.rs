@@ -7,7 +7,6 @@ use roundelay_kernels::network::{Carrier, ConnectionFacts, Hosts};
 use roundelay_kernels::shared_memory;
 
 use super::World;
-use super::joining::not_joined;
 use super::refusals::Parting;
 use crate::comm::Comm;
 use crate::comm::choices::Chosen;
@@ -36,8 +35,8 @@ impl World {
     /// hosts have equally many ranks, the algorithms are by default the library's algorithms on two levels.
     ///
     /// * [`World::alloc`] lends memory of this host.
-    /// * [`World::split`] makes worlds whose ranks are all on one host, and refuses others (E0427). [`World::shrink`]
-    ///   is refused (E0427).
+    /// * [`World::split`] makes worlds whose ranks are on several hosts, and [`World::shrink`] any, if the carrier can
+    ///   ([`Carrier::open_place`], [`Carrier::survivors`]); else they are refused (E0427).
     /// * [`World::abort`] ends this host's calls. Ranks of other hosts wait for it until the deadline.
     /// * A call in which ranks of this host differ (E0414) ends the world, for other hosts may be in it already. The
     ///   calls of ranks of different hosts are not compared: ranks whose calls differ wait for each other until the
@@ -99,7 +98,7 @@ impl World {
     /// Returns the facts of the connection by which messages go to rank `to` of another host, where its carrier tells them.
     #[doc(hidden)]
     pub fn connection(&self, to: u32) -> Option<ConnectionFacts> {
-        self.hosts.as_ref()?.connection(to)
+        self.hosts.as_ref()?.carrier().connection(to)
     }
 
     /// Makes some calls, and returns the least time.
@@ -114,25 +113,11 @@ impl World {
         Ok(least)
     }
 
-    /// Returns an error unless the world is on one host: `what` exists there only.
-    ///
-    /// # Errors
-    /// E0427 in a world of several.
-    pub(super) fn on_one_host(&self, what: &str) -> Result<(), Error> {
-        if self.hosts.is_none() {
-            return Ok(());
-        }
-        let what = format!(
-            "{what} in a world of several hosts: make the other world as this one was made"
-        );
-        Err(not_joined(what))
-    }
-
-    /// Whether ranks are all on one host.
-    pub(super) fn share_a_host(&self, mut ranks: impl Iterator<Item = u32>) -> bool {
-        let Some(hosts) = &self.hosts else { return true };
-        let host = |rank: u32| hosts.hosts().iter().position(|ranks| ranks.contains(&rank));
-        let first = ranks.next().and_then(host);
-        ranks.all(|rank| host(rank) == first)
+    /// Whether members of a part, each behind its key, are on several hosts.
+    pub(super) fn are_apart(&self, members: &[(i64, u32)]) -> bool {
+        let Some(hosts) = &self.hosts else { return false };
+        let host =
+            |(_, rank): &(i64, u32)| hosts.hosts().iter().position(|ranks| ranks.contains(rank));
+        members.iter().any(|member| host(member) != host(&members[0]))
     }
 }

@@ -9,7 +9,7 @@ use roundelay_kernels::shared_memory::{self, UniqueId};
 use roundelay_kernels::tcp::{Key, Root, TcpJob};
 
 use super::World;
-use super::joining::{Roster, not_joined};
+use super::joining::{Roster, given, not_joined, taken};
 use crate::{Error, Options};
 
 type Refusable<T> = Result<T, roundelay_kernels::Error>;
@@ -101,19 +101,9 @@ impl World {
     ) -> Result<Self, Error> {
         let opened = (rank == 0).then(|| Self::open_root(options));
         // Where there is no id, the others wait for none.
-        let mine = match &opened {
-            Some(Ok(id)) => *id.as_bytes(),
-            _ => [0; UniqueId::BYTES],
-        };
-        let all = gather(&mine)?;
-        if let Some(Err(error)) = opened {
-            return Err(error);
-        }
-        let id = UniqueId::from_bytes(*all.first_chunk().expect("rank 0 has given an id"));
-        Self::at_addresses(&id, (nranks, rank), options).unwrap_or_else(|| {
-            let what = "rank 0 opened no port at which ranks of several hosts could meet; its own error has the reason";
-            Err(not_joined(what.to_owned()))
-        })
+        let all = gather(&given(opened.as_ref()))?;
+        let id = opened.unwrap_or_else(|| taken(&all, 0))?;
+        Self::join_with(&id, nranks, rank, options)
     }
 
     #[cfg(feature = "tcp")]

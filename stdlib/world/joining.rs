@@ -25,8 +25,8 @@ impl World {
     /// number of ranks come from the variables above. Data between hosts goes by TCP, in clear.
     ///
     /// * [`World::alloc`] lends memory of this host.
-    /// * [`World::split`] makes worlds whose ranks are all on one host, and refuses others (E0427). [`World::shrink`]
-    ///   is refused (E0427).
+    /// * Over MPI, [`World::split`] makes worlds whose ranks are all on one host, and refuses others (E0427), and
+    ///   [`World::shrink`] is refused (E0427). Over TCP both work as on one host.
     /// * Ranks of one host compare their calls before data moves. Ranks of different hosts that make different calls wait
     ///   for each other until the deadline (E0405).
     ///
@@ -224,6 +224,28 @@ impl World {
             ))),
         }
     }
+}
+
+/// Returns the bytes with which a rank gives the others an id that it has, or none.
+pub(super) fn given(id: Option<&Result<UniqueId, Error>>) -> [u8; UniqueId::BYTES] {
+    match id {
+        Some(Ok(id)) => *id.as_bytes(),
+        _ => [0; UniqueId::BYTES],
+    }
+}
+
+/// Returns the id that a rank gave the others, of the bytes of all ranks.
+///
+/// # Errors
+/// E0427 where it had none.
+pub(super) fn taken(all: &[u8], from: u32) -> Result<UniqueId, Error> {
+    let bytes = all.chunks_exact(UniqueId::BYTES).nth(from as usize);
+    let bytes = bytes.and_then(|bytes| bytes.first_chunk()).filter(|bytes| bytes != &&given(None));
+    bytes.map(|bytes| UniqueId::from_bytes(*bytes)).ok_or_else(|| {
+        not_joined(format!(
+            "rank {from} opened no port at which ranks of several hosts could meet; its own error has the reason"
+        ))
+    })
 }
 
 /// Returns E0427 with these words.
