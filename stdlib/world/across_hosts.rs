@@ -95,6 +95,13 @@ impl World {
         }
     }
 
+    /// Returns the name of the carrier that brings messages to ranks of other hosts, with what it goes over, such as `TCP over
+    /// eth0, 10.0.0.1` or `MPI, Open MPI v5.0.11`; `None` in a world that was made for one host. The environment variable
+    /// `ROUNDELAY_CARRIER` chooses it ([`World::from_env`]).
+    pub fn carrier(&self) -> Option<String> {
+        Some(self.hosts.as_ref()?.carrier().name())
+    }
+
     /// Returns the facts of the connection by which messages go to rank `to` of another host, where its carrier tells them.
     #[doc(hidden)]
     pub fn connection(&self, to: u32) -> Option<ConnectionFacts> {

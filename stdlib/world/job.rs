@@ -12,14 +12,71 @@ use super::World;
 use super::joining::{Roster, given, not_joined, taken};
 use crate::{Error, Options};
 
+/// The variable with the carrier of messages between hosts.
+const CARRIER: &str = "ROUNDELAY_CARRIER";
+
+/// The carriers that a user may want.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WantedCarrier {
+    /// The one that the variables of the job name.
+    Any,
+    Tcp,
+    Mpi,
+}
+
+impl WantedCarrier {
+    /// Returns the carrier that the environment variable names.
+    ///
+    /// # Errors
+    /// E0406 for a name of none.
+    fn of_process() -> Result<Self, Error> {
+        let name = std::env::var_os(CARRIER).unwrap_or_default();
+        match &*name.to_string_lossy() {
+            "" => Ok(Self::Any),
+            "tcp" => Ok(Self::Tcp),
+            "mpi" => Ok(Self::Mpi),
+            other => {
+                let what = format!("the environment variable {CARRIER} is `{other}`");
+                let fix = "give `tcp` or `mpi`, or leave it unset";
+                Err(roundelay_kernels::Error::BadOption { what, fix }.into())
+            }
+        }
+    }
+}
+
 type Refusable<T> = Result<T, roundelay_kernels::Error>;
 
 impl World {
+    /// Joins the world of a job on several hosts, if this process is of one.
+    ///
+    /// # Errors
+    /// E0406 for a carrier that there is not; E0427 where the ranks do not meet by the one that is wanted.
+    pub(super) fn over_carrier(options: Options) -> Result<Option<Self>, Error> {
+        let wanted = WantedCarrier::of_process()?;
+        #[cfg(feature = "tcp")]
+        if wanted != WantedCarrier::Mpi
+            && let Some(world) = Self::over_tcp(options)
+        {
+            return world.map(Some);
+        }
+        let named = wanted == WantedCarrier::Mpi && std::env::var_os("ROUNDELAY_ROOT").is_some();
+        if !named && !shared_memory::World::spans_hosts()? {
+            return Ok(None);
+        }
+        if wanted == WantedCarrier::Tcp {
+            let what = format!(
+                "{CARRIER} is `tcp`, and ROUNDELAY_ROOT does not say where ranks of several hosts meet; set it to an address of rank 0's host, such as node1:7000"
+            );
+            return Err(not_joined(what));
+        }
+        Self::over_mpi(options).map(Some)
+    }
+
     /// Joins the world of the MPI job that this process is of.
     ///
     /// # Errors
     /// E0427 where there is no MPI, or the ranks of a host do not meet.
-    pub(super) fn over_mpi(options: Options) -> Result<Self, Error> {
+    fn over_mpi(options: Options) -> Result<Self, Error> {
         let job = MpiJob::begin()?;
         Self::over_job(job.rank, |mine| job.allgather(mine), || job.carrier(), options)
     }
@@ -30,7 +87,7 @@ impl World {
     /// # Errors
     /// E0427 where the ranks do not meet.
     #[cfg(feature = "tcp")]
-    pub(super) fn over_tcp(options: Options) -> Option<Result<Self, Error>> {
+    fn over_tcp(options: Options) -> Option<Result<Self, Error>> {
         let own = || Ok::<_, Error>(shared_memory::World::rank_anywhere()?);
         if TcpJob::is_named() {
             let join = |(rank, nranks)| {
@@ -82,6 +139,12 @@ impl World {
         let root = id.addresses()?;
         let join = || {
             id.check_bytes()?;
+            if WantedCarrier::of_process()? == WantedCarrier::Mpi {
+                let what = format!(
+                    "{CARRIER} is `mpi`, and the id of the world is for ranks that meet by TCP; leave it unset"
+                );
+                return Err(not_joined(what));
+            }
             let key = Key::from_bytes(id.secret());
             Self::over_tcp_job(&TcpJob::join(&root, key, rank, nranks, options)?, options)
         };

@@ -24,6 +24,8 @@ impl World {
     /// (`host:port`, at which rank 0 listens), with the key of `ROUNDELAY_KEY_FILE` or `ROUNDELAY_KEY`. The rank and the
     /// number of ranks come from the variables above. Data between hosts goes by TCP, in clear.
     ///
+    /// Where both could be, `ROUNDELAY_CARRIER` chooses: `tcp` or `mpi`. [`World::carrier`] tells which it is.
+    ///
     /// * [`World::alloc`] lends memory of this host.
     /// * Over MPI, [`World::split`] makes worlds whose ranks are all on one host, and refuses others (E0427), and
     ///   [`World::shrink`] is refused (E0427). Over TCP both work as on one host.
@@ -31,8 +33,8 @@ impl World {
     ///   for each other until the deadline (E0405).
     ///
     /// # Errors
-    /// E0427 where no such variables are set, or the ranks that they name do not meet; else the errors of
-    /// [`World::join`].
+    /// E0427 where no such variables are set, or the ranks that they name do not meet; E0406 for another value of
+    /// `ROUNDELAY_CARRIER`; else the errors of [`World::join`].
     pub fn from_env() -> Result<Self, Error> {
         Self::from_env_with(Options::default())
     }
@@ -42,23 +44,14 @@ impl World {
     /// # Errors
     /// E0406 for options that no run can have; else the errors of [`World::from_env`].
     pub fn from_env_with(options: Options) -> Result<Self, Error> {
-        #[cfg(all(
-            feature = "tcp",
-            target_os = "linux",
-            target_pointer_width = "64",
-            target_endian = "little"
-        ))]
-        if let Some(world) = Self::over_tcp(options) {
-            return world;
-        }
         #[cfg(not(feature = "tcp"))]
         if std::env::var_os("ROUNDELAY_ROOT").is_some() {
             let what = "ROUNDELAY_ROOT is set, and this program was built without the feature `tcp` of `roundelay`";
             return Err(not_joined(what.to_owned()));
         }
         #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
-        if shared_memory::World::spans_hosts()? {
-            return Self::over_mpi(options);
+        if let Some(world) = Self::over_carrier(options)? {
+            return Ok(world);
         }
         Ok(Self::of(shared_memory::World::from_env(options)?))
     }

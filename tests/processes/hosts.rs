@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use roundelay::{Options, Rank, ReduceOp, World};
 
-use super::ranks::{DEADLINE, Told, case, of_test, run_by, say};
+use super::ranks::{DEADLINE, Told, case, of_test, run_by, said, say};
 
 /// The time in which a rank hears that another is gone, on a machine that is busy with other tests.
 const KNOWN: Duration = Duration::from_secs(20);
@@ -94,6 +94,8 @@ fn an_id_brings_hosts_together() {
     if case().is_some() {
         let world = World::from_env_with(Options::new().deadline(DEADLINE)).expect("a world");
         calls(&world);
+        let carrier = world.carrier().expect("it spans hosts");
+        assert!(carrier.starts_with("TCP over "), "{carrier}");
         say("right");
         return;
     }
@@ -269,6 +271,24 @@ fn what_is_missing_is_told() {
         command.env("ROUNDELAY_ROOT", "nowhere");
     });
     assert!(no_address.contains("no address such as node1:7000"), "{no_address}");
+    let no_carrier = told(1, &|command| {
+        command.env("ROUNDELAY_CARRIER", "ucx");
+    });
+    let values = "ROUNDELAY_CARRIER is `ucx`; give `tcp` or `mpi`";
+    assert!(no_carrier.contains(values) && no_carrier.contains("[E0406]"), "{no_carrier}");
+    let no_mpi = told(1, &|command| {
+        command.env("ROUNDELAY_CARRIER", "mpi").env("ROUNDELAY_MPI_LIB", "/no/such/library");
+    });
+    assert!(no_mpi.contains("/no/such/library") && no_mpi.contains("[E0427]"), "{no_mpi}");
+    // As `mpirun` starts the first of two ranks, on two hosts.
+    let mut command = of_test(&[], TEST, "all");
+    command.env("ROUNDELAY_CARRIER", "tcp").env("PMIX_NAMESPACE", "two hosts");
+    for (name, value) in [("RANK", "0"), ("SIZE", "2"), ("LOCAL_RANK", "0"), ("LOCAL_SIZE", "1")] {
+        command.env(format!("OMPI_COMM_WORLD_{name}"), value);
+    }
+    let output = command.output().expect("it ends").stdout;
+    let no_root = said(&String::from_utf8_lossy(&output)).join("");
+    assert!(no_root.contains("ROUNDELAY_ROOT does not say where"), "{no_root}");
     let open = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(open.path(), "5a".repeat(32)).expect("it is written");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);

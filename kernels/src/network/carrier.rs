@@ -65,6 +65,11 @@ pub trait Carrier: Send + Sync {
     /// request's memory no more; the message may still arrive or be lost.
     fn cancel(&self, request: usize);
 
+    /// Returns the name of the transport and what it goes over, for reports, such as `TCP over eth0, 10.0.0.1`.
+    fn name(&self) -> String {
+        "a transport of the program".to_owned()
+    }
+
     /// Opens a place where some of the ranks can meet as the ranks of a world of their own, in this process, and returns its
     /// id without its key, which other processes may read.
     ///

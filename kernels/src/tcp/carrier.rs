@@ -285,6 +285,14 @@ impl Carrier for TcpCarrier {
         self.shared.state().outgoing.get(&to)?.facts()
     }
 
+    fn name(&self) -> String {
+        let own = self.control.local().map(|address| address.ip().to_canonical());
+        match own.and_then(|ip| Some((addresses::interface(ip)?, ip))) {
+            Some((interface, ip)) => format!("TCP over {interface}, {ip}"),
+            None => "TCP".to_owned(),
+        }
+    }
+
     fn open_place(&self, options: Options) -> Result<UniqueId, Error> {
         // The ranks tell each other the id by messages, which are not encrypted.
         let salt = Key::new()?;
