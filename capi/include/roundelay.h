@@ -189,10 +189,7 @@ int roundelay_call_v(roundelay_world_t world, int collective, const void *input,
                      const int64_t *input_starts, void *output, const uint64_t *output_counts,
                      const int64_t *output_starts, int dtype, int op, uint32_t root);
 
-/*
- * Starts a call with a count for each block, as roundelay_start does with one count. The arrays may be freed at once.
- * Between hosts it returns when this rank is done.
- */
+/* Starts a call with a count for each block, as roundelay_start does with one count. The arrays may be freed at once. */
 int roundelay_start_v(roundelay_world_t world, int collective, const void *input, const uint64_t *input_counts,
                       const int64_t *input_starts, void *output, const uint64_t *output_counts,
                       const int64_t *output_starts, int dtype, int op, uint32_t root, roundelay_request_t *request);

@@ -1,6 +1,6 @@
 //! Worlds whose ranks are on several hosts.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 use roundelay_kernels::network::{Carrier, ConnectionFacts, Hosts};
@@ -61,8 +61,8 @@ impl World {
             engine: hosts.world().clone(),
             hosts: Some(hosts),
             chosen,
-            plans: Mutex::new(Kept::new(Comm::PLANS)),
-            blocks: Mutex::new(Kept::new(Comm::PLANS)),
+            plans: Kept::in_common(Comm::PLANS),
+            blocks: Kept::in_common(Comm::PLANS),
         })
     }
 

@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use roundelay_kernels::mpi::MpiJob;
 use roundelay_kernels::network::Carrier;
-use roundelay_kernels::shared_memory::{self, UniqueId};
+use roundelay_kernels::shared_memory;
+#[cfg(feature = "tcp")]
+use roundelay_kernels::shared_memory::UniqueId;
 #[cfg(feature = "tcp")]
 use roundelay_kernels::tcp::{Key, Root, TcpJob};
 
 use super::World;
-use super::joining::{Roster, given, not_joined, taken};
+use super::joining::{Roster, not_joined};
+#[cfg(feature = "tcp")]
+use super::joining::{given, taken};
 use crate::{Error, Options};
 
 /// The variable with the carrier of messages between hosts.

@@ -80,9 +80,9 @@ pub struct World {
     /// The ranks on several hosts, if there are several: the engine is the engine of this host.
     hosts: Option<Arc<Hosts>>,
     chosen: Chosen,
-    plans: Mutex<Kept<Shape, Arc<AnyRankPlan>>>,
+    plans: Arc<Mutex<Kept<Shape, Arc<AnyRankPlan>>>>,
     /// The plans of calls with a count for each block, by calls whose own count is 0.
-    blocks: Mutex<Kept<Call, Arc<BlocksPlan>>>,
+    blocks: Arc<Mutex<Kept<Call, Arc<BlocksPlan>>>>,
 }
 
 impl World {
@@ -92,10 +92,10 @@ impl World {
 
     fn with(engine: shared_memory::World, chosen: Chosen, plans: NonZeroUsize) -> Self {
         let (progress, turns) = (Arc::default(), Arc::default());
-        let (plans, blocks) = (Mutex::new(Kept::new(plans)), Mutex::new(Kept::new(plans)));
+        let (kept, blocks) = (Kept::in_common(plans), Kept::in_common(plans));
         let engine = Arc::new(engine);
         let parting = Arc::new(Parting::of(&engine));
-        Self { progress, turns, parting, engine, hosts: None, chosen, plans, blocks }
+        Self { progress, turns, parting, engine, hosts: None, chosen, plans: kept, blocks }
     }
 
     using!("All ranks must use the same: a call in which they do not is refused (E0414).");
@@ -134,8 +134,8 @@ impl World {
             engine: self.engine.clone(),
             hosts: self.hosts.clone(),
             chosen: self.chosen.clone(),
-            plans: Mutex::new(Kept::new(most)),
-            blocks: Mutex::new(Kept::new(most)),
+            plans: Kept::in_common(most),
+            blocks: Kept::in_common(most),
         }
     }
 
@@ -151,8 +151,7 @@ impl World {
     /// Keeps at most `plans` plans, as [`Comm::keeping`] does.
     #[must_use]
     pub fn keeping(mut self, plans: NonZeroUsize) -> Self {
-        self.plans = Mutex::new(Kept::new(plans));
-        self.blocks = Mutex::new(Kept::new(plans));
+        (self.plans, self.blocks) = (Kept::in_common(plans), Kept::in_common(plans));
         self
     }
 

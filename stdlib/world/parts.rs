@@ -55,7 +55,9 @@ impl World {
             parts.entry(of_color).or_default().push((key as i64, member));
         }
         parts.remove(&0);
-        parts.values_mut().for_each(|members| members.sort_unstable());
+        for members in parts.values_mut() {
+            members.sort_unstable();
+        }
         let mine = parts.get(&of_color);
         let place = self.place_for(&parts, mine)?;
         let Some(members) = mine else { return Ok(None) };

@@ -36,7 +36,7 @@ impl Key {
         Self(bytes)
     }
 
-    /// Returns the key of some of the ranks of a job, which nobody without the key of the job can tell.
+    /// Returns the key of some of the ranks of a job, which follows from the key of the job and a salt.
     pub(super) fn of_part(&self, salt: &[u8; Self::BYTES]) -> Self {
         let hash = Sha256::new().chain_update(b"roundelay 1: part").chain_update(self.0);
         Self(hash.chain_update(salt).finalize().into())
