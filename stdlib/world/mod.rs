@@ -1,5 +1,4 @@
-//! A world: ranks that are processes, of one host or of an MPI job on several, and plans for their calls, made once for
-//! each shape.
+//! A world: ranks that are processes, of one host or of several, and plans for their calls, made once for each shape.
 
 mod across_hosts;
 mod device;
@@ -37,14 +36,14 @@ pub use progress::Pending;
 use crate::plans::proved;
 use crate::{Algorithm, Element, Error};
 
-/// Processes that run collectives together, on one host or as an MPI job on several, seen from one of them.
+/// Processes that run collectives together, on one host or on several, seen from one of them.
 ///
 /// A [`Comm`] has ranks that are threads of one process; here each rank is a process, as in MPI. The calls are the
 /// methods of [`Rank`], with the same lengths and errors: [`Comm`] lists them. `roundelay launch -n 8 -- PROGRAM`
 /// starts a program as ranks that [`World::from_env`] brings together, and so do torchrun, `mpirun` and `srun`.
 ///
 /// Ranks meet over an abstract socket and share memory that has no name: they leave nothing in the file system, however
-/// they end. All ranks are processes of one user on Linux; ranks on several hosts are an MPI job ([`World::from_env`]).
+/// they end. All ranks are processes of one user on Linux; ranks of several hosts meet by MPI or TCP ([`World::from_env`]).
 /// On other systems every function that makes a world or a [`UniqueId`](crate::UniqueId) fails (E0429), and ranks are
 /// the threads of a [`Comm`].
 ///
