@@ -134,7 +134,10 @@ int roundelay_init_id(const uint8_t *id, uint32_t nranks, uint32_t rank, const r
  */
 typedef int (*roundelay_allgather_t)(const void *mine, void *all, uint64_t bytes, void *context);
 
-/* Joins a world by what brings the processes together already, such as MPI or a store. It is called once. */
+/*
+ * Joins a world by what brings the processes together already, such as MPI or a store. It is called once, and once more
+ * where ranks are on several hosts: the second time its bytes have the key of the job, by which the hosts meet by TCP.
+ */
 int roundelay_init_allgather(uint32_t nranks, uint32_t rank, roundelay_allgather_t allgather, void *context,
                              const roundelay_options_t *options, roundelay_world_t *world);
 
@@ -186,10 +189,7 @@ int roundelay_call_v(roundelay_world_t world, int collective, const void *input,
                      const int64_t *input_starts, void *output, const uint64_t *output_counts,
                      const int64_t *output_starts, int dtype, int op, uint32_t root);
 
-/*
- * Starts a call with a count for each block, as roundelay_start does with one count. The arrays may be freed at once.
- * Between hosts it returns when this rank is done.
- */
+/* Starts a call with a count for each block, as roundelay_start does with one count. The arrays may be freed at once. */
 int roundelay_start_v(roundelay_world_t world, int collective, const void *input, const uint64_t *input_counts,
                       const int64_t *input_starts, void *output, const uint64_t *output_counts,
                       const int64_t *output_starts, int dtype, int op, uint32_t root, roundelay_request_t *request);

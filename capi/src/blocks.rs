@@ -7,7 +7,7 @@ use roundelay_kernels::BlocksAt;
 
 use crate::buffers;
 use crate::codes;
-use crate::requests::{self, Ended};
+use crate::requests;
 use crate::status::{Outcome, null};
 use crate::worlds;
 
@@ -145,7 +145,7 @@ impl PlacedBlocks {
         made.map_err(|error| world.tell(error))
     }
 
-    /// Starts the call; between hosts it is made at once, as its counts must be brought together first.
+    /// Starts the call.
     ///
     /// # Safety
     /// The blocks are valid, and no other code accesses them, until the call is done.
@@ -158,9 +158,14 @@ impl PlacedBlocks {
     /// As for [`Self::start`].
     unsafe fn started(self, world: &World) -> Outcome<u64> {
         let Some(plan) = world.blocks_plan(self.call)? else {
-            // SAFETY: the caller's promise.
-            unsafe { self.run(world) }?;
-            return Ok(requests::held(Box::new(Ended)));
+            // Between hosts, the counts of all ranks are brought together by a call of its own.
+            let beside = world.share_with_queue();
+            let job = move || {
+                let this = self;
+                // SAFETY: the caller's promise.
+                unsafe { this.run(&beside) }
+            };
+            return Ok(requests::held(Box::new(world.nonblocking().job(job))));
         };
         if self.at.is_in_place() {
             plan.check_in_place()?;

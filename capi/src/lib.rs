@@ -118,8 +118,8 @@ pub type Allgather = unsafe extern "C" fn(
 /// Joins a world by an exchange that the processes have already.
 ///
 /// # Safety
-/// `allgather` may be called once with `context`, by this thread; `options` is null or points to the structure, `world`
-/// to a handle.
+/// `allgather` may be called with `context`, by this thread, until this returns; `options` is null or points to the
+/// structure, `world` to a handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn roundelay_init_allgather(
     nranks: u32,

@@ -25,19 +25,6 @@ pub(crate) trait Started: Send + Sync {
     fn end(self: Box<Self>) -> Result<(), Error>;
 }
 
-/// A call that was done before it was waited for.
-pub(crate) struct Ended;
-
-impl Started for Ended {
-    fn within(&self, _: Duration) -> bool {
-        true
-    }
-
-    fn end(self: Box<Self>) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
 impl<B: Send> Started for Pending<B> {
     fn within(&self, timeout: Duration) -> bool {
         self.wait_timeout(timeout)

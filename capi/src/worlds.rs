@@ -59,7 +59,7 @@ pub(crate) enum Bootstrap {
 /// Joins a world.
 ///
 /// # Safety
-/// `options` is null or points to the structure, whose `size` is right; the callback may be called once.
+/// `options` is null or points to the structure, whose `size` is right; the callback may be called until this returns.
 pub(crate) unsafe fn join(way: Bootstrap, options: *const Options) -> Outcome<u64> {
     // SAFETY: the caller's promise.
     let options = unsafe { read(options) }?;

@@ -124,7 +124,7 @@ class Memory:
 
 
 class World(Collectives):
-    """Processes of one host that run collectives together, and the rank of this process.
+    """Processes that run collectives together, on one host or on several, and the rank of this process.
 
     The collectives on arrays are methods: :class:`Collectives` describes them. :meth:`call` and its kin take codes and
     addresses.
@@ -201,8 +201,9 @@ class World(Collectives):
         sites: bool = False,
     ) -> World:
         """Joins through an existing connection of the processes: ``allgather`` takes bytes, and returns the bytes of
-        all ranks in their order, the same number from each rank. Its exceptions are raised here. The options are those
-        of :meth:`from_env`."""
+        all ranks in their order, the same number from each rank. It is called once, and once more where ranks are on
+        several hosts: then its bytes have the key of the job, and messages between hosts go by TCP, in clear. Its
+        exceptions are raised here. The options are those of :meth:`from_env`."""
         raised: list[BaseException] = []
 
         def gather(mine: int, all: int, size: int, _: int) -> int:

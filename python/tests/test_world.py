@@ -226,7 +226,7 @@ def test_what_allgather_does_wrong_is_raised() -> None:
 
     with pytest.raises(KeyError, match="no store"):
         World.bootstrap(2, 0, broken)
-    with pytest.raises(ValueError, match="returned 3 bytes for 2 ranks of 128"):
+    with pytest.raises(ValueError, match="returned 3 bytes for 2 ranks of 192"):
         World.bootstrap(2, 0, lambda mine: b"abc")
     with World.bootstrap(1, 0, lambda mine: mine) as alone:
         assert (alone.rank, alone.nranks) == (0, 1)

@@ -60,6 +60,11 @@ impl Chosen {
         Self { spread: Some(spread), ..Self::default() }
     }
 
+    /// Makes the same choices for the ranks of `other`.
+    pub(crate) fn on_hosts_of(&self, other: &Self) -> Self {
+        Self { spread: other.spread.clone(), ..self.clone() }
+    }
+
     pub(crate) fn promise(&mut self, promises: Promises) {
         self.promises = Some(promises);
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Plans by shape: a call, or a call and the counts of its blocks.
 #[derive(Debug)]
@@ -25,6 +26,11 @@ struct Entry<T> {
 impl<K: Clone + Eq + Hash, T> Kept<K, T> {
     pub(crate) fn new(most: NonZeroUsize) -> Self {
         Self { most, all: HashMap::new(), now: AtomicU64::new(0) }
+    }
+
+    /// Makes a store that several values of a rank use.
+    pub(crate) fn in_common(most: NonZeroUsize) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self::new(most)))
     }
 
     /// Returns the number of entries that are kept at most.

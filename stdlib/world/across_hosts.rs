@@ -1,6 +1,6 @@
 //! Worlds whose ranks are on several hosts.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 use roundelay_kernels::network::{Carrier, ConnectionFacts, Hosts};
@@ -35,8 +35,8 @@ impl World {
     /// hosts have equally many ranks, the algorithms are by default the library's algorithms on two levels.
     ///
     /// * [`World::alloc`] lends memory of this host.
-    /// * [`World::split`] makes worlds whose ranks are all on one host, and refuses others (E0427). [`World::shrink`]
-    ///   is refused (E0427).
+    /// * [`World::split`] makes worlds whose ranks are on several hosts, and [`World::shrink`] any, if the carrier can
+    ///   ([`Carrier::open_place`], [`Carrier::survivors`]); else they are refused (E0427).
     /// * [`World::abort`] ends this host's calls. Ranks of other hosts wait for it until the deadline.
     /// * A call in which ranks of this host differ (E0414) ends the world, for other hosts may be in it already. The
     ///   calls of ranks of different hosts are not compared: ranks whose calls differ wait for each other until the
@@ -61,8 +61,8 @@ impl World {
             engine: hosts.world().clone(),
             hosts: Some(hosts),
             chosen,
-            plans: Mutex::new(Kept::new(Comm::PLANS)),
-            blocks: Mutex::new(Kept::new(Comm::PLANS)),
+            plans: Kept::in_common(Comm::PLANS),
+            blocks: Kept::in_common(Comm::PLANS),
         })
     }
 
@@ -95,10 +95,17 @@ impl World {
         }
     }
 
+    /// Returns the name of the carrier that brings messages to ranks of other hosts, with what it goes over, such as `TCP over
+    /// eth0, 10.0.0.1` or `MPI, Open MPI v5.0.11`; `None` in a world that was made for one host. The environment variable
+    /// `ROUNDELAY_CARRIER` chooses it ([`World::from_env`]).
+    pub fn carrier(&self) -> Option<String> {
+        Some(self.hosts.as_ref()?.carrier().name())
+    }
+
     /// Returns the facts of the connection by which messages go to rank `to` of another host, where its carrier tells them.
     #[doc(hidden)]
     pub fn connection(&self, to: u32) -> Option<ConnectionFacts> {
-        self.hosts.as_ref()?.connection(to)
+        self.hosts.as_ref()?.carrier().connection(to)
     }
 
     /// Makes some calls, and returns the least time.
@@ -113,25 +120,11 @@ impl World {
         Ok(least)
     }
 
-    /// Returns an error unless the world is on one host: `what` exists there only.
-    ///
-    /// # Errors
-    /// E0427 in a world of several.
-    pub(super) fn on_one_host(&self, what: &str) -> Result<(), Error> {
-        if self.hosts.is_none() {
-            return Ok(());
-        }
-        let what = format!(
-            "{what} in a world of several hosts: make the other world as this one was made"
-        );
-        Err(roundelay_kernels::Error::NotJoined { what }.into())
-    }
-
-    /// Whether ranks are all on one host.
-    pub(super) fn share_a_host(&self, mut ranks: impl Iterator<Item = u32>) -> bool {
-        let Some(hosts) = &self.hosts else { return true };
-        let host = |rank: u32| hosts.hosts().iter().position(|ranks| ranks.contains(&rank));
-        let first = ranks.next().and_then(host);
-        ranks.all(|rank| host(rank) == first)
+    /// Whether members of a part, each behind its key, are on several hosts.
+    pub(super) fn are_apart(&self, members: &[(i64, u32)]) -> bool {
+        let Some(hosts) = &self.hosts else { return false };
+        let host =
+            |(_, rank): &(i64, u32)| hosts.hosts().iter().position(|ranks| ranks.contains(rank));
+        members.iter().any(|member| host(member) != host(&members[0]))
     }
 }

@@ -4,24 +4,83 @@ use std::sync::Arc;
 
 use roundelay_kernels::mpi::MpiJob;
 use roundelay_kernels::network::Carrier;
-use roundelay_kernels::shared_memory::{self, UniqueId, host_key};
+use roundelay_kernels::shared_memory;
+#[cfg(feature = "tcp")]
+use roundelay_kernels::shared_memory::UniqueId;
 #[cfg(feature = "tcp")]
 use roundelay_kernels::tcp::{Key, Root, TcpJob};
 
 use super::World;
+use super::joining::{Roster, not_joined};
+#[cfg(feature = "tcp")]
+use super::joining::{given, taken};
 use crate::{Error, Options};
 
-/// The bytes that a rank sends the other ranks: its host, and an id for its world if it is the first rank there.
-const RECORD: usize = 32 + UniqueId::BYTES;
+/// The variable with the carrier of messages between hosts.
+const CARRIER: &str = "ROUNDELAY_CARRIER";
+
+/// The carriers that a user may want.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WantedCarrier {
+    /// The one that the variables of the job name.
+    Any,
+    Tcp,
+    Mpi,
+}
+
+impl WantedCarrier {
+    /// Returns the carrier that the environment variable names.
+    ///
+    /// # Errors
+    /// E0406 for a name of none.
+    fn of_process() -> Result<Self, Error> {
+        let name = std::env::var_os(CARRIER).unwrap_or_default();
+        match &*name.to_string_lossy() {
+            "" => Ok(Self::Any),
+            "tcp" => Ok(Self::Tcp),
+            "mpi" => Ok(Self::Mpi),
+            other => {
+                let what = format!("the environment variable {CARRIER} is `{other}`");
+                let fix = "give `tcp` or `mpi`, or leave it unset";
+                Err(roundelay_kernels::Error::BadOption { what, fix }.into())
+            }
+        }
+    }
+}
 
 type Refusable<T> = Result<T, roundelay_kernels::Error>;
 
 impl World {
+    /// Joins the world of a job on several hosts, if this process is of one.
+    ///
+    /// # Errors
+    /// E0406 for a carrier that there is not; E0427 where the ranks do not meet by the one that is wanted.
+    pub(super) fn over_carrier(options: Options) -> Result<Option<Self>, Error> {
+        let wanted = WantedCarrier::of_process()?;
+        #[cfg(feature = "tcp")]
+        if wanted != WantedCarrier::Mpi
+            && let Some(world) = Self::over_tcp(options)
+        {
+            return world.map(Some);
+        }
+        let named = wanted == WantedCarrier::Mpi && std::env::var_os("ROUNDELAY_ROOT").is_some();
+        if !named && !shared_memory::World::spans_hosts()? {
+            return Ok(None);
+        }
+        if wanted == WantedCarrier::Tcp {
+            let what = format!(
+                "{CARRIER} is `tcp`, and ROUNDELAY_ROOT does not say where ranks of several hosts meet; set it to an address of rank 0's host, such as node1:7000"
+            );
+            return Err(not_joined(what));
+        }
+        Self::over_mpi(options).map(Some)
+    }
+
     /// Joins the world of the MPI job that this process is of.
     ///
     /// # Errors
     /// E0427 where there is no MPI, or the ranks of a host do not meet.
-    pub(super) fn over_mpi(options: Options) -> Result<Self, Error> {
+    fn over_mpi(options: Options) -> Result<Self, Error> {
         let job = MpiJob::begin()?;
         Self::over_job(job.rank, |mine| job.allgather(mine), || job.carrier(), options)
     }
@@ -32,7 +91,7 @@ impl World {
     /// # Errors
     /// E0427 where the ranks do not meet.
     #[cfg(feature = "tcp")]
-    pub(super) fn over_tcp(options: Options) -> Option<Result<Self, Error>> {
+    fn over_tcp(options: Options) -> Option<Result<Self, Error>> {
         let own = || Ok::<_, Error>(shared_memory::World::rank_anywhere()?);
         if TcpJob::is_named() {
             let join = |(rank, nranks)| {
@@ -84,10 +143,34 @@ impl World {
         let root = id.addresses()?;
         let join = || {
             id.check_bytes()?;
+            if WantedCarrier::of_process()? == WantedCarrier::Mpi {
+                let what = format!(
+                    "{CARRIER} is `mpi`, and the id of the world is for ranks that meet by TCP; leave it unset"
+                );
+                return Err(not_joined(what));
+            }
             let key = Key::from_bytes(id.secret());
             Self::over_tcp_job(&TcpJob::join(&root, key, rank, nranks, options)?, options)
         };
         Some(join())
+    }
+
+    /// Joins a world of several hosts, whose ranks meet at a port that rank 0 opens: `gather` brings its id to the others.
+    ///
+    /// # Errors
+    /// E0427 where rank 0 opens no port, or the ranks do not meet; the errors of `gather`.
+    #[cfg(feature = "tcp")]
+    pub(super) fn at_rank_0(
+        nranks: u32,
+        rank: u32,
+        options: Options,
+        mut gather: impl FnMut(&[u8]) -> Result<Vec<u8>, Error>,
+    ) -> Result<Self, Error> {
+        let opened = (rank == 0).then(|| Self::open_root(options));
+        // Where there is no id, the others wait for none.
+        let all = gather(&given(opened.as_ref()))?;
+        let id = opened.unwrap_or_else(|| taken(&all, 0))?;
+        Self::join_with(&id, nranks, rank, options)
     }
 
     #[cfg(feature = "tcp")]
@@ -103,31 +186,16 @@ impl World {
         carrier: impl FnOnce() -> Refusable<Arc<dyn Carrier>>,
         options: Options,
     ) -> Result<Self, Error> {
-        let mine = [&host_key()[..], UniqueId::new()?.as_bytes()].concat();
-        let all = allgather(&mine)?;
-        let mut hosts: Vec<(&[u8], Vec<u32>)> = Vec::new();
-        for (member, record) in (0..).zip(all.chunks_exact(RECORD)) {
-            let key = &record[..32];
-            match hosts.iter_mut().find(|(known, _)| *known == key) {
-                Some((_, ranks)) => ranks.push(member),
-                None => hosts.push((key, vec![member])),
-            }
-        }
-        let hosts: Vec<Vec<u32>> = hosts.into_iter().map(|(_, ranks)| ranks).collect();
-        let is_here = |ranks: &&Vec<u32>| ranks.contains(&rank);
-        let here = hosts.iter().find(is_here).expect("each rank is on its host");
-        let local = here.iter().take_while(|member| **member != rank).count();
-        let id = &all[here[0] as usize * RECORD + 32..];
-        let id = UniqueId::from_bytes(*id.first_chunk().expect("a record has an id"));
-        let joined = shared_memory::World::join(&id, here.len() as u32, local as u32, options);
+        let roster = Roster::new(rank, |mine| Ok(allgather(mine)?))?;
+        let joined = roster.join_host(options);
         // The ranks of another host may not have met: then no rank goes on. The link is measured where rank 0 says so.
         let met = allgather(&[u8::from(joined.is_ok()), u8::from(options.measures())])?;
         let engine = joined?;
         if let Some(member) = met.chunks_exact(2).position(|told| told[0] == 0) {
             let what = format!("the ranks on the host of rank {member} did not meet, as they say");
-            return Err(roundelay_kernels::Error::NotJoined { what }.into());
+            return Err(not_joined(what));
         }
-        let world = Self::over_hosts(engine, hosts, rank, carrier()?)?;
+        let world = Self::over_hosts(engine, roster.hosts, rank, carrier()?)?;
         if met[1] != 0 { world.measure_link() } else { Ok(world) }
     }
 }

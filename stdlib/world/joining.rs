@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use roundelay_kernels::shared_memory::{self, UniqueId};
+use roundelay_core::ids::RankId;
+use roundelay_kernels::shared_memory::{self, UniqueId, host_key};
 
 use super::World;
 use crate::{Error, Options};
@@ -23,15 +24,17 @@ impl World {
     /// (`host:port`, at which rank 0 listens), with the key of `ROUNDELAY_KEY_FILE` or `ROUNDELAY_KEY`. The rank and the
     /// number of ranks come from the variables above. Data between hosts goes by TCP, in clear.
     ///
+    /// Where both could be, `ROUNDELAY_CARRIER` chooses: `tcp` or `mpi`. [`World::carrier`] tells which it is.
+    ///
     /// * [`World::alloc`] lends memory of this host.
-    /// * [`World::split`] makes worlds whose ranks are all on one host, and refuses others (E0427). [`World::shrink`]
-    ///   is refused (E0427).
+    /// * Over MPI, [`World::split`] makes worlds whose ranks are all on one host, and refuses others (E0427), and
+    ///   [`World::shrink`] is refused (E0427). Over TCP both work as on one host.
     /// * Ranks of one host compare their calls before data moves. Ranks of different hosts that make different calls wait
     ///   for each other until the deadline (E0405).
     ///
     /// # Errors
-    /// E0427 where no such variables are set, or the ranks that they name do not meet; else the errors of
-    /// [`World::join`].
+    /// E0427 where no such variables are set, or the ranks that they name do not meet; E0406 for another value of
+    /// `ROUNDELAY_CARRIER`; else the errors of [`World::join`].
     pub fn from_env() -> Result<Self, Error> {
         Self::from_env_with(Options::default())
     }
@@ -41,23 +44,14 @@ impl World {
     /// # Errors
     /// E0406 for options that no run can have; else the errors of [`World::from_env`].
     pub fn from_env_with(options: Options) -> Result<Self, Error> {
-        #[cfg(all(
-            feature = "tcp",
-            target_os = "linux",
-            target_pointer_width = "64",
-            target_endian = "little"
-        ))]
-        if let Some(world) = Self::over_tcp(options) {
-            return world;
-        }
         #[cfg(not(feature = "tcp"))]
         if std::env::var_os("ROUNDELAY_ROOT").is_some() {
             let what = "ROUNDELAY_ROOT is set, and this program was built without the feature `tcp` of `roundelay`";
-            return Err(roundelay_kernels::Error::NotJoined { what: what.to_owned() }.into());
+            return Err(not_joined(what.to_owned()));
         }
         #[cfg(all(target_os = "linux", target_pointer_width = "64", target_endian = "little"))]
-        if shared_memory::World::spans_hosts()? {
-            return Self::over_mpi(options);
+        if let Some(world) = Self::over_carrier(options)? {
+            return Ok(world);
         }
         Ok(Self::of(shared_memory::World::from_env(options)?))
     }
@@ -148,10 +142,13 @@ impl World {
     }
 
     /// Joins by an exchange that the processes have already: `allgather` takes this rank's bytes, and returns the bytes
-    /// of all ranks in their order, equally many of each.
+    /// of all ranks in their order, equally many of each. It is called once, and once more where ranks are on several hosts.
+    /// With the feature `tcp` these meet at a port of rank 0's host; its address and the key of the job are among the bytes
+    /// of the second exchange, so let no stranger read them. Messages between hosts go by TCP, in clear.
     ///
     /// # Errors
-    /// E0427 where `allgather` returns another number of bytes; else the errors of [`World::join`].
+    /// E0427 where `allgather` returns another number of bytes, ranks run different versions of Roundelay, or ranks of
+    /// several hosts do not meet; else the errors of [`World::join`].
     ///
     /// ```
     /// use roundelay::World;
@@ -164,7 +161,7 @@ impl World {
     pub fn bootstrap(
         nranks: u32,
         rank: u32,
-        allgather: impl FnOnce(&[u8]) -> Result<Vec<u8>, String>,
+        allgather: impl FnMut(&[u8]) -> Result<Vec<u8>, String>,
     ) -> Result<Self, Error> {
         Self::bootstrap_with(nranks, rank, Options::default(), allgather)
     }
@@ -178,27 +175,145 @@ impl World {
         nranks: u32,
         rank: u32,
         options: Options,
-        allgather: impl FnOnce(&[u8]) -> Result<Vec<u8>, String>,
+        mut allgather: impl FnMut(&[u8]) -> Result<Vec<u8>, String>,
     ) -> Result<Self, Error> {
-        let wrong = |what: String| -> Error { roundelay_kernels::Error::NotJoined { what }.into() };
-        let mine = UniqueId::new()?;
-        let all = allgather(mine.as_bytes())
-            .map_err(|why| wrong(format!("the caller's allgather failed: {why}")))?;
-        let expected = nranks as usize * UniqueId::BYTES;
-        if all.len() != expected {
-            return Err(wrong(format!(
-                "the caller's allgather returned {} bytes for {nranks} ranks, not {expected}",
-                all.len()
-            )));
+        let mut gather = |mine: &[u8]| {
+            let all = allgather(mine)
+                .map_err(|why| not_joined(format!("the caller's allgather failed: {why}")))?;
+            let expected = nranks as usize * mine.len();
+            if all.len() != expected {
+                return Err(not_joined(format!(
+                    "the caller's allgather returned {} bytes for {nranks} ranks, not {expected}",
+                    all.len()
+                )));
+            }
+            let own = all.chunks(mine.len()).nth(rank as usize);
+            if own.is_some_and(|own| own != mine) {
+                return Err(not_joined(format!(
+                    "the caller's allgather did not return what rank {rank} gave it in its place"
+                )));
+            }
+            Ok(all)
+        };
+        let roster = Roster::new(rank, &mut gather)?;
+        match &roster.hosts[..] {
+            [_] => Ok(Self::of(roster.join_host(options)?)),
+            #[cfg(all(
+                feature = "tcp",
+                target_os = "linux",
+                target_pointer_width = "64",
+                target_endian = "little"
+            ))]
+            _ => Self::at_rank_0(nranks, rank, options, gather),
+            #[cfg(not(all(
+                feature = "tcp",
+                target_os = "linux",
+                target_pointer_width = "64",
+                target_endian = "little"
+            )))]
+            hosts => Err(not_joined(format!(
+                "ranks {} and {} are on different hosts, and this program was built without the feature `tcp` of `roundelay`",
+                hosts[0][0], hosts[1][0]
+            ))),
         }
-        let own = all.chunks(UniqueId::BYTES).nth(rank as usize);
-        if own.is_some_and(|own| own != mine.as_bytes()) {
-            return Err(wrong(format!(
-                "the caller's allgather did not return what rank {rank} gave it in its place"
-            )));
+    }
+}
+
+/// Returns the bytes with which a rank gives the others an id that it has, or none.
+pub(super) fn given(id: Option<&Result<UniqueId, Error>>) -> [u8; UniqueId::BYTES] {
+    match id {
+        Some(Ok(id)) => *id.as_bytes(),
+        _ => [0; UniqueId::BYTES],
+    }
+}
+
+/// Returns the id that a rank gave the others, of the bytes of all ranks.
+///
+/// # Errors
+/// E0427 where it had none.
+pub(super) fn taken(all: &[u8], from: u32) -> Result<UniqueId, Error> {
+    let bytes = all.chunks_exact(UniqueId::BYTES).nth(from as usize);
+    let bytes = bytes.and_then(|bytes| bytes.first_chunk()).filter(|bytes| bytes != &&given(None));
+    bytes.map(|bytes| UniqueId::from_bytes(*bytes)).ok_or_else(|| {
+        not_joined(format!(
+            "rank {from} opened no port at which ranks of several hosts could meet; its own error has the reason"
+        ))
+    })
+}
+
+/// Returns E0427 with these words.
+pub(super) fn not_joined(what: String) -> Error {
+    roundelay_kernels::Error::NotJoined { what }.into()
+}
+
+/// The bytes that a rank tells the others: its host, its version, and an id for its world if it is the first rank there.
+const RECORD: usize = HOST + VERSION + UniqueId::BYTES;
+const HOST: usize = 32;
+const VERSION: usize = 32;
+
+/// The ranks of each host, as they told each other, and the world of this rank's host.
+pub(super) struct Roster {
+    pub(super) hosts: Vec<Vec<u32>>,
+    /// The id by which the ranks of this host meet, this rank's place among them, and their number.
+    id: UniqueId,
+    place: u32,
+    here: u32,
+}
+
+impl Roster {
+    /// Asks all ranks for their hosts: `gather` brings their bytes together.
+    ///
+    /// # Errors
+    /// E0427 where ranks run different versions; E0411 for a rank beyond the last; the errors of `gather`.
+    pub(super) fn new(
+        rank: u32,
+        gather: impl FnOnce(&[u8]) -> Result<Vec<u8>, Error>,
+    ) -> Result<Self, Error> {
+        let mut version = [0; VERSION];
+        let own = env!("CARGO_PKG_VERSION").as_bytes();
+        version[..own.len()].copy_from_slice(own);
+        let mine = [&host_key()[..], &version, UniqueId::new()?.as_bytes()].concat();
+        let all = gather(&mine)?;
+        let mut hosts: Vec<(&[u8], Vec<u32>)> = Vec::new();
+        for (member, record) in (0..).zip(all.chunks_exact(RECORD)) {
+            let (key, rest) = record.split_at(HOST);
+            if rest[..VERSION] != version {
+                let other = String::from_utf8_lossy(&rest[..VERSION]);
+                return Err(not_joined(format!(
+                    "rank {member} runs Roundelay {}, and rank {rank} runs {}: install one version for all ranks",
+                    other.trim_end_matches('\0').escape_debug(),
+                    env!("CARGO_PKG_VERSION")
+                )));
+            }
+            match hosts.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, ranks)) => ranks.push(member),
+                None => hosts.push((key, vec![member])),
+            }
         }
-        // The id of rank 0 names the world.
-        let first = all.first_chunk().ok_or_else(|| wrong("a world of no ranks".to_owned()))?;
-        Self::join_with(&UniqueId::from_bytes(*first), nranks, rank, options)
+        let hosts: Vec<Vec<u32>> = hosts.into_iter().map(|(_, ranks)| ranks).collect();
+        let Some(here) = hosts.iter().find(|ranks| ranks.contains(&rank)) else {
+            let nranks = (all.len() / RECORD) as u32;
+            return Err(match nranks {
+                0 => roundelay_kernels::Error::NoRanks { nranks },
+                _ => roundelay_kernels::Error::NoSuchRank { rank: RankId(rank), nranks },
+            }
+            .into());
+        };
+        let id = &all[here[0] as usize * RECORD + HOST + VERSION..];
+        let id = UniqueId::from_bytes(*id.first_chunk().expect("a record has an id"));
+        let place = here.iter().take_while(|member| **member != rank).count() as u32;
+        let here = here.len() as u32;
+        Ok(Self { hosts, id, place, here })
+    }
+
+    /// Joins the world of this host.
+    ///
+    /// # Errors
+    /// The errors of [`shared_memory::World::join`].
+    pub(super) fn join_host(
+        &self,
+        options: Options,
+    ) -> Result<shared_memory::World, roundelay_kernels::Error> {
+        shared_memory::World::join(&self.id, self.here, self.place, options)
     }
 }

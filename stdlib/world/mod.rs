@@ -1,5 +1,4 @@
-//! A world: ranks that are processes, of one host or of an MPI job on several, and plans for their calls, made once for
-//! each shape.
+//! A world: ranks that are processes, of one host or of several, and plans for their calls, made once for each shape.
 
 mod across_hosts;
 mod device;
@@ -37,14 +36,14 @@ pub use progress::Pending;
 use crate::plans::proved;
 use crate::{Algorithm, Element, Error};
 
-/// Processes that run collectives together, on one host or as an MPI job on several, seen from one of them.
+/// Processes that run collectives together, on one host or on several, seen from one of them.
 ///
 /// A [`Comm`] has ranks that are threads of one process; here each rank is a process, as in MPI. The calls are the
 /// methods of [`Rank`], with the same lengths and errors: [`Comm`] lists them. `roundelay launch -n 8 -- PROGRAM`
 /// starts a program as ranks that [`World::from_env`] brings together, and so do torchrun, `mpirun` and `srun`.
 ///
 /// Ranks meet over an abstract socket and share memory that has no name: they leave nothing in the file system, however
-/// they end. All ranks are processes of one user on Linux; ranks on several hosts are an MPI job ([`World::from_env`]).
+/// they end. All ranks are processes of one user on Linux; ranks of several hosts meet by MPI or TCP ([`World::from_env`]).
 /// On other systems every function that makes a world or a [`UniqueId`](crate::UniqueId) fails (E0429), and ranks are
 /// the threads of a [`Comm`].
 ///
@@ -80,9 +79,9 @@ pub struct World {
     /// The ranks on several hosts, if there are several: the engine is the engine of this host.
     hosts: Option<Arc<Hosts>>,
     chosen: Chosen,
-    plans: Mutex<Kept<Shape, Arc<AnyRankPlan>>>,
+    plans: Arc<Mutex<Kept<Shape, Arc<AnyRankPlan>>>>,
     /// The plans of calls with a count for each block, by calls whose own count is 0.
-    blocks: Mutex<Kept<Call, Arc<BlocksPlan>>>,
+    blocks: Arc<Mutex<Kept<Call, Arc<BlocksPlan>>>>,
 }
 
 impl World {
@@ -92,10 +91,10 @@ impl World {
 
     fn with(engine: shared_memory::World, chosen: Chosen, plans: NonZeroUsize) -> Self {
         let (progress, turns) = (Arc::default(), Arc::default());
-        let (plans, blocks) = (Mutex::new(Kept::new(plans)), Mutex::new(Kept::new(plans)));
+        let (kept, blocks) = (Kept::in_common(plans), Kept::in_common(plans));
         let engine = Arc::new(engine);
         let parting = Arc::new(Parting::of(&engine));
-        Self { progress, turns, parting, engine, hosts: None, chosen, plans, blocks }
+        Self { progress, turns, parting, engine, hosts: None, chosen, plans: kept, blocks }
     }
 
     using!("All ranks must use the same: a call in which they do not is refused (E0414).");
@@ -134,8 +133,8 @@ impl World {
             engine: self.engine.clone(),
             hosts: self.hosts.clone(),
             chosen: self.chosen.clone(),
-            plans: Mutex::new(Kept::new(most)),
-            blocks: Mutex::new(Kept::new(most)),
+            plans: Kept::in_common(most),
+            blocks: Kept::in_common(most),
         }
     }
 
@@ -151,8 +150,7 @@ impl World {
     /// Keeps at most `plans` plans, as [`Comm::keeping`] does.
     #[must_use]
     pub fn keeping(mut self, plans: NonZeroUsize) -> Self {
-        self.plans = Mutex::new(Kept::new(plans));
-        self.blocks = Mutex::new(Kept::new(plans));
+        (self.plans, self.blocks) = (Kept::in_common(plans), Kept::in_common(plans));
         self
     }
 

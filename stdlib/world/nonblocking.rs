@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use roundelay_core::counts::RankBlocks;
 use roundelay_kernels::{AnyRankPlan, Error as EngineError, bytes_of, bytes_of_mut};
@@ -97,8 +98,15 @@ impl World {
         self.later(queue, call.of(self.nranks()), run)
     }
 
-    /// Makes a call with a count for each block, for the thread of `queue`; between hosts it is made at once, as the
-    /// counts must be brought together first.
+    /// Makes a value of this rank for the thread of a queue: its calls wait for no calls under way, of which they are one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn share_with_queue(&self) -> Self {
+        let (plans, blocks) = (self.plans.clone(), self.blocks.clone());
+        Self { progress: Arc::default(), turns: Arc::default(), plans, blocks, ..self.share() }
+    }
+
+    /// Makes a call with a count for each block, for the thread of `queue`.
     fn blocks<'env, T: Element, I, O>(
         &self,
         queue: Result<&Queue<'env>, Error>,
@@ -123,10 +131,14 @@ impl World {
                     Ok((input, output))
                 })
             }
-            Ok((_, None)) => match self.rank().call_blocks(call, &blocks, &input, &mut output) {
-                Ok(()) => Pending::done(&self.turns, (input, output)),
-                Err(error) => Pending::failed(&self.turns, error),
-            },
+            // Between hosts, the counts of all ranks are brought together by a call of its own.
+            Ok((queue, None)) => {
+                let beside = self.share_with_queue();
+                queue.call(move || {
+                    beside.rank().call_blocks(call, &blocks, &input, &mut output)?;
+                    Ok((input, output))
+                })
+            }
             Err(error) => Pending::failed(&self.turns, self.tell(error)),
         }
     }
@@ -208,8 +220,7 @@ impl<'w> Nonblocking<'w> {
         })
     }
 
-    /// [`Rank::call_blocks`](crate::Rank::call_blocks), which gives both buffers back. Between hosts it returns when this
-    /// rank is done.
+    /// [`Rank::call_blocks`](crate::Rank::call_blocks), which gives both buffers back.
     ///
     /// ```
     /// use roundelay::compiler::counts::{Block, RankBlocks};
@@ -288,8 +299,7 @@ impl<'w, 'env> Scope<'w, 'env> {
 
     collectives!(lent);
 
-    /// [`Rank::call_blocks`](crate::Rank::call_blocks), on borrowed slices. Between hosts it returns when this rank is
-    /// done.
+    /// [`Rank::call_blocks`](crate::Rank::call_blocks), on borrowed slices.
     pub fn call_blocks<T: Element>(
         &self,
         call: Call,

@@ -1,17 +1,28 @@
 //! Worlds of some ranks of a world: of the ranks of each color, and of the ranks that are left after a failure.
 
+use std::collections::BTreeMap;
+
+use roundelay_kernels::network::Survivors;
 use roundelay_kernels::shared_memory::{self, UniqueId};
 
 use super::World;
+use super::joining::{given, taken};
 use crate::Error;
 
 /// Bytes that a rank says of itself: 1 more than its color or 0, its key, and the id of the world that it would name.
 const RECORD: usize = 16 + UniqueId::BYTES;
 
+/// A rank of a part behind its key, and all ranks of a part, in their order.
+type Member = (i64, u32);
+type Members = Vec<Member>;
+
 impl World {
     /// Makes a world of the ranks of each color, in the order of their keys, and of their ranks here where keys are
     /// equal. A rank with no color gets no world. It is a call of all ranks, as `MPI_Comm_split` is, and this world
     /// works as before.
+    ///
+    /// On several hosts, a part whose ranks are on several hosts meets by TCP at a port of its first rank. Where messages
+    /// between hosts are MPI's, such a part is refused (E0427).
     ///
     /// The new world has the [`Options`](crate::Options) of this one, but not the algorithms that this one was told to
     /// use: they may not fit the smaller number of ranks.
@@ -37,25 +48,50 @@ impl World {
         let mine = [&of_color.to_le_bytes()[..], &key.to_le_bytes(), id.as_bytes()].concat();
         let mut all = vec![0_u8; nranks * RECORD];
         rank.all_gather(&mine, &mut all)?;
-        let mut members: Vec<(i64, usize)> = all
-            .chunks_exact(RECORD)
-            .enumerate()
-            .filter(|(_, record)| record[..8] == mine[..8])
-            .map(|(member, record)| (key_of(record), member))
-            .collect();
-        members.sort_unstable();
-        if color.is_none() {
+        // The members of each color, in the order of their keys.
+        let mut parts: BTreeMap<u64, Members> = BTreeMap::new();
+        for (member, record) in (0_u32..).zip(all.chunks_exact(RECORD)) {
+            let [of_color, key] = [0, 8].map(|at| number(&record[at..]));
+            parts.entry(of_color).or_default().push((key as i64, member));
+        }
+        parts.remove(&0);
+        for members in parts.values_mut() {
+            members.sort_unstable();
+        }
+        let mine = parts.get(&of_color);
+        let place = self.place_for(&parts, mine)?;
+        let Some(members) = mine else { return Ok(None) };
+        let own = |(_, member): &Member| *member == rank.id();
+        let own = members.iter().position(own).expect("a rank has its own color") as u32;
+        let (size, options) = (members.len() as u32, self.engine.options());
+        if let Some(id) = place {
+            return Ok(Some(Self::join_with(&id, size, own, options)?));
+        }
+        let first = &all[members[0].1 as usize * RECORD + 16..];
+        let id = UniqueId::from_bytes(*first.first_chunk().expect("a record has an id"));
+        Ok(Some(Self::of(shared_memory::World::join(&id, size, own, options)?)))
+    }
+
+    /// Returns the id by which the members of this rank's part meet, where they are on several hosts: the first of them opens
+    /// a place. All ranks call it.
+    fn place_for(
+        &self,
+        parts: &BTreeMap<u64, Members>,
+        mine: Option<&Members>,
+    ) -> Result<Option<UniqueId>, Error> {
+        let Some(hosts) = &self.hosts else { return Ok(None) };
+        let apart = |members: &&Members| self.are_apart(members);
+        if !parts.values().any(|members| apart(&members)) {
             return Ok(None);
         }
-        if !self.share_a_host(members.iter().map(|(_, member)| *member as u32)) {
-            self.on_one_host("ranks of one color are on several hosts")?;
-        }
-        let place = |(_, member): &(i64, usize)| *member == rank.id() as usize;
-        let place = members.iter().position(place).expect("a rank has its own color");
-        let first = &all[members[0].1 * RECORD + 16..];
-        let id = UniqueId::from_bytes(*first.first_chunk().expect("a record has an id"));
-        let (size, options) = (members.len() as u32, self.engine.options());
-        Ok(Some(Self::of(shared_memory::World::join(&id, size, place as u32, options)?)))
+        let mine = mine.filter(apart);
+        let opens = mine.is_some_and(|members| members[0].1 == hosts.rank());
+        let opened = opens.then(|| Ok(hosts.carrier().open_place(self.engine.options())?));
+        let mut ids = vec![0_u8; hosts.nranks() as usize * UniqueId::BYTES];
+        self.rank().all_gather(&given(opened.as_ref()), &mut ids)?;
+        let Some(members) = mine else { return Ok(None) };
+        let id = opened.unwrap_or_else(|| taken(&ids, members[0].1))?;
+        Ok(Some(hosts.carrier().with_key(&id)?))
     }
 
     /// Makes, after a failure, a new world of the ranks that are left, in their order: all survivors must call it, each
@@ -66,6 +102,10 @@ impl World {
     /// failed world touches no part of it. It has the options and the algorithms ([`World::using`]) of this one, which
     /// are proved anew for the new number of ranks when they are called. Buffers of [`World::alloc`] stay good to read
     /// and to copy from; a call of the new world treats them as any other memory.
+    ///
+    /// On several hosts, the first rank that is left opens a port, and invites the others, also where the process at which
+    /// the ranks met first has ended; a rank that is alive and does not call it is E0427, with its number in the new world.
+    /// Where messages between hosts are MPI's, it is refused (E0427).
     ///
     /// # Errors
     /// E0405 where a rank that is alive does not call it within the deadline, with its name; E0427 where another rank
@@ -86,17 +126,21 @@ impl World {
     /// ```
     pub fn shrink(&self) -> Result<Self, Error> {
         self.engine.here()?;
-        self.on_one_host("nothing brings those who are left together")?;
         self.turns.idle();
-        let engine = self.engine.shrink()?;
         let most = self.plans_kept();
-        Ok(Self::with(engine, self.chosen.clone(), most))
+        let Some(hosts) = &self.hosts else {
+            return Ok(Self::with(self.engine.shrink()?, self.chosen.clone(), most));
+        };
+        let options = self.engine.options();
+        let Survivors { id, nranks, rank } = hosts.carrier().survivors(options)?;
+        let mut world = Self::join_with(&id, nranks, rank, options)?;
+        world.engine.goes_on_as(&self.engine);
+        world.chosen = self.chosen.on_hosts_of(&world.chosen);
+        Ok(world.keeping(most))
     }
 }
 
-/// Returns the key in a rank's record.
-fn key_of(record: &[u8]) -> i64 {
-    let mut key = [0; 8];
-    key.copy_from_slice(&record[8..16]);
-    i64::from_le_bytes(key)
+/// Returns the number of 8 bytes at the beginning of some.
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(*bytes.first_chunk().expect("a record has two numbers"))
 }

@@ -255,11 +255,6 @@ impl<B> Pending<B> {
         Self { outcome, turns: turns.clone() }
     }
 
-    /// Makes the handle of a call that was made already.
-    pub(super) fn done(turns: &Arc<Turns>, buffers: B) -> Self {
-        Self::new(turns, CallState::Made(Ok(buffers)))
-    }
-
     /// Makes the handle of a call that cannot be made.
     pub(super) fn failed(turns: &Arc<Turns>, error: Error) -> Self {
         Self::new(turns, CallState::Made(Err(error)))

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use roundelay::{Options, Rank, ReduceOp, World};
 
-use super::ranks::{DEADLINE, Told, case, of_test, run_by, say};
+use super::ranks::{DEADLINE, Told, case, of_test, run_by, said, say};
 
 /// The time in which a rank hears that another is gone, on a machine that is busy with other tests.
 const KNOWN: Duration = Duration::from_secs(20);
@@ -94,9 +94,8 @@ fn an_id_brings_hosts_together() {
     if case().is_some() {
         let world = World::from_env_with(Options::new().deadline(DEADLINE)).expect("a world");
         calls(&world);
-        // Worlds of one host are made as ever; what there is on one host alone says so.
-        let refused = world.shrink().expect_err("it spans hosts").to_string();
-        assert!(refused.contains("[E0427]"), "{refused}");
+        let carrier = world.carrier().expect("it spans hosts");
+        assert!(carrier.starts_with("TCP over "), "{carrier}");
         say("right");
         return;
     }
@@ -107,6 +106,102 @@ fn an_id_brings_hosts_together() {
         command
     };
     right(&run_by(start, 4, |_, _| {}));
+}
+
+/// Ranks of any hosts make worlds of their own: two pairs that are apart, three ranks with the last one first, the ranks of
+/// one host, and all ranks again. The world they are of goes on beside them.
+#[test]
+fn worlds_of_some_ranks_span_hosts() {
+    const TEST: &str = "hosts::worlds_of_some_ranks_span_hosts";
+    if case().is_some() {
+        let world = World::from_env_with(Options::new().deadline(DEADLINE)).expect("a world");
+        let me = world.rank().id();
+        let colors: [fn(u32) -> u32; 3] =
+            [|rank| rank / 2, |rank| u32::from(rank == 0), |rank| rank % 2];
+        for color in colors {
+            let part = world.split(Some(color(me)), -i64::from(me));
+            let part = part.expect("all call").expect("a color");
+            let mine: Vec<u32> = (0..4).rev().filter(|rank| color(*rank) == color(me)).collect();
+            assert_eq!((part.nranks() as usize, mine[part.rank().id() as usize]), (mine.len(), me));
+            if mine.len() > 1 {
+                calls(&part);
+            }
+            // A world of a world, and calls of both by turns.
+            let all = part.split(Some(0), 0).expect("all call").expect("a color");
+            let mut sums = [me; 100];
+            all.rank().all_reduce(&mut sums, ReduceOp::Sum).expect("a sum");
+            assert_eq!(sums, [mine.iter().sum::<u32>(); 100]);
+            world.rank().barrier().expect("all");
+        }
+        let none = world.split((me != 1).then_some(7), 0).expect("all call");
+        assert_eq!(none.map(|some| some.nranks()), (me != 1).then_some(3));
+        say("right");
+        return;
+    }
+    let port = free_port();
+    right(&run_by(|rank| of_hosts(TEST, "all", 2, rank, port), 4, |_, _| {}));
+}
+
+/// Ranks are killed one after the other, rank 0 with the root first or later; those who are left go on without them.
+#[test]
+fn those_who_are_left_go_on() {
+    const TEST: &str = "hosts::those_who_are_left_go_on";
+    if let Some(case) = case() {
+        let dead: Vec<u32> = case.split(' ').map(|rank| rank.parse().expect("a rank")).collect();
+        let mut world = World::from_env_with(Options::new().deadline(DEADLINE)).expect("a world");
+        world = world.using(roundelay::library::RingAllReduce::new());
+        let me = world.rank().id();
+        let mut left: Vec<u32> = (0..5).collect();
+        for bad in dead {
+            let mut buffer = vec![1.0_f32; 100_000];
+            while world.rank().all_reduce(&mut buffer, ReduceOp::Max).is_ok() {
+                if me == bad {
+                    let (this, kill) = (rustix::process::getpid(), rustix::process::Signal::KILL);
+                    rustix::process::kill_process(this, kill).expect("it is killed");
+                }
+            }
+            left.retain(|rank| *rank != bad);
+            world = world.shrink().expect("those who are left");
+            assert_eq!(left[world.rank().id() as usize], me);
+            calls(&world);
+        }
+        // Without a failure it is a second world of all.
+        assert_eq!(world.shrink().expect("all").nranks(), world.nranks());
+        say("right");
+        return;
+    }
+    for dead in [&[3, 1][..], &[0, 1], &[2, 0]] {
+        let case = dead.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        let port = free_port();
+        let told = run_by(|rank| of_hosts(TEST, &case, 2, rank, port), 5, |_, _| {});
+        let left = (0..).zip(told).filter(|(rank, _)| !dead.contains(rank));
+        right(&left.map(|(_, told)| told).collect::<Vec<_>>());
+    }
+}
+
+/// A rank that is there and does not go on with the others is named.
+#[test]
+fn one_that_is_left_and_does_not_come_is_named() {
+    const TEST: &str = "hosts::one_that_is_left_and_does_not_come_is_named";
+    if let Some(case) = case() {
+        let away: u32 = case.parse().expect("a rank");
+        let options = Options::new().deadline(Duration::from_secs(6));
+        let world = World::from_env_with(options).expect("a world");
+        if world.rank().id() == away {
+            std::thread::sleep(Duration::from_secs(12));
+            return;
+        }
+        say(&world.shrink().expect_err("one is not there").to_string());
+        return;
+    }
+    for (away, words) in [(0, "for rank 0, which is there"), (2, "rank 2 of 3 did not come")] {
+        let port = free_port();
+        let told = run_by(|rank| of_hosts(TEST, &away.to_string(), 3, rank, port), 3, |_, _| {});
+        for (rank, told) in (0..).zip(told).filter(|(rank, _)| *rank != away) {
+            let said = told.said.first().unwrap_or_else(|| panic!("rank {rank}: {}", told.all));
+            assert!(said.contains(words) && said.contains("[E0427]"), "rank {rank}: {said}");
+        }
+    }
 }
 
 /// A rank is killed in a call or between two; all others, on every host, know it soon, and say which it is.
@@ -176,6 +271,24 @@ fn what_is_missing_is_told() {
         command.env("ROUNDELAY_ROOT", "nowhere");
     });
     assert!(no_address.contains("no address such as node1:7000"), "{no_address}");
+    let no_carrier = told(1, &|command| {
+        command.env("ROUNDELAY_CARRIER", "ucx");
+    });
+    let values = "ROUNDELAY_CARRIER is `ucx`; give `tcp` or `mpi`";
+    assert!(no_carrier.contains(values) && no_carrier.contains("[E0406]"), "{no_carrier}");
+    let no_mpi = told(1, &|command| {
+        command.env("ROUNDELAY_CARRIER", "mpi").env("ROUNDELAY_MPI_LIB", "/no/such/library");
+    });
+    assert!(no_mpi.contains("/no/such/library") && no_mpi.contains("[E0427]"), "{no_mpi}");
+    // As `mpirun` starts the first of two ranks, on two hosts.
+    let mut command = of_test(&[], TEST, "all");
+    command.env("ROUNDELAY_CARRIER", "tcp").env("PMIX_NAMESPACE", "two hosts");
+    for (name, value) in [("RANK", "0"), ("SIZE", "2"), ("LOCAL_RANK", "0"), ("LOCAL_SIZE", "1")] {
+        command.env(format!("OMPI_COMM_WORLD_{name}"), value);
+    }
+    let output = command.output().expect("it ends").stdout;
+    let no_root = said(&String::from_utf8_lossy(&output)).join("");
+    assert!(no_root.contains("ROUNDELAY_ROOT does not say where"), "{no_root}");
     let open = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(open.path(), "5a".repeat(32)).expect("it is written");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);

@@ -16,9 +16,10 @@ use crate::topo::aligned;
 /// Prints what is known without traffic.
 pub(super) fn before(survey: &Survey<'_>) {
     let (hosts, ranks) = (survey.facts.len(), survey.job.nranks());
-    let by = survey.facts.iter().any(|facts| facts.interface.is_some());
-    let by = if by { "by TCP" } else { "by MPI, which tells no interface and no retransmits" };
-    remark(&format!("{}, {}, {by}", count(hosts, "host"), count(ranks, "rank")));
+    let none = survey.facts.iter().all(|facts| facts.interface.is_none());
+    let none = if none { ", which tells no interface and no retransmits" } else { "" };
+    let by = survey.job.carrier();
+    remark(&format!("{}, {}, by {by}{none}", count(hosts, "host"), count(ranks, "rank")));
     tell(&survey.without_traffic());
 }
 
@@ -69,6 +70,7 @@ pub(super) fn show(survey: &Survey<'_>, findings: &[ProbeFinding], as_json: bool
     print_json(&json!({
         "ok": findings.is_empty(),
         "nranks": survey.job.nranks(),
+        "carrier": survey.job.carrier(),
         "rounds": survey.rounds,
         "against": survey.topology(),
         "findings": findings,

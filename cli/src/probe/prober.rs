@@ -80,6 +80,11 @@ impl<'w> Prober<'w> {
         &self.firsts
     }
 
+    /// Returns the name of what brings messages between hosts.
+    pub(super) fn carrier(&self) -> String {
+        self.world.carrier().unwrap_or_default()
+    }
+
     pub(super) fn nranks(&self) -> u32 {
         self.world.nranks()
     }

@@ -158,6 +158,12 @@ impl Carrier for MpiCarrier {
         if code == 0 { Ok(flag != 0) } else { Err(self.mpi.error("MPI_Test", code)) }
     }
 
+    fn name(&self) -> String {
+        // Open MPI tells its package behind its version.
+        let version = self.mpi.version().split(',').next().unwrap_or_default();
+        format!("MPI, {version}")
+    }
+
     fn cancel(&self, request: usize) {
         FAILED.store(true, Ordering::Relaxed);
         let mut request = request;

@@ -1,6 +1,7 @@
 //! The transport that brings messages from host to host.
 
-use crate::Error;
+use crate::shared_memory::UniqueId;
+use crate::{Error, Options};
 
 /// A transport of messages between ranks of different hosts, as MPI has one; a user with another transport implements
 /// this trait.
@@ -64,11 +65,59 @@ pub trait Carrier: Send + Sync {
     /// request's memory no more; the message may still arrive or be lost.
     fn cancel(&self, request: usize);
 
+    /// Returns the name of the transport and what it goes over, for reports, such as `TCP over eth0, 10.0.0.1`.
+    fn name(&self) -> String {
+        "a transport of the program".to_owned()
+    }
+
+    /// Opens a place where some of the ranks can meet as the ranks of a world of their own, in this process, and returns its
+    /// id without its key, which other processes may read.
+    ///
+    /// # Errors
+    /// E0427 where the transport has no such places, or none can be opened.
+    fn open_place(&self, _options: Options) -> Result<UniqueId, Error> {
+        Err(no_places())
+    }
+
+    /// Returns the id of such a place with its key, which the ranks of this transport alone can tell. They join it as
+    /// [`World::join`](crate::shared_memory::World::join) does, on whatever hosts they are.
+    ///
+    /// # Errors
+    /// E0427 where the id is none of such a place.
+    fn with_key(&self, _id: &UniqueId) -> Result<UniqueId, Error> {
+        Err(no_places())
+    }
+
+    /// Agrees with the ranks that are left after a failure, each of which calls it, on a world of theirs.
+    ///
+    /// # Errors
+    /// E0427 where the transport cannot tell who is left, or a rank that is left does not call it within the deadline.
+    fn survivors(&self, _options: Options) -> Result<Survivors, Error> {
+        Err(no_places())
+    }
+
     /// Returns the facts of the connection by which messages go to rank `to`; `None` before the first message, and where
     /// the transport tells none.
     fn connection(&self, _to: u32) -> Option<ConnectionFacts> {
         None
     }
+}
+
+/// The world of the ranks that are left after a failure, before they join it.
+#[derive(Clone, Debug)]
+pub struct Survivors {
+    /// The id of the world.
+    pub id: UniqueId,
+    /// The number of its ranks.
+    pub nranks: u32,
+    /// This process's rank there.
+    pub rank: u32,
+}
+
+/// Returns the error of a transport whose ranks are those with which it began.
+fn no_places() -> Error {
+    let what = "the transport between hosts makes no world of some of its ranks, as TCP does; make the other world as this one was made";
+    Error::NotJoined { what: what.to_owned() }
 }
 
 /// The facts that a transport tells of the connection by which messages go to a rank.

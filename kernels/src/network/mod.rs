@@ -15,7 +15,7 @@ mod place;
 mod run;
 mod transfers;
 
-pub use carrier::{Carrier, ConnectionFacts, MOST, TAGS};
+pub use carrier::{Carrier, ConnectionFacts, MOST, Survivors, TAGS};
 #[doc(hidden)]
 pub use channels::{Channels, How};
 pub use form::{HostsPlan, HostsRank};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::RANK_LIMIT;
 
-use super::carrier::{Carrier, ConnectionFacts};
+use super::carrier::Carrier;
 use crate::shared_memory::{UniqueId, World};
 use crate::{Error, Options};
 
@@ -160,10 +160,9 @@ impl Hosts {
         }
     }
 
-    /// Returns the facts of the connection by which messages go to rank `to`, if it is on another host and the carrier
-    /// tells them.
-    pub fn connection(&self, to: u32) -> Option<ConnectionFacts> {
-        self.carrier.connection(to)
+    /// Returns the transport of messages between hosts.
+    pub fn carrier(&self) -> &dyn Carrier {
+        &*self.carrier
     }
 
     /// Whether any rank is on another host.

@@ -13,11 +13,13 @@ use super::connections::{Incoming, Mailbox, Outgoing, Request, Requests};
 use super::control::{Control, gone};
 use super::door::Door;
 use super::key::Key;
+use super::root::Root;
 use super::secure::Secure;
+use super::survivors::Invitations;
 use super::{addresses, not_joined};
-use crate::Error;
-use crate::network::{Carrier, ConnectionFacts};
-use crate::shared_memory::{addresses_in, put_addresses};
+use crate::network::{Carrier, ConnectionFacts, Survivors};
+use crate::shared_memory::{UniqueId, addresses_in, put_addresses};
+use crate::{Error, Options};
 
 /// The use of connections between ranks.
 const DATA: &[u8] = b"roundelay 1: data";
@@ -26,6 +28,8 @@ const ADDRESSES: usize = 4;
 const RECORD: usize = 3 + 16 * ADDRESSES;
 /// The time that a rank has to answer when a connection to it is made.
 const CONNECT: Duration = Duration::from_secs(10);
+/// The time in which a rank that has connected says why.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// The time between two looks for ranks that are gone.
 const LOOK: Duration = Duration::from_millis(20);
 /// Bytes of a part of a message.
@@ -44,9 +48,11 @@ pub struct TcpCarrier {
 }
 
 /// The state that calls and the thread that takes connections share.
+#[derive(Default)]
 struct CarrierLock {
     stops: AtomicBool,
     state: Mutex<CarrierState>,
+    invitations: Invitations,
 }
 
 #[derive(Default)]
@@ -81,8 +87,7 @@ impl TcpCarrier {
         })?;
         let all = allgather(&record(door.port, control.local()))?;
         let peers = all.chunks_exact(RECORD).map(addresses_in).collect();
-        let shared =
-            Arc::new(CarrierLock { stops: AtomicBool::new(false), state: Mutex::default() });
+        let shared = Arc::new(CarrierLock::default());
         let (taken, with) = (shared.clone(), key.clone());
         let accepts = thread::spawn(move || {
             let stays = || !taken.stops.load(Ordering::Relaxed);
@@ -94,11 +99,16 @@ impl TcpCarrier {
         Ok(Self { rank, key, peers, control, shared, accepts: Some(accepts) })
     }
 
+    /// Connects to a rank, which takes connections as long as its carrier is there.
+    fn reach(&self, rank: u32) -> io::Result<Secure> {
+        let addresses = self.peers.get(rank as usize).map_or(&[][..], Vec::as_slice);
+        Secure::connect(addresses, &self.key, DATA, Instant::now() + CONNECT)
+    }
+
     /// Returns the connection to a rank; makes it if there is none.
     fn connect(&self, to: u32) -> Result<Outgoing, Error> {
         let addresses = self.peers.get(to as usize).map_or(&[][..], Vec::as_slice);
-        let made = Secure::connect(addresses, &self.key, DATA, Instant::now() + CONNECT);
-        let made = made.and_then(|mut secure| {
+        let made = self.reach(to).and_then(|mut secure| {
             secure.send(&self.rank.to_le_bytes())?;
             secure.stream.set_nonblocking(true)?;
             Ok(Outgoing::new(secure.stream))
@@ -163,12 +173,17 @@ impl CarrierLock {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the connection of a rank, whose first message is its number. The first connection of a rank stays.
+    /// Takes the connection of a rank, whose first message is its number: the first connection of a rank stays. Or the
+    /// message is an invitation.
     fn take(&self, mut secure: Secure) -> io::Result<()> {
-        let from = secure.receive()?.try_into().map(u32::from_le_bytes);
+        secure.patient_for(PATIENCE)?;
+        let first = secure.receive()?;
         secure.stream.set_nonblocking(true)?;
-        if let Ok(from) = from {
-            self.state().incoming.entry(from).or_insert_with(|| Incoming::new(secure.stream));
+        match first.try_into().map(u32::from_le_bytes) {
+            Ok(from) => {
+                self.state().incoming.entry(from).or_insert_with(|| Incoming::new(secure.stream));
+            }
+            Err(other) => self.invitations.put(&other),
         }
         Ok(())
     }
@@ -268,6 +283,32 @@ impl Carrier for TcpCarrier {
 
     fn connection(&self, to: u32) -> Option<ConnectionFacts> {
         self.shared.state().outgoing.get(&to)?.facts()
+    }
+
+    fn name(&self) -> String {
+        let own = self.control.local().map(|address| address.ip().to_canonical());
+        match own.and_then(|ip| Some((addresses::interface(ip)?, ip))) {
+            Some((interface, ip)) => format!("TCP over {interface}, {ip}"),
+            None => "TCP".to_owned(),
+        }
+    }
+
+    fn open_place(&self, options: Options) -> Result<UniqueId, Error> {
+        // The ranks tell each other the id by messages, which are not encrypted.
+        let salt = Key::new()?;
+        let root = Root::open(0, &self.key.of_part(&salt.0), None, options.deadline)?;
+        UniqueId::of_addresses(root.addresses(), &salt.0)
+    }
+
+    fn with_key(&self, id: &UniqueId) -> Result<UniqueId, Error> {
+        id.check_bytes()?;
+        let addresses = id.addresses().unwrap_or_default();
+        UniqueId::of_addresses(&addresses, &self.key.of_part(&id.secret()).0)
+    }
+
+    fn survivors(&self, options: Options) -> Result<Survivors, Error> {
+        let places = [self.rank, self.peers.len() as u32];
+        self.shared.invitations.agree(places, options, |rank| self.reach(rank))
     }
 
     fn cancel(&self, request: usize) {

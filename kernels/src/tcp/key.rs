@@ -5,6 +5,8 @@ use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
+use sha2::{Digest as _, Sha256};
+
 use super::not_joined;
 use crate::Error;
 use crate::shared_memory::{UniqueId, read_hex};
@@ -32,6 +34,12 @@ impl Key {
     /// Returns the key of these bytes.
     pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
         Self(bytes)
+    }
+
+    /// Returns the key of some of the ranks of a job, which follows from the key of the job and a salt.
+    pub(super) fn of_part(&self, salt: &[u8; Self::BYTES]) -> Self {
+        let hash = Sha256::new().chain_update(b"roundelay 1: part").chain_update(self.0);
+        Self(hash.chain_update(salt).finalize().into())
     }
 
     /// Reads a key of 64 hexadecimal digits.

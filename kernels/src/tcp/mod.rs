@@ -2,8 +2,8 @@
 //!
 //! key (the secret of a job) -> secure (a connection whose two ends have shown each other the key) -> door (an open port) ->
 //! root (the process at whose address ranks meet) -> control (a rank's connection to it) -> carrier, with its connections
-//! (messages between hosts) -> `tcp_job` (a rank of a job: an exchange of bytes, and its carrier). addresses are those of
-//! this host.
+//! (messages between hosts) -> `tcp_job` (a rank of a job: an exchange of bytes, and its carrier). survivors are the ranks that
+//! are left after a failure, and addresses those of this host.
 //!
 //! A connection begins with a Noise handshake (`NNpsk0`): a peer without the key gets no further than its first
 //! message, and no other byte of it is read. The exchange at the root is encrypted. **Data between hosts is not encrypted**: it goes
@@ -17,6 +17,7 @@ mod door;
 mod key;
 mod root;
 mod secure;
+mod survivors;
 mod tcp_job;
 #[cfg(test)]
 mod tests;

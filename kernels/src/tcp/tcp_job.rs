@@ -107,7 +107,7 @@ impl TcpJob {
                 error.to_string()
             };
             return Err(not_joined(format!(
-                "rank {rank} of {nranks} reaches no root at {}: {why}; start rank 0 there with the same key",
+                "rank {rank} of {nranks} reaches no root at {}: {why}; start rank 0 there with the same key, or choose its interface by ROUNDELAY_INTERFACE",
                 shown()
             )));
         };

@@ -261,6 +261,46 @@ fn ranks_may_leave_one_after_the_other() {
     assert_eq!(one, other);
 }
 
+/// The carriers of ranks that have ended are gone, that of rank 0 too.
+#[test]
+fn those_who_are_left_agree() {
+    let mut carriers = carriers(&jobs(5));
+    drop((carriers.remove(3), carriers.remove(0)));
+    let agreed: Vec<_> = thread::scope(|scope| {
+        let agree = |carrier: &Arc<dyn Carrier>| carrier.survivors(options(DEADLINE));
+        let threads: Vec<_> = carriers.iter().map(|one| scope.spawn(move || agree(one))).collect();
+        threads.into_iter().map(|one| one.join().expect("no panic").expect("a world")).collect()
+    });
+    for (rank, left) in (0..).zip(&agreed) {
+        assert_eq!((left.nranks, left.rank), (3, rank));
+        assert!(left.id == agreed[0].id);
+    }
+    // The first that is left is there, and calls nothing.
+    let alone = carriers[1].survivors(options(Duration::from_secs(1)));
+    refused(alone, &["rank 2 waited", "for rank 1, which is there", "E0427"]);
+}
+
+/// Messages are not encrypted, so what ranks tell each other of a place is not enough to come in.
+#[test]
+fn a_place_for_some_ranks_has_a_key_of_its_own() {
+    let [ours, theirs] = [carriers(&jobs(2)), carriers(&jobs(1))];
+    let shown = ours[0].open_place(options(DEADLINE)).expect("a place");
+    let at = shown.addresses().expect("its addresses");
+    let join = |key: [u8; Key::BYTES], rank, deadline| {
+        TcpJob::join(&at, Key::from_bytes(key), rank, 2, options(deadline))
+    };
+    let other = theirs[0].with_key(&shown).expect("an id").secret();
+    for key in [shown.secret(), other] {
+        refused(join(key, 0, Duration::from_secs(10)), &["another key", "E0427"]);
+    }
+    let both: Vec<_> = (0..)
+        .zip(&ours)
+        .map(|(rank, one)| join(one.with_key(&shown).expect("an id").secret(), rank, DEADLINE))
+        .collect::<Result<_, _>>()
+        .expect("both join");
+    assert_eq!(each(&both, |job| job.allgather(&[7]).expect("both")), [[7, 7], [7, 7]]);
+}
+
 #[test]
 fn a_message_of_another_length_is_an_error() {
     let carriers = carriers(&jobs(2));

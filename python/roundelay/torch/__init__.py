@@ -1,13 +1,13 @@
-"""PyTorch's collectives on one host without TCP: the backend ``roundelay`` of ``torch.distributed``.
+"""PyTorch's collectives through the memory of a host: the backend ``roundelay`` of ``torch.distributed``.
 
     import roundelay.torch
     import torch.distributed as dist
 
     dist.init_process_group("roundelay")  # or "cpu:roundelay,cuda:nccl"
 
-Ranks are processes of one host and share memory. Tensors are on the CPU. Reductions take f32, f64, f16, bf16, fp8
-(float8_e4m3fn and float8_e5m2, saturating), integers of 8, 32 and 64 bits, and booleans; copies take any type. If a rank
-ends in the middle of a call, the error on all other ranks names it.
+Ranks are processes. Those of one host share memory, and messages between hosts go by TCP. Tensors are on the CPU.
+Reductions take f32, f64, f16, bf16, fp8 (float8_e4m3fn and float8_e5m2, saturating), integers of 8, 32 and 64 bits, and
+booleans; copies take any type. If a rank ends in the middle of a call, the error on all other ranks names it.
 
 A thread of the library, which does not hold Python's lock, makes the calls with ``async_op=True``. The calling thread
 makes synchronous calls; the plain ones do not go through torch's dispatcher. torch's flight recorder records the calls of this backend where TORCH_FR_BUFFER_SIZE is set.
@@ -26,7 +26,7 @@ from roundelay._codes import COLLECTIVES as _CODES
 from roundelay._world import World
 
 from . import _handles
-from ._bootstrap import meet
+from ._bootstrap import anew, meet
 from ._errors import named
 
 if not _handles.possible():
@@ -61,11 +61,12 @@ def _create(options: Any, _: Any) -> Group:
     timeout: timedelta = options.timeout
     members = list(options.global_ranks_in_group)
     try:
-        world = meet(World.bootstrap, options.store, rank, nranks, timeout)
+        store = anew(options.store, rank)
+        world = meet(World.bootstrap, store, rank, nranks, timeout)
     except Exception as error:
         group = f" of the group of ranks {members}" if members else ""
         raise named(error, "init_process_group", f"rank {rank}{group}") from error.__cause__
-    return Group(world, options.store, rank, nranks, timeout, members)
+    return Group(world, store, rank, nranks, timeout, members)
 
 
 def use(

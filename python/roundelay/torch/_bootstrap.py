@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
-from torch._C._distributed_c10d import Store
+from torch._C._distributed_c10d import PrefixStore, Store
 
 
 class _Exchange:
@@ -24,14 +22,21 @@ class _Exchange:
     def all(self, mine: bytes) -> list[bytes]:
         """The bytes of all ranks, in their order."""
         turn, self._turn = self._turn, self._turn + 1
-        keys = [f"roundelay/{turn}/{rank}" for rank in range(self._nranks)]
+        keys = [f"{turn}/{rank}" for rank in range(self._nranks)]
         try:
             # torch's types say text, and its stores take bytes.
             self._store.set(keys[self._rank], mine)  # type: ignore[arg-type]
             self._store.wait(keys, self._timeout)
-            return [bytes(self._store.get(key)) for key in keys]
+            told = [bytes(self._store.get(key)) for key in keys]
         except Exception as error:
             raise RuntimeError(self._why(keys, error)) from error
+        other = next((rank for rank, theirs in enumerate(told) if len(theirs) != len(mine)), None)
+        if other is not None:
+            raise RuntimeError(
+                f"rank {other} gave {len(told[other])} bytes where this rank gave {len(mine)}: "
+                "it runs another version of roundelay; install one version for all ranks"
+            )
+        return told
 
     def _why(self, keys: list[str], error: Exception) -> str:
         seconds = self._timeout.total_seconds()
@@ -51,13 +56,14 @@ class _Exchange:
         )
 
 
-def _host() -> str:
-    """The identity of a host: its name, and the number that the kernel drew when it started."""
+def anew(store: Store, rank: int) -> Store:
+    """The part of a store for one group. A store may outlive a group, and serve the next one of the same name: all ranks
+    count the groups that they made there, so that none reads what a rank said before."""
     try:
-        started = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        started = ""
-    return f"{socket.gethostname()} {started}"
+        turn = store.add(f"roundelay/groups/{rank}", 1)
+    except Exception as error:
+        raise RuntimeError(f"the store that torch handed to the group failed: {error}") from error
+    return PrefixStore(f"roundelay/{turn}", store)
 
 
 def meet(
@@ -65,17 +71,7 @@ def meet(
 ) -> Any:
     """The world of a group. ``make`` is ``World.bootstrap``.
 
-    Raises RuntimeError where a rank does not come, the store fails, or ranks are on several hosts.
+    Raises RuntimeError where a rank does not come, the store fails, or ranks run different versions.
     """
     exchange = _Exchange(store, rank, nranks, timeout)
-    hosts = [host.decode(errors="replace") for host in exchange.all(_host().encode())]
-    # Containers of one host have names of their own.
-    started = [host.split(" ", 1)[1] for host in hosts]
-    other = next((at for at in range(nranks) if started[at] != started[rank]), None)
-    if other is not None:
-        raise RuntimeError(
-            f"rank {rank} is on host {hosts[rank].split()[0]}, rank {other} on {hosts[other].split()[0]}: "
-            "ranks of this backend share the memory of one host; make groups of the ranks of one host "
-            "(new_group), and use gloo or mpi between hosts"
-        )
     return make(nranks, rank, lambda mine: b"".join(exchange.all(mine)), timeout=timeout.total_seconds())

@@ -58,7 +58,7 @@ def _names(call: str, collective: bool = True) -> Callable[[_Method], _Method]:
 
 
 class Group(Backend):
-    """A process group whose ranks are processes of one host."""
+    """A process group whose ranks are processes, of one host or of several."""
 
     # torch reads these attributes of a backend that is written in Python by their names.
     supports_splitting = False

@@ -14,7 +14,7 @@ def monitored_barrier(
     """Returns when all ranks have come. Raises RuntimeError that names the ranks that did not come in time: the first
     rank, or all ranks with ``wait_all_ranks``.
     """
-    prefix = f"roundelay/monitored/{turn}"
+    prefix = f"monitored/{turn}"
     verdict = f"{prefix}/verdict"
     seconds = timeout.total_seconds()
     store.set(f"{prefix}/{rank}", "here")

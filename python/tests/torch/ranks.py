@@ -6,13 +6,16 @@ The processes are forked from one that has imported torch and has no threads.
 
 from __future__ import annotations
 
+import ctypes
+import itertools
 import multiprocessing
 import multiprocessing.connection
 import os
+import socket
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,7 +36,23 @@ class Ended(NamedTuple):
     code: int | None
 
 
-def _rank(body: Callable[..., Any], rank: int, nranks: int, folder: str, backend: str, seconds: float, answer: Any, args: Any) -> None:
+def settle(host: str) -> None:
+    """Makes this process one of a host: of a network namespace, whose path it is, with a name of its own; or of this
+    machine, as if it were another host."""
+    if not host.startswith("/"):
+        os.environ["ROUNDELAY_HOST_ID"] = host
+        return
+    net, uts = 0x40000000, 0x04000000
+    system = ctypes.CDLL(None, use_errno=True)
+    with open(host) as namespace:
+        if system.setns(namespace.fileno(), net) or system.unshare(uts):
+            raise OSError(ctypes.get_errno(), f"this process does not come into {host}")
+    socket.sethostname(Path(host).name)
+
+
+def _rank(
+    body: Callable[..., Any], rank: int, nranks: int, folder: str, backend: str, seconds: float, host: str, answer: Any, args: Any
+) -> None:
     import torch
     import torch.distributed as dist
 
@@ -41,6 +60,8 @@ def _rank(body: Callable[..., Any], rank: int, nranks: int, folder: str, backend
 
     torch.set_num_threads(1)
     try:
+        if host:
+            settle(host)
         if backend:
             dist.init_process_group(
                 backend, init_method=f"file://{folder}/store", rank=rank, world_size=nranks, timeout=timedelta(seconds=seconds)
@@ -58,14 +79,20 @@ def _rank(body: Callable[..., Any], rank: int, nranks: int, folder: str, backend
 
 
 def run(
-    nranks: int, body: Callable[..., Any], *args: Any, backend: str = "roundelay", seconds: float = 60, deadline: float = 30
+    nranks: int,
+    body: Callable[..., Any],
+    *args: Any,
+    backend: str = "roundelay",
+    seconds: float = 60,
+    deadline: float = 30,
+    hosts: Sequence[str] = ("",),
 ) -> list[Any]:
-    """The results of ``body(rank, nranks, *args)`` at each rank, in a group of all ranks."""
+    """The results of ``body(rank, nranks, *args)`` at each rank, in a group of all ranks, which are on the hosts by turns."""
     with tempfile.TemporaryDirectory() as folder:
         pipes = [CONTEXT.Pipe(duplex=False) for _ in range(nranks)]
         processes = [
-            CONTEXT.Process(target=_rank, args=(body, rank, nranks, folder, backend, deadline, pipes[rank][1], args), daemon=True)
-            for rank in range(nranks)
+            CONTEXT.Process(target=_rank, args=(body, rank, nranks, folder, backend, deadline, host, pipes[rank][1], args), daemon=True)
+            for rank, host in zip(range(nranks), itertools.cycle(hosts))
         ]
         for process, (_, answer) in zip(processes, pipes):
             process.start()

@@ -178,21 +178,6 @@ def test_group() -> None:
     assert "all_reduce at rank 1 of the group of ranks [0, 2]: " in texts[2], texts
 
 
-def hosts(rank: int, nranks: int, folder: str) -> str:
-    from roundelay.torch import _bootstrap
-
-    _bootstrap._host = lambda: f"host{rank} number{rank}"
-    store = dist.FileStore(f"{folder}/store", nranks)
-    return said(
-        lambda: dist.init_process_group("roundelay", store=store, rank=rank, world_size=nranks), RuntimeError
-    )
-
-
-def test_hosts(tmp_path: Path) -> None:
-    texts = fine(run(2, hosts, str(tmp_path), backend=""))
-    assert "rank 0 is on host host0, rank 1 on host1" in texts[0] and "gloo or mpi between hosts" in texts[0], texts
-
-
 def alone(rank: int, nranks: int, folder: str) -> str:
     store = dist.FileStore(f"{folder}/store", 2)
     begun = time.monotonic()

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use roundelay::compiler::counts::{Block, RankBlocks};
 use roundelay::library::{RingAllReduce, RingBroadcast};
 use roundelay::{Call, Collective, DType, Error, Options, OrderClass, Promises, ReduceOp, World};
 use roundelay_kernels::network::{Channels, How};
@@ -205,6 +206,37 @@ fn threads_that_call_at_once() {
     assert!(refused[0] > 3, "{refused:?}");
 }
 
+/// Calls with a count for each block return at once, too, before the last rank knows its counts.
+fn counts_are_brought_together_later(world: &World) {
+    let (me, n) = (me(world), world.nranks());
+    let (collective, dtype, op) = (Collective::AllGather, DType::U32, ReduceOp::Sum);
+    let call = Call { collective, root: 0, count: 0, dtype, op };
+    let counts = || (0..u64::from(n)).map(|rank| 3 * rank);
+    let gather = || {
+        let own = vec![me; 3 * me as usize];
+        let (mine, all) = (Block::pack([own.len() as u64]), Block::pack(counts()));
+        let blocks = RankBlocks::new(collective, 0.into(), me.into(), n, mine, all);
+        let output = vec![0; counts().sum::<u64>() as usize];
+        world.nonblocking().call_blocks(call, blocks.expect("they fit"), own, output)
+    };
+    let mut cast = [me];
+    let begun = if me + 1 < n {
+        // The last rank waits for a message that this one sends after its calls have begun.
+        let begun = [gather(), gather()];
+        world.send(&[me], n - 1).expect("it goes");
+        begun
+    } else {
+        for from in 0..me {
+            world.recv(&mut cast, from).expect("it comes");
+        }
+        [gather(), gather()]
+    };
+    let right: Vec<u32> = (0..n).flat_map(|rank| vec![rank; 3 * rank as usize]).collect();
+    for pending in begun {
+        assert_eq!(pending.wait().expect("all come").1, right);
+    }
+}
+
 #[test]
 fn algorithms_that_are_named_and_calls_that_do_not_block() {
     for places in places() {
@@ -225,6 +257,7 @@ fn algorithms_that_are_named_and_calls_that_do_not_block() {
                 })
                 .expect("the last one's");
             assert_eq!(buffer, [n - 1; 100]);
+            counts_are_brought_together_later(&world);
             let mut lent = world.alloc::<u32>(1000).expect("memory");
             lent.fill(me);
             world.rank().all_reduce(&mut lent, ReduceOp::Max).expect("the largest");

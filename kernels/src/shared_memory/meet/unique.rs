@@ -87,7 +87,7 @@ impl UniqueId {
         secret: &[u8; BOOT - SECRET],
     ) -> Result<Self, Error> {
         if addresses.is_empty() {
-            let what = "this host has no address at which other hosts could reach it".to_owned();
+            let what = "this host has no address at which other hosts could reach it; ROUNDELAY_INTERFACE and ROUNDELAY_FAMILY choose among those of its interfaces".to_owned();
             return Err(Error::NotJoined { what });
         }
         let mut bytes = [0; Self::BYTES];

@@ -179,7 +179,8 @@ impl World {
     }
 
     /// Takes over the progress function of `other`.
-    pub(super) fn goes_on_as(&self, other: &Self) {
+    #[doc(hidden)]
+    pub fn goes_on_as(&self, other: &Self) {
         *self.progress.write().unwrap_or_else(PoisonError::into_inner) = other.progress();
     }
 
