@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use super::core_ranks::{self, CoreRanks};
 use super::element::{Element, integer};
-use super::network::NetworkPort;
 use super::{Cpu, System, notes, places, ranks, speeds};
 use crate::draft::Draft;
 use crate::file::{File, show};
@@ -170,6 +169,16 @@ pub(super) struct GraphGpu<'a> {
     pub(super) parts: u64,
     /// The node that joins the GPUs of its device; the GPU itself where it is the only one.
     pub(super) device: NodeId,
+}
+
+/// A port of a network card.
+pub(super) struct NetworkPort {
+    pub(super) node: NodeId,
+    /// Bytes a second.
+    pub(super) speed: u64,
+    pub(super) host: usize,
+    /// Whether its network reduces, as NCCL's CollNet has it.
+    pub(super) collective: bool,
 }
 
 /// The graph of a machine, as far as its file has been read.

@@ -3,18 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::element::Element;
-use super::graph::GraphReader;
+use super::graph::{GraphReader, NetworkPort};
 use crate::{LinkKind, NodeId, NodeKind, Problem};
-
-/// A port of a network card.
-pub(super) struct NetworkPort {
-    pub(super) node: NodeId,
-    /// Bytes a second.
-    pub(super) speed: u64,
-    pub(super) host: usize,
-    /// Whether its network reduces, as NCCL's CollNet has it.
-    pub(super) collective: bool,
-}
 
 impl GraphReader<'_> {
     /// Joins the ports of all hosts by one switch, where nothing else joins the hosts and each has a port, and returns a
