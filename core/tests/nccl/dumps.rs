@@ -71,7 +71,7 @@ fn a_bus_id_is_of_one_host() {
     assert_eq!(says(&topology, "2", "CPU 0 of host 1"), "C2C 223.56GB/s");
 }
 
-/// A network to which each port says `coll` reduces, as NCCL's CollNet has it.
+/// A network to which each port says `coll` reduces, as NCCL's `CollNet` has it.
 #[test]
 fn a_network_may_reduce() {
     let apart = hosts(&["host_hash=\"0x1\"", "host_hash=\"0x2\""]).replace(LINKS, "");

@@ -160,6 +160,7 @@ pub(super) mod tests {
             counts_launches: true,
             scratch_elements: 6,
             scale_outputs: true,
+            switches: Vec::new(),
         };
         ShimJob {
             schedule,

@@ -53,7 +53,9 @@ impl MscclppReader<'_> {
             vec![self.chunk(op, item, false, false)?]
         };
         if op.name == Name::GroupStorePackets {
-            dsts.iter_mut().for_each(|dst| dst.packets = true);
+            for dst in &mut dsts {
+                dst.packets = true;
+            }
             self.packets(op, &dsts)?;
         }
         let [src, dst] = [srcs[0], dsts[0]];

@@ -10,7 +10,6 @@ pub(super) fn reason_against(element: DType, op: ReduceOp) -> Option<&'static st
     use ReduceOp::{Avg, Band, Bor, Bxor, Land, Lor, Lxor, Max, Min, Prod, Sum};
     match op {
         Prod | Land | Lor | Lxor => Some("it has no such op"),
-        Band | Bor | Bxor => None,
         Sum | Avg | Min | Max if element.size() == 1 => {
             Some("it has no elements of 8 bits, but for `band`, `bor` and `bxor`")
         }
@@ -18,7 +17,7 @@ pub(super) fn reason_against(element: DType, op: ReduceOp) -> Option<&'static st
             Some("it rounds a sum to 16 bits before that is divided")
         }
         Min | Max if element.is_float() => Some("its min and max of floats leave out NaNs"),
-        Sum | Avg | Min | Max => None,
+        Sum | Avg | Min | Max | Band | Bor | Bxor => None,
     }
 }
 

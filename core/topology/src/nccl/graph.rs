@@ -177,7 +177,7 @@ pub(super) struct NetworkPort {
     /// Bytes a second.
     pub(super) speed: u64,
     pub(super) host: usize,
-    /// Whether its network reduces, as NCCL's CollNet has it.
+    /// Whether its network reduces, as NCCL's `CollNet` has it.
     pub(super) collective: bool,
 }
 
