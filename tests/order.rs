@@ -352,11 +352,14 @@ fn certificates_say_which_promises_hold() {
         let order = proved.proof().reduction.as_ref().expect("it reduces").in_every_mode();
         Promises::from(order).to_string()
     };
-    assert_eq!(of("RingAllReduce", 4), "all_ranks,roundings=3");
-    assert_eq!(of("RingReduceScatter", 4), "all_ranks,all_counts,roundings=3");
-    assert_eq!(of("TreeAllReduce", 8), "all_ranks,all_elements,all_counts,roundings=4");
-    assert_eq!(of("HalvingDoublingAllReduce", 8), "all_ranks,all_elements,all_counts,roundings=3");
-    let all = "all_ranks,all_elements,all_counts,rank_order";
+    assert_eq!(of("RingAllReduce", 4), "all_ranks,every_run,roundings=3");
+    assert_eq!(of("RingReduceScatter", 4), "all_ranks,all_counts,every_run,roundings=3");
+    assert_eq!(of("TreeAllReduce", 8), "all_ranks,all_elements,all_counts,every_run,roundings=4");
+    assert_eq!(
+        of("HalvingDoublingAllReduce", 8),
+        "all_ranks,all_elements,all_counts,every_run,roundings=3"
+    );
+    let all = "all_ranks,all_elements,all_counts,rank_order,every_run";
     assert_eq!(of("OneShotMeshAllReduce", 8), format!("{all},roundings=7"));
     for name in ["OrderedAllReduce", "OrderedReduceScatter", "OrderedReduce"] {
         assert_eq!(of(name, 8), format!("{all},roundings=1"));

@@ -371,7 +371,7 @@ class World(Collectives):
         checked(_library.roundelay_promise(self._handle, promises.encode()))
 
     def order(self, collective: int, count: int, dtype: int, op: int, root: int = 0) -> str:
-        """The promises that the algorithm of a call keeps, as a list such as ``"all_ranks,roundings=7"``; an empty
+        """The promises that the algorithm of a call keeps, as a list such as ``"all_ranks,every_run,roundings=7"``; an empty
         text where the collective does not reduce."""
         bits, roundings = c_uint32(), c_uint32()
         checked(

@@ -95,7 +95,7 @@ macro_rules! using {
         /// let call = Call { collective, root: 0, count: 1000, dtype: DType::Bf16, op };
         /// assert_eq!(
         ///     comm.order_of(&call)?.to_string(),
-        ///     "all_ranks,all_elements,all_counts,rank_order,roundings=1"
+        ///     "all_ranks,all_elements,all_counts,rank_order,every_run,roundings=1"
         /// );
         /// # Ok::<(), roundelay::Error>(())
         /// ```
