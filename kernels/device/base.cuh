@@ -1,5 +1,5 @@
-// The base of the prelude: types, the launch, and the machine's barriers and ordered accesses. All PTX but `multimem` (switch.cuh) is here;
-// host_shim.h gives the same functions in C++ for threads of a CPU.
+// The base of the prelude: types, the launch, and the machine's barriers and ordered accesses. All PTX but `multimem`
+// (switch.cuh) is here; host_shim.h gives the same functions in C++ for threads of a CPU.
 #pragma once
 
 namespace roundelay {
