@@ -66,7 +66,7 @@ fn the_table_has_every_opcode_of_the_kernels() {
             let first = opcode.split('.').next().unwrap_or_default();
             let others = [
                 "ld", "st", "red", "fence", "cvta", "bra", "call", "ret", "trap", "bar", "shfl",
-                "vote", "mov",
+                "vote", "mov", "multimem",
             ];
             !others.contains(&first) && !in_table(opcode)
         })
