@@ -35,9 +35,14 @@ ROUNDELAY_DEVICE u64 at_member(const Memory* ranks, const SwitchMove& move, i32 
     return load<u64>(u64(ranks + rank) + operand.buffer * sizeof(u64)) + operand.offset;
 }
 
+// Whether moves of the program are made by `multimem`, which a CPU does not have.
+#if defined(ROUNDELAY_SWITCH_MOVES) && !defined(ROUNDELAY_SHIM)
+#define ROUNDELAY_MULTIMEM
+#endif
+
 // ---- accesses to the memory of all ranks ---------------------------------------------------------------------------
 
-#ifndef ROUNDELAY_SHIM
+#ifdef ROUNDELAY_MULTIMEM
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #error "a switch folds and stores from sm_90 on: choose another --arch, or the form table"
@@ -228,7 +233,7 @@ ROUNDELAY_DEVICE void elements_by_ranks(const Memory* ranks, const SwitchMove& m
     }
 }
 
-#ifndef ROUNDELAY_SHIM
+#ifdef ROUNDELAY_MULTIMEM
 // Moves what it can in units of `BYTES`, where both sides are aligned alike, and the rest by elements.
 template <u32 SIDES, int BYTES>
 ROUNDELAY_DEVICE void by_units(const Memory* ranks, const SwitchMove& move, u64 begin, u64 end, i64 divisor) {
@@ -248,7 +253,7 @@ template <u32 SIDES>
 ROUNDELAY_DEVICE void move_by_switch(const Memory* ranks, const SwitchMove& move, u64 begin, u64 end, i64 divisor) {
     delay();
     if (begin >= end) return;
-#ifndef ROUNDELAY_SHIM
+#ifdef ROUNDELAY_MULTIMEM
     constexpr int WIDE = (SIDES & FROM_ALL) != 0 ? WIDEST_FOLD : 16;
     constexpr int NARROW = sizeof(Element) == 8 ? 8 : 4;
     const u64 differ = move.src.address ^ move.dst.address;
