@@ -135,7 +135,8 @@ fn the_table_says_what_is_refused_and_why() {
     library.sort();
     assert_eq!(all, library);
     for row in json["refused"].as_array().unwrap() {
-        if row["algorithm"].as_str().unwrap().contains("Switch") {
+        let name = row["algorithm"].as_str().unwrap();
+        if name.contains("Switch") || name == "CollNetAllReduce" {
             assert_eq!(row["code"], "E0423", "{row}");
             continue;
         }
