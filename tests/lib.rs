@@ -216,6 +216,7 @@ macro_rules! library {
                 HierarchicalAllGather any [groups ring_inside ring_across]
                 HierarchicalBroadcast any [root groups slices]
                 SwitchIslandsAllReduce any [groups]
+                CollNetAllReduce any [groups]
             }
             islands {
                 HierarchicalMeshAllReduce any [groups parts slices]

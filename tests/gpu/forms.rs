@@ -74,7 +74,9 @@ fn of(opcode: &str) -> Vec<Form> {
     let last = words[words.len() - 1];
     let own = || kind(bits(last));
     let (to, sources) = match words[0] {
-        "ld" | "st" | "red" | "fence" | "cvta" | "bra" | "call" | "ret" | "trap" => return vec![],
+        "ld" | "st" | "red" | "multimem" | "fence" | "cvta" | "bra" | "call" | "ret" | "trap" => {
+            return vec![];
+        }
         "bar" if !words.contains(&"red") => return vec![],
         "bar" => return vec![written(format!("{opcode} %p0, 0, %p1;"), Truth, &[Truth])],
         "shfl" => {
