@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use roundelay::{Algorithm, Collective, Groups, Ring, Rings, Tree, Trees};
 use roundelay_core::check::Frontend;
-use roundelay_core::diagnostics::{Code, Diagnostic};
+use roundelay_core::diagnostics::{Code, Diagnostic, Finding};
 use roundelay_core::layout::Configured;
 use roundelay_core::syntax::Source;
 use roundelay_tests::compile;
@@ -47,7 +47,13 @@ fn assert_all_run(param: &str, values: &Values, nranks: u32, point: Point) {
     assert!(!all.is_empty(), "no algorithm has a parameter `{param}`");
     for subject in all.into_iter().filter(|s| (s.admits)(nranks)) {
         let _told = Told(values);
-        assert_runs(&*(subject.with)(values), nranks, point);
+        let algorithm = (subject.with)(values);
+        // A move through a fifo has room for seven children, and a random tree may have more.
+        let full = |all: Vec<Finding>| all[0].title.contains("has room for 7 children");
+        if subject.name.starts_with("Nccl") && algorithm.schedule(nranks).is_err_and(full) {
+            continue;
+        }
+        assert_runs(&*algorithm, nranks, point);
     }
 }
 
