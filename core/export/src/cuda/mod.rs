@@ -330,13 +330,17 @@ impl Kernel {
             .map_err(|none| Box::new(Diagnostic::no_such_op(none, Span::default())))?;
         check_width(&optimized.schedule, spec.element)?;
         let (schedule, proof) = (optimized.schedule.clone(), optimized.proof.clone());
+        Ok(Self::from_table(Form::Table, (schedule, proof), spec))
+    }
+
+    /// Returns the kernel that walks a table of the ops of a schedule, which its elements and op fit.
+    fn from_table(form: Form, (schedule, proof): (Arc<Schedule>, Arc<Proof>), spec: Spec) -> Self {
         let name = schedule.algorithm.clone();
         let spec = Spec { protocol: Protocol::Direct, ..spec };
-        let about = summary::about(&name, &[], Form::Table, spec, (&schedule, &proof));
+        let about = summary::about(&name, &[], form, spec, (&schedule, &proof));
         let text = text::table(&schedule, spec, &about, scales(spec, &proof));
         let (finish, fifos) = (finishing(spec, &proof), BTreeSet::new());
-        let form = Form::Table;
-        Ok(Self { name, text, form, spec, schedule, proof, finish, fifos, loops: None })
+        Self { name, text, form, spec, schedule, proof, finish, fifos, loops: None }
     }
 
     /// Returns a kernel that walks a table of the ops of a schedule as its author wrote it, and has a switch make the moves of
@@ -364,12 +368,7 @@ impl Kernel {
             let title = format!("{name} has no kernel by a switch for {op} of {element}: {why}");
             return Err(refuse(title, "take the form table, in which the ranks move the data"));
         }
-        let spec = Spec { protocol: Protocol::Direct, ..spec };
-        let form = Form::Switch;
-        let about = summary::about(&name, &[], form, spec, (&schedule, &proof));
-        let text = text::table(&schedule, spec, &about, scales(spec, &proof));
-        let (finish, fifos) = (finishing(spec, &proof), BTreeSet::new());
-        Ok(Self { name, text, form, spec, schedule, proof, finish, fifos, loops: None })
+        Ok(Self::from_table(Form::Switch, (schedule, proof), spec))
     }
 
     /// Whether `avg` divides whole outputs, after the kernel.

@@ -8,6 +8,7 @@
 //! process that sees another one end has the kernels of all ranks end there.
 
 mod agreement;
+mod groups;
 mod lent_memory;
 mod part;
 mod rank;
