@@ -49,6 +49,20 @@ struct Seat {
     device: RwLock<Option<Arc<DeviceCalls>>>,
 }
 
+impl Seat {
+    /// Changes the algorithms of the world, and of the calls on its GPU.
+    fn choose(&self, change: impl FnOnce(World) -> World) {
+        let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
+        *world = world.take().map(change);
+        #[cfg(target_os = "linux")]
+        if let (Some(world), Some(calls)) =
+            (&*world, &*self.device.read().unwrap_or_else(PoisonError::into_inner))
+        {
+            calls.follow(world);
+        }
+    }
+}
+
 /// The way in which processes meet.
 pub(crate) enum Bootstrap {
     Environment,
@@ -169,8 +183,7 @@ pub(crate) fn use_algorithm(
         return Err(bad(what, "give the smaller one first"));
     }
     let seat = seat(handle)?;
-    let mut world = seat.world.write().unwrap_or_else(PoisonError::into_inner);
-    *world = world.take().map(|world| world.using_between(bytes, algorithm));
+    seat.choose(|world| world.using_between(bytes, algorithm));
     Ok(())
 }
 
@@ -180,8 +193,7 @@ pub(crate) fn promise(handle: u64, text: &str) -> Outcome<()> {
         bad(why.to_string(), "write a list such as `all_counts,roundings=1`")
     })?;
     let seat = seat(handle)?;
-    let mut world = seat.world.write().unwrap_or_else(PoisonError::into_inner);
-    *world = world.take().map(|world| world.in_order(promises));
+    seat.choose(|world| world.in_order(promises));
     Ok(())
 }
 

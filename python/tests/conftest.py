@@ -1,9 +1,12 @@
 """Helpers of the tests: programs that run as several ranks."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 from typing import Callable
 
 import pytest
@@ -27,3 +30,24 @@ def launch(tmp_path) -> Launch:
         return done
 
     return run
+
+
+TESTS = Path(__file__).parent
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has programs find the driver for tests."""
+    if shutil.which("g++") is None:
+        pytest.skip("the driver for tests needs g++")
+    root = TESTS.parent.parent
+    made = subprocess.run(
+        ["sh", str(root / "tests/driver/make.sh"), "all", str(root / "target/driver")],
+        capture_output=True, text=True, check=True,
+    )
+    for line in made.stdout.splitlines():
+        name, value = line.split("=", 1)
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), str(TESTS / "torch"), os.environ.get("PYTHONPATH", "")]))
+    # The driver's last device reaches no other.
+    monkeypatch.setenv("ROUNDELAY_FAKE_DEVICES", "4")

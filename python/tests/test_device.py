@@ -1,32 +1,5 @@
 """Arrays on GPUs, those of the driver for tests: each rank has a process and a GPU of its own."""
 
-import os
-import shutil
-import subprocess
-from pathlib import Path
-
-import pytest
-
-TESTS = Path(__file__).parent
-
-
-@pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has programs find the driver for tests."""
-    if shutil.which("g++") is None:
-        pytest.skip("the driver for tests needs g++")
-    root = TESTS.parent.parent
-    made = subprocess.run(
-        ["sh", str(root / "tests/driver/make.sh"), "all", str(root / "target/driver")],
-        capture_output=True, text=True, check=True,
-    )
-    for line in made.stdout.splitlines():
-        name, value = line.split("=", 1)
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]))
-    # The driver's last device reaches no other.
-    monkeypatch.setenv("ROUNDELAY_FAKE_DEVICES", "4")
-
 
 def test_arrays_of_gpus_are_reduced_there(driver: None, launch) -> None:
     done = launch(

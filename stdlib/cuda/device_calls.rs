@@ -1,6 +1,6 @@
 //! Calls on memory of GPUs, each by an algorithm that its size chooses, with plans that are made once for each shape.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use roundelay_kernels::cuda::{CudaOptions, CudaRank, ProcessPlan};
 
@@ -8,7 +8,7 @@ use crate::comm::call::Call;
 use crate::comm::choices::{Chosen, rooted};
 use crate::comm::plan_cache::Kept;
 use crate::plans::proved;
-use crate::{Comm, Error};
+use crate::{Comm, Error, World};
 
 /// Calls of a rank with a process and a GPU of its own, by the algorithms that its [`World`](crate::World) uses.
 ///
@@ -32,14 +32,25 @@ use crate::{Comm, Error};
 #[derive(Debug)]
 pub struct DeviceCalls {
     rank: CudaRank,
-    chosen: Chosen,
+    chosen: RwLock<(Choice, Chosen)>,
     options: CudaOptions,
-    plans: Mutex<Kept<Call, Arc<ProcessPlan>>>,
+    plans: Mutex<Kept<(Choice, Call), Arc<ProcessPlan>>>,
 }
+
+/// The number of times that the algorithms were chosen anew.
+type Choice = u64;
 
 impl DeviceCalls {
     pub(crate) fn new(rank: CudaRank, chosen: Chosen, options: CudaOptions) -> Self {
-        Self { rank, chosen, options, plans: Mutex::new(Kept::new(Comm::PLANS)) }
+        let plans = Mutex::new(Kept::new(Comm::PLANS));
+        Self { rank, chosen: RwLock::new((0, chosen)), options, plans }
+    }
+
+    /// Has later calls run the algorithms that `world` uses now. All ranks do so between the same two calls. A plan that
+    /// was made before lives on while a graph may have captured it, until later shapes take its place.
+    pub fn follow(&self, world: &World) {
+        let mut chosen = self.chosen.write().unwrap_or_else(PoisonError::into_inner);
+        *chosen = (chosen.0 + 1, world.chosen().clone());
     }
 
     /// Sets the number of CTAs that later plans have for each stream of a rank, as [`CudaOptions::parts`] does.
@@ -61,12 +72,14 @@ impl DeviceCalls {
     pub fn plan(&self, call: Call) -> Result<Arc<ProcessPlan>, Error> {
         let nranks = self.rank.nranks();
         let call = call.of(nranks)?;
+        let chosen = self.chosen.read().unwrap_or_else(PoisonError::into_inner);
+        let (choice, chosen) = &*chosen;
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(plan) = plans.get(&call) {
+        if let Some(plan) = plans.get(&(*choice, call)) {
             return Ok(plan.clone());
         }
-        self.chosen.keeps_promises(&call, nranks)?;
-        let found = self.chosen.with(&call, nranks, |algorithm| {
+        chosen.keeps_promises(&call, nranks)?;
+        let found = chosen.with(&call, nranks, |algorithm| {
             let proved = proved(algorithm, nranks)?;
             Ok::<_, Error>((algorithm.configured(), proved))
         })?;
@@ -77,14 +90,15 @@ impl DeviceCalls {
         let plan = ProcessPlan::new(&self.rank, &algorithm, &proved, count, kind, self.options)?;
         let plan = Arc::new(plan);
         plans.make_room(|_| true);
-        plans.insert(call, plan.clone());
+        plans.insert((*choice, call), plan.clone());
         Ok(plan)
     }
 
     /// Returns the plan of a call if the ranks have made it.
     pub fn find(&self, call: Call) -> Option<Arc<ProcessPlan>> {
         let call = call.of(self.rank.nranks()).ok()?;
-        self.plans.lock().unwrap_or_else(PoisonError::into_inner).get(&call).cloned()
+        let (choice, _) = *self.chosen.read().unwrap_or_else(PoisonError::into_inner);
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner).get(&(choice, call)).cloned()
     }
 
     /// Waits until the last launch of every plan is over.

@@ -3,6 +3,7 @@
 
 use super::World;
 use crate::Error;
+use crate::comm::choices::Chosen;
 use crate::cuda::{CudaOptions, CudaRank, DeviceCalls};
 
 impl World {
@@ -23,7 +24,7 @@ impl World {
     }
 
     /// Opens the GPU of that number as [`Self::on_device`] does, for calls on its memory by the algorithms that this world
-    /// uses now, with its options.
+    /// uses now, with its options. [`DeviceCalls::follow`] has them run those that it uses later.
     ///
     /// # Errors
     /// The errors of [`Self::on_device`].
@@ -31,5 +32,9 @@ impl World {
         let rank = self.on_device(device)?;
         let options = CudaOptions::new().common(self.engine.options());
         Ok(DeviceCalls::new(rank, self.chosen.clone(), options))
+    }
+
+    pub(crate) fn chosen(&self) -> &Chosen {
+        &self.chosen
     }
 }

@@ -91,6 +91,7 @@ const fn columns(share: &'static str, predicted: InTable) -> [Column; 18] {
 
 /// The columns of runs on the host, and of kernels on GPUs.
 static ON_HOST: [Column; 18] = columns("limit", InTable::Never);
+#[cfg(feature = "cuda")]
 static ON_GPUS: [Column; 18] = columns("floor", InTable::Room(2));
 
 /// Returns the table of runs on the host.

@@ -10,10 +10,12 @@ use roundelay_kernel_check::harness::{KernelModule, ModuleText};
 use roundelay_topology::Problem;
 
 /// The texts that a harness may put before a module by their names.
+#[cfg(feature = "cuda")]
 const PRELUDES: [(&str, &str); 2] =
     [("std", include_str!("preludes/std.cuh")), ("pdl", include_str!("preludes/pdl.cuh"))];
 
 /// The prelude with the headers of Roundelay's own kernels, which a text includes.
+#[cfg(feature = "cuda")]
 pub(crate) const OWN: &str = "roundelay";
 
 /// Returns the PTX of a module for a number of ranks. `folder` is that of the harness.

@@ -1,11 +1,12 @@
-"""PyTorch's collectives through the memory of a host: the backend ``roundelay`` of ``torch.distributed``.
+"""PyTorch's collectives by proved schedules: the backend ``roundelay`` of ``torch.distributed``.
 
     import roundelay.torch
     import torch.distributed as dist
 
-    dist.init_process_group("roundelay")  # or "cpu:roundelay,cuda:nccl"
+    dist.init_process_group("roundelay")  # or "cpu:gloo,cuda:roundelay"
 
-Ranks are processes. Those of one host share memory, and messages between hosts go by TCP. Tensors are on the CPU.
+Ranks are processes. Those of one host share memory, and messages between hosts go by TCP. Tensors are on the CPU, or on the
+rank's GPU, for ranks of one host: their calls are in the order of CUDA's streams, and no call waits on the host.
 Reductions take f32, f64, f16, bf16, fp8 (float8_e4m3fn and float8_e5m2, saturating), integers of 8, 32 and 64 bits, and
 booleans; copies take any type. If a rank ends in the middle of a call, the error on all other ranks names it.
 
@@ -146,14 +147,21 @@ def _group_of(group: Optional[dist.ProcessGroup]) -> Group:
     of = group or dist.group.WORLD
     if of is None:
         raise RuntimeError('roundelay: use: there is no group yet: init_process_group("roundelay") makes one')
-    backend: Any = of._get_backend(torch.device("cpu"))
-    backend = getattr(backend, "wrapped_pg", backend)
-    if not isinstance(backend, Group):
-        raise TypeError(f"roundelay: use: the CPU's backend of this group is {backend.name()}, not roundelay")
-    return backend
+    others = set()
+    for kind in ("cpu", "cuda"):
+        try:
+            backend: Any = of._get_backend(torch.device(kind))
+        except RuntimeError:
+            # It has none for these tensors.
+            continue
+        backend = getattr(backend, "wrapped_pg", backend)
+        if isinstance(backend, Group):
+            return backend
+        others.add(backend.name())
+    raise TypeError(f"roundelay: use: the backend of this group is {' and '.join(sorted(others))}, not roundelay")
 
 
-dist.Backend.register_backend("roundelay", _create, extended_api=True, devices=["cpu"])
+dist.Backend.register_backend("roundelay", _create, extended_api=True, devices=["cpu", "cuda"])
 _handles.install()
 _handles.unrecorded("roundelay")
 _direct.install()

@@ -20,6 +20,7 @@ from roundelay._library import Error
 
 from . import _direct
 from . import _parts as parts
+from ._device import Gpu
 from ._elements import MAX, U8
 from ._errors import named
 from ._layout import check
@@ -49,7 +50,9 @@ def _names(call: str, collective: bool = True) -> Callable[[_Method], _Method]:
             try:
                 return method(self, *args)
             except Exception as error:
-                late = self._refused(error) if collective and isinstance(error, _OF_ARGUMENTS) else None
+                # A call on GPUs is in the order of their streams, where no rank can be told of a call that is not made.
+                hears = collective and isinstance(error, _OF_ARGUMENTS) and not _on_gpu(args)
+                late = self._refused(error) if hears else None
                 raise self.named(call, late or error) from error.__cause__
 
         return cast(_Method, made)
@@ -85,6 +88,7 @@ class Group(Backend):
         self._closed = False
         self._finisher = Finisher("roundelay finisher")
         self._mail = Mail(world, rank, self.named)
+        self._gpu = Gpu(world, nranks, self.named)
         self._under_way: collections.deque[Pending] = collections.deque()
         self._come = torch.zeros(1, dtype=torch.uint8)
         self._direct: Optional[list[ProcessGroup]] = None
@@ -116,6 +120,8 @@ class Group(Backend):
 
     def _make(self, call: str, opts: Any, part: Part, outputs: Any) -> Optional[Pending]:
         """Makes a call in this thread, or has the library's thread make it."""
+        if part.gpu is not None:
+            return self._make_on_gpu(call, opts, [part], outputs)
         self._calls.value += 1
         if not opts.asyncOp and opts.timeout < _UNSET:
             if self._under_way:
@@ -131,6 +137,8 @@ class Group(Backend):
         """Has several calls made that are one ``Work`` for a waiter."""
         if not several:
             return Done(call, outputs, self.named) if opts.asyncOp else None
+        if any(part.gpu is not None for part in several):
+            return self._make_on_gpu(call, opts, several, outputs)
         self._forget()
         requests = []
         try:
@@ -151,6 +159,15 @@ class Group(Backend):
                 each()
 
         return self._started(call, opts, Several(requests), several, outputs, copy if copies else None)
+
+    def _make_on_gpu(self, call: str, opts: Any, several: list[Part], outputs: Any) -> Optional[Pending]:
+        """Makes calls on memory of the rank's GPU."""
+        self._forget()
+        work = self._gpu.make(call, several, outputs, opts.asyncOp)
+        self._calls.value += len(several)
+        if work is not None:
+            self._under_way.append(work)
+        return work
 
     def _started(
         self, call: str, opts: Any, request: Any, kept: Any, outputs: Any, copy: Optional[Callable[[], object]]
@@ -336,7 +353,9 @@ class Group(Backend):
 
     @_names("barrier")
     def barrier(self, opts: Any) -> Optional[Pending]:
-        """Returns when all ranks have come. A timeout ends only this call: the group works on after it."""
+        """Returns when all ranks have come, and their calls on GPUs are over. A timeout ends only this call: the group works
+        on after it."""
+        self._gpu.settle()
         part = Part(parts.ALL_REDUCE, self._come, self._come, 1, U8, MAX)
         return self._make("barrier", opts, part, [])
 
@@ -384,12 +403,22 @@ class Group(Backend):
             work.until(None)
         self._under_way.clear()
         self._finisher.close()
-        if self._mail.close():
-            self.world.close()
-        else:
-            # A thread still waits in a receive for a message: it ends with the world.
-            why = f"rank {self._rank} left the group while it waited for a message"
-            self.world.abort(why)
+        try:
+            self._gpu.settle()
+        finally:
+            if self._mail.close():
+                self.world.close()
+            else:
+                # A thread still waits in a receive for a message: it ends with the world.
+                why = f"rank {self._rank} left the group while it waited for a message"
+                self.world.abort(why)
+
+
+def _on_gpu(args: Any) -> bool:
+    """Whether any tensor of a call is on a GPU."""
+    if isinstance(args, torch.Tensor):
+        return args.is_cuda
+    return isinstance(args, (list, tuple)) and any(_on_gpu(each) for each in args)
 
 
 def _list(lists: Sequence[list[torch.Tensor]], what: str) -> list[torch.Tensor]:

@@ -12,14 +12,11 @@ Copy = Optional[Callable[[], object]]
 
 
 def check(tensor: torch.Tensor, what: str = "the tensor") -> None:
-    """Raises TypeError for a tensor that is not dense memory of this host."""
+    """Raises TypeError for a tensor that is not dense memory of this host or of a GPU of CUDA."""
     if tensor.layout is not torch.strided:
         raise TypeError(f"{what} is sparse ({tensor.layout}): only dense ones are carried, as of tensor.to_dense()")
-    if not tensor.is_cpu:
-        raise TypeError(
-            f"{what} is on {tensor.device}: tensors of the CPU are carried; "
-            'init_process_group("cpu:roundelay,cuda:nccl") has one backend for each'
-        )
+    if not (tensor.is_cpu or tensor.is_cuda):
+        raise TypeError(f"{what} is on {tensor.device}: tensors of the CPU and of CUDA are carried")
 
 
 def read(tensor: torch.Tensor) -> torch.Tensor:
@@ -38,8 +35,7 @@ def write(tensor: torch.Tensor) -> tuple[torch.Tensor, Copy]:
     """A tensor that a call can write, and the copy from it to the user's tensor."""
     if tensor.is_contiguous() and _aligned(tensor):
         return tensor, None
-    buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
-    return buffer, lambda: tensor.detach().copy_(buffer)
+    return _elsewhere(tensor)
 
 
 def update(tensor: torch.Tensor) -> tuple[torch.Tensor, Copy]:
@@ -77,7 +73,7 @@ def apart(
 
 def _elsewhere(tensor: torch.Tensor) -> tuple[torch.Tensor, Copy]:
     """A tensor like the user's, and the copy from it to the user's."""
-    buffer = torch.empty(tensor.shape, dtype=tensor.dtype)
+    buffer = torch.empty_like(tensor, memory_format=torch.contiguous_format, requires_grad=False)
     return buffer, lambda: tensor.detach().copy_(buffer)
 
 

@@ -58,7 +58,7 @@ class Mail:
         """Sends a tensor. The tensor must not be written until the returned work is done."""
         call = f"send of {shown(tensor)} to rank {to} with tag {tag}"
         work = Message(call, tensor, self._named)
-        whole = read(tensor)
+        whole = tensor.detach().cpu().contiguous() if tensor.is_cuda else read(tensor)
         if to == self._rank:
             data = _bytes(whole).clone()
             self._receiver(to).deliver(tag, _Kept(shown(tensor), data))
@@ -75,7 +75,11 @@ class Mail:
         """Receives the next message with that tag from that rank into a tensor."""
         call = f"recv of {shown(tensor)} from rank {source} with tag {tag}"
         work = Message(call, tensor, self._named)
-        self._receiver(source).post(_Post(tag, tensor, work))
+        landed = tensor
+        if tensor.is_cuda:
+            landed = torch.empty(tensor.shape, dtype=tensor.dtype)
+            work.copy = lambda: tensor.detach().copy_(landed)
+        self._receiver(source).post(_Post(tag, landed, work))
         return work
 
     def _receiver(self, source: int) -> _Receiver:

@@ -38,15 +38,27 @@ class Part(NamedTuple):
         if self.elements is None:
             world.call_v(*self._blocks())
         else:
-            world.call(*self._buffers())
+            world.call(*self.buffers())
         if self.copy is not None:
             self.copy()
 
     def start(self, world: Any) -> Any:
         """Starts the call, whose copy is not made."""
-        return world.start(*self._buffers()) if self.elements is not None else world.start_v(*self._blocks())
+        return world.start(*self.buffers()) if self.elements is not None else world.start_v(*self._blocks())
 
-    def _buffers(self) -> tuple[Any, ...]:
+    @property
+    def gpu(self) -> Optional[torch.device]:
+        """The GPU of the tensors; None for memory of the host. Raises TypeError for tensors in several places."""
+        tensors = [each for of in (self.given, self.taken) for each in ([of] if isinstance(of, torch.Tensor) else of or ())]
+        if not any(tensor.is_cuda for tensor in tensors):
+            return None
+        places = sorted({str(tensor.device) for tensor in tensors})
+        if len(places) > 1:
+            raise TypeError(f"the tensors are on {' and on '.join(places)}: give all tensors of a call in one place")
+        return tensors[0].device
+
+    def buffers(self) -> tuple[Any, ...]:
+        """The arguments of a call with one count: codes, addresses and the count."""
         source, target = (0 if tensor is None else tensor.data_ptr() for tensor in (self.given, self.taken))
         return (self.collective, source, target, self.elements, self.dtype, self.op, self.root)
 

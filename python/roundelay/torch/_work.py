@@ -216,6 +216,16 @@ class Message(Pending):
     def __init__(self, call: str, tensor: torch.Tensor, named: Named) -> None:
         super().__init__(call, [tensor], named)
         self._ended = threading.Event()
+        self.copy: Optional[Callable[[], object]] = None
+        """The copy to a GPU, in the order of the stream that is current in ``wait``."""
+
+    def wait(self, timeout: timedelta = ONCE) -> bool:
+        super().wait(timeout)
+        with self._state:
+            copy, self.copy = self.copy, None
+        if copy is not None:
+            copy()
+        return True
 
     def until(self, seconds: Optional[float]) -> bool:
         return self._ended.wait(seconds)
