@@ -10,6 +10,7 @@ use roundelay::UniqueId as WorldId;
 use roundelay::cuda::CudaRank;
 use roundelay_kernels::library_files::{ALONE, NCCL};
 
+use crate::call_config::check_comm;
 use crate::call_errors::{Refusal, answer, guard, write, wrong};
 use crate::functions::NcclFunctions;
 use crate::group;
@@ -63,11 +64,17 @@ fn finish(new: Result<Vec<NewComm>, Refusal>) -> Code {
 }
 
 /// Joins the world of an id.
-fn join(comm: *mut Comm, nranks: c_int, id: &UniqueId, rank: c_int) -> Code {
+///
+/// # Safety
+/// `config` is null or a configuration of NCCL.
+unsafe fn join(comm: *mut Comm, nranks: c_int, id: &UniqueId, rank: c_int, config: Out) -> Code {
     let number = |what: &str, value: c_int| {
         u32::try_from(value).map_err(|_| wrong(format!("{what} is {value}")))
     };
     let place = || {
+        // A call that is done at once is right for a nonblocking communicator, too; the rest is about NCCL's channels.
+        // SAFETY: the caller's promise.
+        unsafe { check_comm(config) }?;
         let (nranks, rank) = (number("nranks", nranks)?, number("rank", rank)?);
         if nranks == 0 || rank >= nranks {
             return Err(wrong(format!("there is no rank {rank} of {nranks}")));
@@ -120,7 +127,8 @@ impl NcclFunctions for Alone {
         id: UniqueId,
         rank: c_int,
     ) -> Code {
-        join(comm, nranks, &id, rank)
+        // SAFETY: there is no configuration.
+        unsafe { join(comm, nranks, &id, rank, null_mut()) }
     }
 
     unsafe fn CommInitRankConfig(
@@ -129,10 +137,10 @@ impl NcclFunctions for Alone {
         nranks: c_int,
         id: UniqueId,
         rank: c_int,
-        _config: Out,
+        config: Out,
     ) -> Code {
-        // A call that is done at once is right for a nonblocking communicator, too; the rest is about NCCL's channels.
-        join(comm, nranks, &id, rank)
+        // SAFETY: the caller's promise.
+        unsafe { join(comm, nranks, &id, rank, config) }
     }
 
     unsafe fn CommInitRankScalable(
@@ -142,14 +150,14 @@ impl NcclFunctions for Alone {
         rank: c_int,
         nids: c_int,
         ids: *mut UniqueId,
-        _config: Out,
+        config: Out,
     ) -> Code {
         if ids.is_null() || nids < 1 {
             return answer(|| Err(wrong(format!("{nids} ids"))));
         }
         // All ranks have the same ids.
         // SAFETY: the caller's promise: there is at least one.
-        join(comm, nranks, unsafe { &*ids }, rank)
+        unsafe { join(comm, nranks, &*ids, rank, config) }
     }
 
     unsafe fn CommSplit(
@@ -158,10 +166,12 @@ impl NcclFunctions for Alone {
         color: c_int,
         key: c_int,
         made: *mut Comm,
-        _config: Out,
+        config: Out,
     ) -> Code {
         let part = || {
             let (seat, own) = seat(comm)?;
+            // SAFETY: the caller's promise.
+            unsafe { check_comm(config) }?;
             if made.is_null() {
                 return Err(wrong("newcomm is null"));
             }
@@ -212,11 +222,13 @@ impl NcclFunctions for Alone {
         without: *mut c_int,
         count: c_int,
         made: *mut Comm,
-        _config: Out,
+        config: Out,
         flags: c_int,
     ) -> Code {
         let rest = || {
             let (seat, own) = seat(comm)?;
+            // SAFETY: the caller's promise.
+            unsafe { check_comm(config) }?;
             let (nranks, rank) = (own.nranks(), own.world.rank().id());
             let count =
                 usize::try_from(count).ok().filter(|count| (1..nranks as usize).contains(count));
@@ -250,6 +262,28 @@ impl NcclFunctions for Alone {
         finish(rest())
     }
 
+    unsafe fn RedOpCreatePreMulSum(
+        &self,
+        op: *mut c_int,
+        scalar: Out,
+        dtype: c_int,
+        place: c_int,
+        comm: Comm,
+    ) -> Code {
+        answer(|| {
+            let own = world(comm)?;
+            if op.is_null() {
+                return Err(wrong("op is null"));
+            }
+            // SAFETY: the caller's promise.
+            unsafe { write(op, "op", own.operators.make(own.calls.rank(), scalar, dtype, place)?) }
+        })
+    }
+
+    unsafe fn RedOpDestroy(&self, op: c_int, comm: Comm) -> Code {
+        answer(|| world(comm)?.operators.destroy(op))
+    }
+
     unsafe fn MemAlloc(&self, at: *mut Out, size: usize) -> Code {
         // SAFETY: the caller's promise.
         answer(|| unsafe { write(at, "ptr", own_memory::allocate(size)?) })
@@ -279,6 +313,22 @@ impl NcclFunctions for Alone {
             let why = "the program called ncclCommAbort";
             seat.lanes.abort(Code::REMOTE, why);
             own.abort(Code::REMOTE, why);
+        })
+    }
+
+    unsafe fn CommRevoke(&self, comm: Comm, flags: c_int) -> Code {
+        if comm.is_null() {
+            return Code::SUCCESS;
+        }
+        answer(|| {
+            let (seat, own) = seat(comm)?;
+            if flags != 0 {
+                return Err(wrong(format!("flags are {flags}, and there are none")));
+            }
+            let why = "the program called ncclCommRevoke";
+            seat.lanes.abort(Code::INVALID_USAGE, why);
+            own.abort(Code::INVALID_USAGE, why);
+            Ok(())
         })
     }
 

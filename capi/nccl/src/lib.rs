@@ -11,6 +11,7 @@
 
 mod alone;
 mod audit;
+mod call_config;
 mod call_errors;
 mod contest;
 mod exports;
@@ -28,6 +29,7 @@ mod own;
 mod own_call;
 mod own_comm;
 mod own_memory;
+mod own_operators;
 mod pass;
 mod process;
 mod real;

@@ -9,6 +9,7 @@ use roundelay::{Call, Collective, DType, ReduceOp};
 use roundelay_interposer::CallMaker;
 use roundelay_kernels::cuda::nccl_dtype;
 
+use crate::call_config::CallConfig;
 use crate::call_errors::{Refusal, answer, caught, guard, wrong};
 use crate::contest::contest;
 use crate::lanes::{Ends, Lane};
@@ -16,9 +17,10 @@ use crate::mode::is_alone;
 use crate::name::Name;
 use crate::operation::{Left, Operation, Taken};
 use crate::own_comm::OwnComm;
+use crate::own_operators::{FIRST, Operator};
 use crate::process::process;
 use crate::seats::{self, CommSeat};
-use crate::settings::{Selector, settings};
+use crate::settings::{Average, Selector, settings};
 use crate::stream_order::in_own_context;
 use crate::trial::Trial;
 use crate::types::{Code, Comm, Stream};
@@ -30,8 +32,11 @@ pub(crate) struct OwnCall {
     seat: Arc<CommSeat>,
     own: Arc<OwnComm>,
     call: Call,
+    /// The program's operator, which multiplies the input.
+    operator: Option<Operator>,
     io: [u64; 2],
     stream: Stream,
+    config: CallConfig,
     way: DataWay,
     /// The trial that it is for, with the call of the real library.
     trial: Option<(Trial, Operation)>,
@@ -81,21 +86,6 @@ fn collective(name: Name) -> Option<Collective> {
     })
 }
 
-/// Whether a function has a configuration for its call, which may ask for what a plan does not have.
-fn is_configured(name: Name) -> bool {
-    matches!(
-        name,
-        Name::AllReduceConfig
-            | Name::ReduceConfig
-            | Name::ReduceScatterConfig
-            | Name::BroadcastConfig
-            | Name::AllGatherConfig
-            | Name::AlltoAllConfig
-            | Name::GatherConfig
-            | Name::ScatterConfig
-    )
-}
-
 impl OwnCall {
     fn new(operation: &Operation, seat: Arc<CommSeat>, own: Arc<OwnComm>) -> Result<Self, Refusal> {
         let name = operation.name;
@@ -106,8 +96,23 @@ impl OwnCall {
         let dtype: DType = nccl_dtype(operation.dtype)
             .ok_or_else(|| wrong(format!("there is no data type {}", operation.dtype)))?;
         let ops = [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min, ReduceOp::Avg];
-        let op = usize::try_from(operation.op).ok().and_then(|at| ops.get(at).copied());
+        let operator = (operation.op >= FIRST).then(|| own.operators.find(operation.op)).flatten();
+        if let Some(other) = operator.as_ref().filter(|operator| operator.dtype != dtype) {
+            let (op, of) = (operation.op, other.dtype);
+            return Err(wrong(format!("operator {op} is for {of}, and the elements are {dtype}")));
+        }
+        let mut op = match operator {
+            Some(_) => Some(ReduceOp::Sum),
+            None => usize::try_from(operation.op).ok().and_then(|at| ops.get(at).copied()),
+        };
+        let mut operator = operator;
+        if op == Some(ReduceOp::Avg) && settings().average == Average::Each {
+            operator = own.operators.average(own.calls.rank(), dtype)?;
+            op = operator.as_ref().map_or(op, |_| Some(ReduceOp::Sum));
+        }
         let op = op.ok_or_else(|| wrong(format!("there is no operator {}", operation.op)))?;
+        // SAFETY: the argument is the program's, which promises that it is valid.
+        let config = unsafe { CallConfig::read(operation.config) }?;
         let root = u32::try_from(operation.root).ok().filter(|root| *root < own.nranks());
         let root = root.ok_or_else(|| wrong(format!("there is no rank {}", operation.root)))?;
         let me = own.calls.rank().rank().0;
@@ -131,7 +136,8 @@ impl OwnCall {
         let io = io.map(|at| at as u64);
         let (count, stream) = (operation.count as u64, operation.stream);
         let call = Call { collective, root, count, dtype, op };
-        Ok(Self { name, seat, own, call, io, stream, way, trial: None, plan: None })
+        let (trial, plan) = (None, None);
+        Ok(Self { name, seat, own, call, operator, io, stream, config, way, trial, plan })
     }
 
     /// Takes an operation over the real NCCL, where an algorithm is selected for it. Ranks decide by what NCCL demands to
@@ -142,13 +148,14 @@ impl OwnCall {
         }
         let seat = seats::find(operation.comm).ok_or(Why::NoWorld)?;
         let own = seat.own().clone().map_err(Why::Unmet)?;
-        match operation.name {
-            Name::Send | Name::Recv => return Err(Why::Message),
-            name if is_configured(name) => return Err(Why::Config),
-            _ => {}
+        if matches!(operation.name, Name::Send | Name::Recv) {
+            return Err(Why::Message);
         }
         let taken = caught(|| Self::new(operation, seat.clone(), own));
         let mut taken = taken.map_err(|_| Why::Argument)?;
+        if taken.config.tunes {
+            return Err(Why::Config);
+        }
         match settings().select(&taken.call, taken.own.nranks()) {
             Selector::User => Ok(taken),
             Selector::Nothing => Err(Why::Unselected),
@@ -256,8 +263,19 @@ impl OwnCall {
         let stream = *stream;
         let launch = |on: Stream| {
             let Some(plan) = &self.plan else { return Ok("nothing") };
-            // SAFETY: the arguments are the program's, which promises that they are valid.
-            unsafe { plan.launch_at(on.cast(), *io) }?;
+            own.order.record(self.config.launched, on)?;
+            let at = |input| {
+                // SAFETY: the arguments are the program's, which promises that they are valid.
+                unsafe { plan.launch_at(on.cast(), [input, io[1]]) }
+            };
+            match &self.operator {
+                None => at(io[0])?,
+                Some(Operator { products, number, .. }) => {
+                    let input = (io[0], plan.input_len());
+                    // SAFETY: as before.
+                    unsafe { products.with(on.cast(), input, *number, at) }?;
+                }
+            }
             Ok::<&str, Refusal>(&plan.kernel().name)
         };
         match &self.way {
@@ -408,7 +426,9 @@ impl Taken for OwnCall {
         }
         let taken = guard(|| {
             let (seat, own) = seats::seat(operation.comm)?;
-            Self::new(operation, seat, own)
+            let taken = Self::new(operation, seat, own)?;
+            taken.config.without_nccl()?;
+            Ok(taken)
         });
         taken.map_err(Left::Refused)
     }
@@ -463,6 +483,9 @@ impl Taken for OwnCall {
             Some((seat.known()?.clone().ok()?, *stream))
         });
         let known: Vec<_> = known.collect();
+        if known.is_empty() {
+            return call();
+        }
         // Where the driver refuses these, it refuses NCCL's calls, too, which says so.
         in_own_context(|| known.iter().for_each(|(own, stream)| _ = own.order.enter(*stream)));
         let code = call();

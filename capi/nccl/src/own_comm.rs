@@ -9,7 +9,8 @@ use roundelay::tools::ALGORITHM;
 use roundelay::{Call, Error, Options, UniqueId as WorldId, World, selection};
 
 use crate::call_errors::Refusal;
-use crate::settings::{TAKE, settings};
+use crate::own_operators::Operators;
+use crate::settings::{AVERAGE, TAKE, settings};
 use crate::stream_order::StreamOrder;
 use crate::trial::Trials;
 use crate::types::Code;
@@ -34,6 +35,7 @@ pub(crate) struct OwnComm {
     pub(crate) order: StreamOrder,
     /// The first failure, after which every call fails alike.
     failure: Mutex<Option<Refusal>>,
+    pub(crate) operators: Operators,
     pub(crate) trials: Trials,
     /// Calls that the algorithm for them cannot run, and why.
     unfit: Mutex<HashMap<Call, String>>,
@@ -83,7 +85,8 @@ impl OwnComm {
         let calls = world.device_calls(device)?;
         let order = StreamOrder::new(calls.rank().context())?;
         let (failure, unfit) = (Mutex::default(), Mutex::default());
-        Ok(Self { world, calls, device, order, failure, trials: Trials::default(), unfit })
+        let (operators, trials) = (Operators::default(), Trials::default());
+        Ok(Self { world, calls, device, order, failure, operators, trials, unfit })
     }
 
     /// Sets the number of CTAs that plans have for each stream of a rank.
@@ -159,7 +162,8 @@ fn agree(world: &World, device: &Result<usize, Refusal>) -> Result<(), Refusal> 
         });
     }
     if let Some(rank) = find(&|said| said[2] != all[2]) {
-        let variables = [ALGORITHM, selection::VARIABLE, "ROUNDELAY_ORDER", TAKE].join(", ");
+        let variables =
+            [ALGORITHM, selection::VARIABLE, "ROUNDELAY_ORDER", TAKE, AVERAGE].join(", ");
         return usage(format!(
             "rank {rank} has other settings than rank 0; {variables} must be equal on all ranks"
         ));

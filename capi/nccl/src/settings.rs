@@ -20,10 +20,20 @@ pub(crate) enum Take {
     All,
 }
 
+/// How floating-point numbers are averaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Average {
+    /// The sum is divided before it is rounded.
+    Once,
+    /// Each contribution is multiplied, as NCCL does it.
+    Each,
+}
+
 /// All settings.
 #[derive(Debug)]
 pub(crate) struct Settings {
     take: Take,
+    pub(crate) average: Average,
     /// The algorithms that the user names.
     pub(crate) own: Vec<OwnAlgorithm>,
     selection: Option<&'static Selection>,
@@ -45,6 +55,9 @@ pub(crate) enum Selector {
 /// The variable that says which operations are taken.
 pub(crate) const TAKE: &str = "ROUNDELAY_NCCL_TAKE";
 
+/// The variable that says how floating-point numbers are averaged.
+pub(crate) const AVERAGE: &str = "ROUNDELAY_NCCL_AVERAGE";
+
 /// Returns the settings of this process.
 pub(crate) fn settings() -> &'static Settings {
     static READ: LazyLock<Settings> = LazyLock::new(|| {
@@ -52,6 +65,7 @@ pub(crate) fn settings() -> &'static Settings {
         Settings::read(&var).unwrap_or_else(|why| Settings {
             wrong: Some(why),
             take: Take::Selected,
+            average: Average::Once,
             own: Vec::new(),
             selection: None,
             promises: Promises::new(),
@@ -64,10 +78,12 @@ impl Settings {
     fn read(var: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
         let words = ["selected", "faster", "all"];
         let take = [Take::Selected, Take::Faster, Take::All][one_of(TAKE, var(TAKE), &words)?];
+        let average = one_of(AVERAGE, var(AVERAGE), &["once", "each"])?;
+        let average = [Average::Once, Average::Each][average];
         let own = var(ALGORITHM).map_or(Ok(Vec::new()), |text| OwnAlgorithm::all(&text))?;
         let selection = Selection::of_process().map_err(|error| error.to_string())?;
         let promises = Promises::of_process().map_err(|error| error.to_string())?;
-        Ok(Self { take, own, selection, promises, wrong: None })
+        Ok(Self { take, average, own, selection, promises, wrong: None })
     }
 
     /// Whether any operation may be taken over the real NCCL. Settings without sense count: the other ranks hear of them.
@@ -98,9 +114,9 @@ impl Settings {
 
     /// Returns a number that is equal on ranks with equal settings.
     pub(crate) fn digest(&self) -> u64 {
-        let Self { take, own, selection, promises, wrong } = self;
+        let Self { take, average, own, selection, promises, wrong } = self;
         let mut hasher = DefaultHasher::new();
-        (take, own, promises.to_string(), wrong.is_some()).hash(&mut hasher);
+        (take, average, own, promises.to_string(), wrong.is_some()).hash(&mut hasher);
         for entry in selection.iter().flat_map(|selection| &selection.entries) {
             let algorithm = &entry.algorithm;
             (entry.collective.name(), entry.nranks, &entry.bytes).hash(&mut hasher);
@@ -118,7 +134,11 @@ mod tests {
 
     fn read(take: &str, own: &str) -> Result<Settings, String> {
         Settings::read(&|name| {
-            let value = if name == TAKE { take } else { own };
+            let value = match name {
+                TAKE => take,
+                ALGORITHM => own,
+                _ => "",
+            };
             (!value.is_empty()).then(|| value.to_owned())
         })
     }

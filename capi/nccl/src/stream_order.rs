@@ -1,7 +1,7 @@
 //! The order of a communicator's work on several streams: the work of one call begins when that of the call before is
 //! over. Kernels of the library and of NCCL that hold a GPU while they wait for other ranks would else stop each other.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use roundelay::cuda::cudarc::driver::sys::{self, CUstreamCaptureStatus};
 use roundelay::cuda::cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError, result};
@@ -46,6 +46,16 @@ impl StreamOrder {
         let event = self.context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT))?;
         event.record(&self.stream(stream))?;
         Ok(event)
+    }
+
+    /// Records an event of the program's on a stream; null is none.
+    pub(crate) fn record(&self, event: sys::CUevent, stream: Stream) -> Result<(), DriverError> {
+        if event.is_null() {
+            return Ok(());
+        }
+        self.context.bind_to_thread()?;
+        // SAFETY: the event and the stream are the program's, which promises that they are valid.
+        unsafe { result::event::record(event, stream.cast()) }
     }
 
     /// Whether a graph captures the work of a stream.
@@ -118,8 +128,13 @@ fn is_captured(stream: &CudaStream) -> Result<bool, DriverError> {
 
 /// Makes calls of the driver, and leaves the thread in the context that was current in it.
 pub(crate) fn in_own_context<R>(call: impl FnOnce() -> R) -> R {
-    // SAFETY: the function of the library's loader has no conditions. Without a driver there is no context.
-    let before = unsafe { sys::is_culib_present() }.then(|| result::ctx::get_current().ok());
+    /// Whether there is a driver: to look for it takes longer than a call.
+    static DRIVER: LazyLock<bool> = LazyLock::new(|| {
+        // SAFETY: the function of the library's loader has no conditions.
+        unsafe { sys::is_culib_present() }
+    });
+    // Without a driver there is no context.
+    let before = DRIVER.then(|| result::ctx::get_current().ok());
     let done = call();
     if let Some(Some(Some(context))) = before {
         // SAFETY: the context was current, and the call destroyed none.

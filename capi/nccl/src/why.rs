@@ -20,7 +20,7 @@ pub(crate) enum Why {
     Slower,
     /// It has arguments that are not ours, or are for the real library to refuse.
     Argument,
-    /// It has a configuration of its own.
+    /// Its configuration is about NCCL's kernels.
     Config,
     /// It is a send or a receive.
     Message,
@@ -42,7 +42,7 @@ impl fmt::Display for Why {
             Self::Trial => "a trial of NCCL's speed",
             Self::Slower => "NCCL is as fast at this size",
             Self::Argument => "its arguments are NCCL's",
-            Self::Config => "it has a configuration",
+            Self::Config => "its configuration is about NCCL's kernels",
             Self::Message => "messages are NCCL's",
             Self::Captured => "a graph captures the first of its shape",
             Self::Unfit(why) => why,

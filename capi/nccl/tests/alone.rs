@@ -21,7 +21,7 @@ fn a_job_of_three_ranks_runs_without_an_nccl() {
         assert_eq!(out, format!("rank {rank} is done\n"));
         let reports = err.contains("no NCCL: its communicators are worlds of their own");
         assert_eq!(reports, rank == 0, "{err}");
-        let taken = err.contains("ncclAllReduce 13 calls, 10 taken, 0 passed on, 3 failed");
+        let taken = err.contains("ncclAllReduce 23 calls, 17 taken, 0 passed on, 6 failed");
         assert!(taken || rank > 0, "{err}");
         // Rank 0 sends to rank 1 and to itself.
         let messages = err.contains("ncclSend 9 calls, 6 taken, 0 passed on, 3 failed");
@@ -39,8 +39,28 @@ fn a_rank_that_dies_is_an_error_of_the_communicator() {
 }
 
 #[test]
+fn an_average_is_that_of_nccl_on_demand() {
+    let job = job("alone").set("ROUNDELAY_NCCL_AVERAGE", "each");
+    let outputs = job.ranks(3, &job.folder().join("id"), &["each"], &[]);
+    for (rank, output) in outputs.iter().enumerate() {
+        // The quotient of the sum of integers.
+        assert_eq!(said(rank, output).0, "7\n");
+    }
+}
+
+#[test]
+fn a_communicator_that_is_revoked_refuses_and_can_shrink() {
+    for (rank, output) in ranks(&["revoke"]).iter().enumerate() {
+        assert_eq!(said(rank, output).0, "revoked\n");
+    }
+}
+
+#[test]
 fn ranks_of_one_process_are_made_at_once_in_a_group_and_by_threads() {
-    let output = job("several").command(3).arg("3").output().expect("it starts");
-    let (out, err) = said(0, &output);
-    assert_eq!(out, "all\ngroup\nthreads\n", "{err}");
+    let job = job("several");
+    for [nranks, devices] in [["3", "3"], ["3", "1"], ["1", "1"]] {
+        let output = job.command(3).args([nranks, devices]).output().expect("it starts");
+        let (out, err) = said(0, &output);
+        assert_eq!(out, "all\ngroup\nthreads\n", "{err}");
+    }
 }

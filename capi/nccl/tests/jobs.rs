@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use tempfile::TempDir;
 
 use crate::driver;
-use crate::made::{folder, library, program};
+use crate::made::{folder, library, program, source};
 
 /// A program of the tests, and the folder in which its ranks meet.
 pub(crate) struct Job {
@@ -21,9 +21,14 @@ pub(crate) struct Job {
 pub(crate) type Variable<'a> = (&'a dyn Fn(usize) -> bool, &'a str, &'a str);
 
 impl Job {
+    /// A program in C, or a script.
     pub(crate) fn new(name: &str) -> Self {
         let folder = folder();
-        let program = program(name, folder.path());
+        let program = if name.contains('.') {
+            source(&format!("programs/{name}"))
+        } else {
+            program(name, folder.path())
+        };
         Self { folder, program, variables: Vec::new() }
     }
 

@@ -147,6 +147,46 @@ fn ranks_on_other_hosts_all_pass_all_on() {
 }
 
 #[test]
+fn a_rank_without_a_gpu_has_all_pass_all_on() {
+    let is_one = |rank| rank == 1;
+    let small: Variable = (&is_any, "ROUNDELAY_ALGORITHM", SMALL);
+    let blind: Variable = (&is_one, "ROUNDELAY_FAKE_DEVICES", "0");
+    all_pass("blind", &[small, blind], "rank 1 has no GPU 2)");
+}
+
+#[test]
+fn a_configuration_that_is_about_nccls_kernels_goes_on() {
+    let taken: &[Variable] = &[(&is_any, "ROUNDELAY_ALGORITHM", SMALL)];
+    for (rank, output) in ranks(2, "configure", taken).iter().enumerate() {
+        let (out, err) = said(rank, output);
+        assert_eq!(out, "ooottto\n", "{err}");
+        let line = "ncclAllReduceConfig 7 calls, 4 taken, 3 passed on (";
+        assert!(rank > 0 || err.contains(line), "{err}");
+        let why = "its configuration is about NCCL's kernels 2";
+        assert!(rank > 0 || err.contains(why), "{err}");
+    }
+}
+
+#[test]
+fn a_graph_has_what_was_called_before() {
+    let taken: &[Variable] = &[(&is_any, "ROUNDELAY_ALGORITHM", SMALL)];
+    for (rank, output) in ranks(2, "graphs", taken).iter().enumerate() {
+        let (out, err) = said(rank, output);
+        assert_eq!(out, "ttoooo\n", "{err}");
+        let why = "a graph captures the first of its shape 1";
+        assert!(rank > 0 || err.contains(why), "{err}");
+    }
+}
+
+#[test]
+fn a_communicator_that_is_revoked_refuses() {
+    let taken: &[Variable] = &[(&is_any, "ROUNDELAY_ALGORITHM", SMALL)];
+    for (rank, output) in ranks(2, "revoke", taken).iter().enumerate() {
+        assert_eq!(said(rank, output).0, "o\n");
+    }
+}
+
+#[test]
 fn a_rank_that_dies_in_the_meeting_stops_nobody() {
     let small: Variable = (&is_any, "ROUNDELAY_ALGORITHM", SMALL);
     let outputs = ranks(3, "two", &[small, (&is_any, "DIE", "1")]);
@@ -175,8 +215,10 @@ fn a_thread_aborts_a_call_that_waits_for_a_rank() {
 #[test]
 fn ranks_of_one_process_are_taken() {
     let job = job("several").set("ROUNDELAY_ALGORITHM", SMALL);
-    let output = job.command(3).arg("3").output().expect("it starts");
-    let (out, err) = said(0, &output);
-    assert_eq!(out, "all\ngroup\nthreads\n");
-    assert!(err.contains("ncclAllReduce 9 calls, 9 taken, 0 passed on"), "{err}");
+    for devices in ["3", "1"] {
+        let output = job.command(3).args(["3", devices]).output().expect("it starts");
+        let (out, err) = said(0, &output);
+        assert_eq!(out, "all\ngroup\nthreads\n");
+        assert!(err.contains("ncclAllReduce 9 calls, 9 taken, 0 passed on"), "{err}");
+    }
 }

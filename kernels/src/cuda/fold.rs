@@ -1,12 +1,19 @@
-//! Folds that the host issues one by one: copies, and a kernel that folds up to eight sources.
+//! Folds that the host issues one by one: copies, and a kernel that folds up to eight sources, or a number into each element.
 
-use cudarc::driver::{CudaFunction, CudaStream, DeviceRepr, LaunchConfig, PushKernelArg, result};
+use std::sync::Arc;
+
+use cudarc::driver::sys::CUstream;
+use cudarc::driver::{
+    CudaContext, CudaFunction, CudaStream, DeviceRepr, LaunchConfig, PushKernelArg, result,
+};
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::schedule::Schedule;
 
 use super::compile::{Target, compile};
 use super::device::{Device, failed};
+use super::device_rank::DeviceRank;
 use super::error::Error;
+pub use crate::grid::fold::Number;
 use crate::grid::fold::{FoldCall, NAME, blocks, text};
 
 // SAFETY: words without padding, as the kernel's text has them.
@@ -27,9 +34,12 @@ impl Folds {
         (dtype, op): (DType, ReduceOp),
         schedule: &Schedule,
     ) -> Result<Self, Error> {
+        Self::of_text(device, dtype, &text(dtype, op, schedule.has_chains()))
+    }
+
+    fn of_text(device: &Device, dtype: DType, text: &str) -> Result<Self, Error> {
         let target = Target::new(device.arch);
-        let text = text(dtype, op, schedule.has_chains());
-        let [kernel] = device.load(&*compile(&text, NAME, &target)?, [NAME])?;
+        let [kernel] = device.load(&*compile(text, NAME, &target)?, [NAME])?;
         Ok(Self { kernel, threads: target.threads, element_size: dtype.size() as u64 })
     }
 
@@ -59,17 +69,80 @@ impl Folds {
                 unsafe { result::memcpy_dtod_async(to, *from, bytes as usize, stream.cu_stream()) };
             return copied.map_err(issue());
         }
-        let call = FoldCall::new(from, to, len, divisor);
+        // SAFETY: the caller promises it.
+        unsafe { self.launch(stream, &FoldCall::new(from, to, len, divisor), bytes) }
+    }
+
+    /// Launches the kernel.
+    ///
+    /// # Safety
+    /// The kernel touches only memory that is valid on the device of `stream`, until `stream` is done.
+    unsafe fn launch(&self, stream: &CudaStream, call: &FoldCall, bytes: u64) -> Result<(), Error> {
         let config = LaunchConfig {
             grid_dim: (blocks(bytes), 1, 1),
             block_dim: (self.threads, 1, 1),
             shared_mem_bytes: 0,
         };
         let mut builder = stream.launch_builder(&self.kernel);
-        builder.arg(&call);
-        // SAFETY: the kernel takes this argument, and touches only these elements.
-        unsafe { builder.launch(config) }.map_err(issue())?;
+        builder.arg(call);
+        // SAFETY: the kernel takes this argument; the caller promises the rest.
+        unsafe { builder.launch(config) }.map_err(failed("issuing a fold"))?;
         Ok(())
+    }
+}
+
+/// Products of all elements of a buffer with one number, on the device of a rank.
+///
+/// Integers wrap, and narrow floats are rounded once, as in a reduction by `Prod`.
+pub struct Products {
+    folds: Folds,
+    context: Arc<CudaContext>,
+}
+
+impl Products {
+    /// Compiles the kernel for an element type.
+    ///
+    /// # Errors
+    /// E0421 where the driver or NVRTC refuses; E0415 without NVRTC.
+    pub fn new(rank: &DeviceRank, dtype: DType) -> Result<Self, Error> {
+        let folds = Folds::of_text(&rank.device, dtype, &text(dtype, ReduceOp::Prod, false))?;
+        Ok(Self { folds, context: rank.context().clone() })
+    }
+
+    /// Calls `then` with the address of a buffer of `len` products, the elements at `from` times `number`, which is there
+    /// for what `then` enqueues on `stream`.
+    ///
+    /// # Errors
+    /// E0419 or E0421 where the driver has no memory or refuses; the error of `then`.
+    ///
+    /// # Safety
+    /// The stream is one of the rank's device. The address of the elements, and that of the number if it has one, are valid
+    /// on the device until `stream` is done, and aligned for the type.
+    pub unsafe fn with<R, E: From<Error>>(
+        &self,
+        stream: CUstream,
+        (from, len): (u64, usize),
+        number: Number,
+        then: impl FnOnce(u64) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let bytes = len * self.folds.element_size as usize;
+        if bytes == 0 {
+            return then(from);
+        }
+        // SAFETY: the caller's promise; the value goes before this function returns.
+        let on = unsafe { self.context.wrap_borrowed_stream(stream) };
+        let refused = || failed(format!("making {len} products"));
+        self.context.bind_to_thread().map_err(refused()).map_err(E::from)?;
+        // SAFETY: the context is current, and the memory is freed below.
+        let to =
+            unsafe { result::malloc_async(stream, bytes) }.map_err(refused()).map_err(E::from)?;
+        let call = FoldCall::by_number(from, to, len as u64, number);
+        // SAFETY: the caller's promise, and the memory is there until `stream` has passed the kernel.
+        let launched = unsafe { self.folds.launch(&on, &call, bytes as u64) };
+        let done = launched.map_err(E::from).and_then(|()| then(to));
+        // SAFETY: allocated above, and freed once, after what was enqueued.
+        let freed = unsafe { result::free_async(to, stream) }.map_err(refused());
+        freed.map_err(E::from).and(done)
     }
 }
 

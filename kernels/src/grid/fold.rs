@@ -1,4 +1,5 @@
-//! The kernel that folds up to eight sources, for engines that issue the ops of a schedule one by one.
+//! The kernel that folds up to eight sources, for engines that issue the ops of a schedule one by one, or one number into
+//! each element.
 
 use roundelay_core::dtype::{DType, ReduceOp};
 
@@ -10,6 +11,15 @@ const BYTES_PER_BLOCK: u64 = 16 << 10;
 /// The most blocks of a launch: more blocks would only wait for each other.
 #[cfg(feature = "cuda")]
 const MOST_BLOCKS: u64 = 512;
+
+/// A number of a kernel's element type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Number {
+    /// Its bits, the lowest ones of the word.
+    Bits(u64),
+    /// The address of device memory that has it when the kernel runs.
+    At(u64),
+}
 
 /// The argument of the kernel.
 #[repr(C)]
@@ -28,6 +38,16 @@ impl FoldCall {
         let mut all = [0; 8];
         all[..from.len()].copy_from_slice(from);
         Self { sources: from.len() as u64, len, divisor, to, from: all }
+    }
+
+    /// `to[i] = from[i] op number`.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn by_number(from: u64, to: u64, len: u64, number: Number) -> Self {
+        let (bits, at) = match number {
+            Number::Bits(bits) => (bits, 0),
+            Number::At(address) => (0, address),
+        };
+        Self { sources: 0, ..Self::new(&[from, at], to, len, bits as i64) }
     }
 
     /// Returns the words, in order.

@@ -1,4 +1,4 @@
-/* A job of NCCL as programs write it, with a library that has no NCCL behind it: LIBRARY RANK NRANKS FILE [die]. */
+/* A job of NCCL as programs write it, with a library that has no NCCL behind it: LIBRARY RANK NRANKS FILE [die|each|revoke]. */
 #include "job.h"
 
 /* Rank 1 dies; the others hear of it from another call, and by the communicator. */
@@ -44,6 +44,170 @@ static void lend_memory(void *comm, void *stream) {
     if (none != NULL) exit(14);
     IS(4, nccl, ncclMemAlloc, (void **, size_t), NULL, 8);
     IS(1, nccl, ncclMemAlloc, (void **, size_t), &lent, (size_t)1 << 60);
+}
+
+/* An average whose contributions are multiplied, of a number for which that is another one than the quotient of the sum. */
+static int average(void *comm, void *stream) {
+    const float third = 1.0f / (float)nranks;
+    float number = 1, expected = 1;
+    while (expected == number) {
+        number += 1;
+        expected = number * third + number * third;
+        for (int i = 2; i < nranks; ++i) expected += number * third;
+    }
+    void *const at = buffer(number, 1);
+    NCCL(ncclAllReduce, REDUCE, at, at, 1, F32, AVG, comm, stream);
+    CUDA(cuStreamSynchronize, (void *), stream);
+    has("AllReduce of parts", at, 0, 1, expected, 0);
+    const int i32 = 2;
+    int value = 7;
+    CUDA(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), (uint64_t)(uintptr_t)at, &value, sizeof value);
+    NCCL(ncclAllReduce, REDUCE, at, at, 1, i32, AVG, comm, stream);
+    CUDA(cuStreamSynchronize, (void *), stream);
+    CUDA(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), &value, (uint64_t)(uintptr_t)at, sizeof value);
+    printf("%d\n", value);
+    return 0;
+}
+
+/* What comes after a revocation is refused, and a part of the ranks goes on. */
+static int revoke_comm(void *comm, void *from, void *to, void *stream) {
+    void *rest = NULL;
+    const int last = nranks - 1;
+    NCCL(ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, comm, stream);
+    CUDA(cuStreamSynchronize, (void *), stream);
+    NCCL(ncclBroadcast, COPIED_ROOT, from, from, COUNT, F32, 0, comm, stream);
+    CUDA(cuStreamSynchronize, (void *), stream);
+    IS(4, nccl, ncclCommRevoke, (void *, int), comm, 1);
+    NCCL(ncclCommRevoke, (void *, int), NULL, 0);
+    NCCL(ncclCommRevoke, (void *, int), comm, 0);
+    IS(5, nccl, ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, comm, stream);
+    if (strstr(last_error(), "ncclCommRevoke") == NULL) return 1;
+    if (rank != last) {
+        NCCL(ncclCommShrink, (void *, const int *, int, void **, void *, int), comm, &last, 1, &rest, NULL, 0);
+        NCCL(ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, rest, stream);
+        CUDA(cuStreamSynchronize, (void *), stream);
+        has("AllReduce of the rest", to, 0, COUNT, (float)last, (float)last);
+        NCCL(ncclCommDestroy, (void *), rest);
+    }
+    NCCL(ncclCommDestroy, (void *), comm);
+    puts("revoked");
+    return 0;
+}
+
+/* A graph that is launched twice; the first of a shape cannot be in one. */
+static void capture(void *comm, void *stream) {
+    const float sum = (float)(nranks * (nranks + 1) / 2), n = (float)nranks;
+    void *graph, *runs, *const from = buffer((float)(rank + 1), 2 * COUNT), *const to = buffer(-1, 2 * COUNT);
+    CUDA(cuStreamBeginCapture_v2, (void *, int), stream, 0);
+    IS(5, nccl, ncclAllReduce, REDUCE, from, to, 2 * COUNT - 1, F32, SUM, comm, stream);
+    if (strstr(last_error(), "a graph captures the first") == NULL) exit(21);
+    NCCL(ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, comm, stream);
+    CUDA(cuStreamEndCapture, (void *, void **), stream, &graph);
+    CUDA(cuGraphInstantiateWithFlags, (void **, void *, unsigned long long), &runs, graph, 0);
+    for (int i = 0; i < 2; ++i) {
+        CUDA(cuMemsetD8Async, (uint64_t, unsigned char, size_t, void *), (uint64_t)(uintptr_t)to, 0, sizeof(float) * COUNT,
+             stream);
+        CUDA(cuGraphLaunch, (void *, void *), runs, stream);
+        CUDA(cuStreamSynchronize, (void *), stream);
+        has("AllReduce of a graph", to, 0, COUNT, sum, n);
+    }
+    CUDA(cuGraphExecDestroy, (void *), runs);
+    CUDA(cuGraphDestroy, (void *), graph);
+}
+
+#define PREMUL (int *, void *, int, int, void *)
+
+/* Sums of multiples, by a number of the host and by one of the device. */
+static void multiply(void *comm, void *stream) {
+    enum { I32 = 2, F16 = 6, F64 = 8, DEVICE = 0, HOST = 1 };
+    const float sum = (float)(nranks * (nranks + 1) / 2), n = (float)nranks;
+    float half = 0.5f, twice = 2;
+    int op = -1, other = -1, third = -1;
+    void *const from = buffer((float)(rank + 1), COUNT), *const to = buffer(-1, COUNT), *const number = buffer(2, 4);
+    void *const rows = buffer((float)(10 * rank), nranks * COUNT);
+    NCCL(ncclRedOpCreatePreMulSum, PREMUL, &op, &half, F32, HOST, comm);
+    half = 9;
+    NCCL(ncclRedOpCreatePreMulSum, PREMUL, &other, number, F32, DEVICE, comm);
+    NCCL(ncclAllReduce, REDUCE, from, to, COUNT, F32, op, comm, stream);
+    CUDA(cuStreamSynchronize, (void *), stream);
+    has("AllReduce of halves", to, 0, COUNT, sum / 2, n / 2);
+    has("its input", from, 0, COUNT, (float)(rank + 1), 1);
+    NCCL(ncclReduceScatter, REDUCE, rows, to, COUNT, F32, other, comm, stream);
+    CUDA(cuStreamSynchronize, (void *), stream);
+    has("ReduceScatter of doubles", to, 0, COUNT, 10 * n * (n - 1), 2 * n);
+    /* The number of the device is read when the operation runs. */
+    twice = 4;
+    CUDA(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), (uint64_t)(uintptr_t)number, &twice, sizeof twice);
+    NCCL(ncclReduce, ROOTED, from, to, COUNT, F32, other, 1, comm, stream);
+    CUDA(cuStreamSynchronize, (void *), stream);
+    if (rank == 1) has("Reduce of fourfolds", to, 0, COUNT, 4 * sum, 4 * n);
+    /* An operator may go before the group that has it ends; in place. */
+    NCCL(ncclGroupStart, (void));
+    NCCL(ncclAllReduce, REDUCE, from, from, COUNT, F32, op, comm, stream);
+    NCCL(ncclRedOpDestroy, (int, void *), op, comm);
+    NCCL(ncclGroupEnd, (void));
+    CUDA(cuStreamSynchronize, (void *), stream);
+    has("AllReduce of halves in place", from, 0, COUNT, sum / 2, n / 2);
+    /* Integers, f16 and f64: each of one type, and of as many bits as it has. */
+    const int three = 3;
+    int32_t ints[3] = {rank, 5, -rank};
+    const uint16_t one_and_half = 0x3e00;
+    uint16_t halves[2] = {0x3c00, (uint16_t)(0x4000 + rank)};
+    const double tiny = 0x1p-40;
+    double doubles[2] = {1, (double)rank};
+    struct {
+        const void *number;
+        void *values;
+        size_t count;
+        int type, size;
+    } types[] = {{&three, ints, 3, I32, 4}, {&one_and_half, halves, 2, F16, 2}, {&tiny, doubles, 2, F64, 8}};
+    for (int i = 0; i < 3; ++i) {
+        NCCL(ncclRedOpCreatePreMulSum, PREMUL, &third, (void *)types[i].number, types[i].type, HOST, comm);
+        const size_t bytes = types[i].count * (size_t)types[i].size;
+        CUDA(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), (uint64_t)(uintptr_t)to, types[i].values, bytes);
+        NCCL(ncclAllReduce, REDUCE, to, to, types[i].count, types[i].type, third, comm, stream);
+        CUDA(cuStreamSynchronize, (void *), stream);
+        CUDA(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), types[i].values, (uint64_t)(uintptr_t)to, bytes);
+        NCCL(ncclRedOpDestroy, (int, void *), third, comm);
+    }
+    const int others = nranks * (nranks - 1) / 2;
+    if (ints[0] != 3 * others || ints[1] != 15 * nranks || ints[2] != -3 * others) exit(17);
+    /* 3 x 1.5 is 4.5. */
+    if (nranks == 3 && halves[0] != 0x4480) exit(18);
+    if (doubles[0] != nranks * tiny || doubles[1] != others * tiny) exit(19);
+    NCCL(ncclAllReduce, REDUCE, NULL, NULL, 0, F32, other, comm, stream);
+    IS(4, nccl, ncclAllReduce, REDUCE, from, to, COUNT, F32, op, comm, stream);
+    IS(4, nccl, ncclAllReduce, REDUCE, from, to, COUNT, F16, other, comm, stream);
+    IS(4, nccl, ncclRedOpDestroy, (int, void *), op, comm);
+    IS(4, nccl, ncclRedOpDestroy, (int, void *), SUM, comm);
+    IS(4, nccl, ncclRedOpDestroy, (int, void *), other, NULL);
+    IS(4, nccl, ncclRedOpCreatePreMulSum, PREMUL, NULL, &half, F32, HOST, comm);
+    IS(4, nccl, ncclRedOpCreatePreMulSum, PREMUL, &op, NULL, F32, HOST, comm);
+    IS(4, nccl, ncclRedOpCreatePreMulSum, PREMUL, &op, &half, 12, HOST, comm);
+    IS(4, nccl, ncclRedOpCreatePreMulSum, PREMUL, &op, &half, F32, 2, comm);
+    IS(4, nccl, ncclRedOpCreatePreMulSum, PREMUL, &op, (char *)number + 1, F32, DEVICE, comm);
+    IS(4, nccl, ncclRedOpCreatePreMulSum, PREMUL, &op, &half, F32, HOST, NULL);
+    NCCL(ncclRedOpDestroy, (int, void *), other, comm);
+}
+
+/* Configurations of calls. */
+static void configure(void *comm, void *stream) {
+    const float sum = (float)(nranks * (nranks + 1) / 2), n = (float)nranks;
+    void *const from = buffer((float)(rank + 1), COUNT), *const to = buffer(-1, COUNT);
+    Config config = CONFIG;
+    config.most = 2;
+    CUDA(cuEventCreate, (void **, unsigned), &config.launched, 2);
+    NCCL(ncclAllReduceConfig, REDUCE_CONFIG, from, to, COUNT, F32, SUM, comm, stream, &config);
+    CUDA(cuEventSynchronize, (void *), config.launched);
+    CUDA(cuStreamSynchronize, (void *), stream);
+    has("AllReduceConfig", to, 0, COUNT, sum, n);
+    config.selection = "allreduce:nvls";
+    IS(5, nccl, ncclAllReduceConfig, REDUCE_CONFIG, from, to, COUNT, F32, SUM, comm, stream, &config);
+    if (strstr(last_error(), "algSelection") == NULL) exit(20);
+    config.forces = 0;
+    NCCL(ncclAllReduceConfig, REDUCE_CONFIG, from, to, COUNT, F32, SUM, comm, stream, &config);
+    config.magic = 1;
+    IS(4, nccl, ncclAllReduceConfig, REDUCE_CONFIG, from, to, COUNT, F32, SUM, comm, stream, &config);
 }
 
 #define SEND (const void *, size_t, int, int, void *, void *)
@@ -161,6 +325,8 @@ int main(int argc, char **argv) {
     const Id id = meet(argv[4]);
     IS(4, nccl, ncclCommInitRank, (void **, int, Id, int), &comm, nranks, id, nranks);
     IS(4, nccl, ncclCommInitRank, (void **, int, Id, int), NULL, nranks, id, rank);
+    const Config wrong = {.size = sizeof wrong, .magic = 1};
+    IS(4, nccl, ncclCommInitRankConfig, (void **, int, Id, int, const void *), &comm, nranks, id, rank, &wrong);
     NCCL(ncclGroupStart, (void));
     NCCL(ncclCommInitRank, (void **, int, Id, int), &comm, nranks, id, rank);
     if (comm != NULL) return 10;
@@ -173,6 +339,8 @@ int main(int argc, char **argv) {
     if (number != rank) return 6;
 
     void *const from = buffer((float)(rank + 1), COUNT), *const to = buffer(-1, COUNT);
+    if (argc > 5 && strcmp(argv[5], "each") == 0) return average(comm, stream);
+    if (argc > 5 && strcmp(argv[5], "revoke") == 0) return revoke_comm(comm, from, to, stream);
     if (argc > 5) return die(comm, from, to, stream);
     void *const wide = buffer(-1, nranks * COUNT), *const rows = buffer((float)(10 * rank), nranks * COUNT);
     const float sum = (float)(nranks * (nranks + 1) / 2), n = (float)nranks;
@@ -223,6 +391,9 @@ int main(int argc, char **argv) {
     IS(5, nccl, ncclCommWindowRegister, (void *, void *, size_t, void **, int), comm, from, 4, &part, 0);
     if (strstr(last_error(), "ncclCommWindowRegister") == NULL) return 12;
     lend_memory(comm, stream);
+    multiply(comm, stream);
+    configure(comm, stream);
+    capture(comm, stream);
 
     NCCL(ncclCommSplit, (void *, int, int, void **, void *), comm, rank == 0 ? -1 : 0, -rank, &part, NULL);
     if ((part == NULL) != (rank == 0)) return 9;

@@ -51,6 +51,21 @@ enum { COUNT = 500, F32 = 7, SUM = 0, MAX = 2, AVG = 4 };
 #define COPIED (const void *, void *, size_t, int, void *, void *)
 #define COPIED_ROOT (const void *, void *, size_t, int, int, void *, void *)
 
+/* ncclCollConfig_t, and as NCCL_COLLCONFIG_INITIALIZER has it. */
+typedef struct {
+    size_t size;
+    unsigned magic, version;
+    void *extensions;
+    int least, most, nvls, cluster;
+    const char *selection;
+    int forces, policy;
+    uint64_t tag;
+    void *launched;
+} Config;
+#define UNSET (-2147483647 - 1)
+#define CONFIG {sizeof(Config), 0xcafebeef, 23203, NULL, UNSET, UNSET, UNSET, UNSET, NULL, 1, UNSET, 0, NULL}
+#define REDUCE_CONFIG (const void *, void *, size_t, int, int, void *, void *, const Config *)
+
 static inline void *buffer(float first, int count) {
     uint64_t at;
     float *values = malloc(sizeof(float) * (size_t)count);

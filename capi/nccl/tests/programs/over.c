@@ -140,6 +140,70 @@ static void many(const char *folder) {
     }
 }
 
+/* Configurations of calls: those that ask for nothing, and one that is about NCCL's kernels. */
+static void configure(void) {
+    const float sum = (float)(nranks * (nranks + 1) / 2), n = (float)nranks;
+    Config plain = CONFIG, tuned = CONFIG, old = CONFIG, named = CONFIG, wrong = CONFIG;
+    tuned.most = 4;
+    /* A version that ends before the field. */
+    old.most = 4;
+    old.size = 24;
+    named.selection = "allreduce:nvls";
+    wrong.magic = 1;
+    const Config *const all[] = {NULL, &plain, &old, &tuned, &named, &wrong};
+    for (int i = 0; i < 6; ++i) {
+        NCCL(ncclAllReduceConfig, REDUCE_CONFIG, from, to, COUNT, F32, SUM, comm, stream, all[i]);
+        note("AllReduceConfig", to, COUNT, sum, n);
+    }
+    /* The event of a launch. */
+    CUDA(cuEventCreate, (void **, unsigned), &plain.launched, 2);
+    NCCL(ncclAllReduceConfig, REDUCE_CONFIG, from, to, COUNT, F32, SUM, comm, stream, &plain);
+    CUDA(cuEventSynchronize, (void *), plain.launched);
+    note("AllReduceConfig", to, COUNT, sum, n);
+}
+
+/* An all-reduce in a graph that is launched twice. */
+static void capture(void) {
+    void *graph, *runs;
+    CUDA(cuStreamBeginCapture_v2, (void *, int), stream, 0);
+    NCCL(ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, comm, stream);
+    CUDA(cuStreamEndCapture, (void *, void **), stream, &graph);
+    CUDA(cuGraphInstantiateWithFlags, (void **, void *, unsigned long long), &runs, graph, 0);
+    for (int i = 0; i < 2; ++i) {
+        CUDA(cuMemsetD8Async, (uint64_t, unsigned char, size_t, void *), (uint64_t)(uintptr_t)to, 0, sizeof(float) * COUNT,
+             stream);
+        CUDA(cuGraphLaunch, (void *, void *), runs, stream);
+        note("AllReduce of a graph", to, COUNT, (float)(nranks * (nranks + 1) / 2), (float)nranks);
+    }
+    CUDA(cuGraphExecDestroy, (void *), runs);
+    CUDA(cuGraphDestroy, (void *), graph);
+}
+
+/* The first of a shape is NCCL's where a graph captures it, and later ones are not. */
+static void graphs(void) {
+    capture();
+    reduce(comm, rank, nranks, COUNT);
+    capture();
+    reduce(comm, rank, nranks, COUNT);
+    ends();
+}
+
+/* Rank 0 revokes: what is under way ends, and what comes is refused. */
+static void revoke_comm(void) {
+    int state = 0;
+    reduce(comm, rank, nranks, COUNT);
+    if (rank == 0) {
+        NCCL(ncclCommRevoke, (void *, int), comm, 0);
+    } else {
+        while (state == 0) {
+            usleep(10000);
+            NCCL(ncclCommGetAsyncError, (void *, int *), comm, &state);
+        }
+    }
+    IS(rank == 0 ? 5 : 6, nccl, ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, comm, stream);
+    NCCL(ncclCommDestroy, (void *), comm);
+}
+
 static void *reduce_alone(void *at) {
     int (*function) REDUCE;
     *(void **)&function = found(nccl, "ncclAllReduce");
@@ -179,6 +243,15 @@ int main(int argc, char **argv) {
     } config = {24, 0xcafebeef, 21400, strcmp(what, "later") != 0, 0};
     rank = atoi(argv[2]);
     nranks = atoi(argv[3]);
+    if (strcmp(what, "blind") == 0 && rank == 1) {
+        /* A rank without a GPU, which has nothing to give. */
+        nccl = dlopen(argv[1], RTLD_NOW);
+        snprintf(file, sizeof file, "%s/id", argv[4]);
+        NCCL(ncclCommInitRank, (void **, int, Id, int), &comm, nranks, meet(file), rank);
+        for (int i = 0; i < 2; ++i) NCCL(ncclAllReduce, REDUCE, NULL, NULL, 0, F32, SUM, comm, NULL);
+        puts("tt");
+        return 0;
+    }
     begin(argv[1], rank);
     CUDA(cuStreamCreate, (void **, unsigned), &stream, 1);
     CUDA(cuStreamCreate, (void **, unsigned), &other, 1);
@@ -195,6 +268,13 @@ int main(int argc, char **argv) {
     } else if (strcmp(what, "compete") == 0) {
         compete();
         ends();
+    } else if (strcmp(what, "configure") == 0) {
+        configure();
+        ends();
+    } else if (strcmp(what, "graphs") == 0) {
+        graphs();
+    } else if (strcmp(what, "revoke") == 0) {
+        revoke_comm();
     } else if (strcmp(what, "abort") == 0) {
         abort_call();
     } else {

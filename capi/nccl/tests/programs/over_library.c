@@ -311,6 +311,12 @@ int ncclAllReduce(const void *send, void *recv, size_t count, int type, int op, 
     return operation(comm, recv, count, type, stream);
 }
 
+int ncclAllReduceConfig(const void *send, void *recv, size_t count, int type, int op, const struct comm *comm, void *stream,
+                        const void *config) {
+    (void)send, (void)op, (void)config;
+    return operation(comm, recv, count, type, stream);
+}
+
 int ncclBroadcast(const void *send, void *recv, size_t count, int type, int root, const struct comm *comm, void *stream) {
     (void)send, (void)root;
     return operation(comm, recv, count, type, stream);

@@ -1,4 +1,4 @@
-/* Ranks of one process: LIBRARY NRANKS. Each has a device of its own. Prints how the ranks were made. */
+/* Ranks of one process: LIBRARY NRANKS DEVICES. They have the devices in turn. Prints how the ranks were made. */
 #include "job.h"
 
 enum { RANKS = 8 };
@@ -54,18 +54,20 @@ static void *in_thread(void *at) {
 
 int main(int argc, char **argv) {
     pthread_t threads[RANKS];
-    if (argc != 3) return 2;
+    if (argc != 4) return 2;
     nranks = atoi(argv[2]);
+    int devices[RANKS];
+    for (int i = 0; i < nranks; ++i) devices[i] = i % atoi(argv[3]);
     begin(argv[1], 0);
     for (int i = 0; i < nranks; ++i) {
-        CUDA(cuDevicePrimaryCtxRetain, (void **, int), &contexts[i], i);
+        CUDA(cuDevicePrimaryCtxRetain, (void **, int), &contexts[i], devices[i]);
         on(i);
         CUDA(cuStreamCreate, (void **, unsigned), &streams[i], 1);
         from[i] = buffer((float)(i + 1), COUNT);
         to[i] = buffer(0, COUNT);
     }
     on(0);
-    NCCL(ncclCommInitAll, (void **, int, const int *), comms, nranks, NULL);
+    NCCL(ncclCommInitAll, (void **, int, const int *), comms, nranks, devices);
     reduce_all();
     check("all");
 

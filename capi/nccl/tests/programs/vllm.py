@@ -1,8 +1,12 @@
-"""A communicator of two ranks in two threads, by the functions that vLLM's list has: `vllm.py LIBRARY`."""
+#!/usr/bin/env python3
+"""A communicator by the functions that vLLM's list has: of two ranks in two threads, `vllm.py LIBRARY`; or of processes with
+a GPU each, `vllm.py LIBRARY RANK NRANKS FILE`."""
 
 import ctypes
+import os
 import sys
 import threading
+import time
 
 
 class Id(ctypes.Structure):
@@ -68,10 +72,89 @@ def rank(library, name, number, results):
         results[number] = str(why)
 
 
+def meet(library, file, number):
+    """The id that rank 0 makes."""
+    name = Id()
+    if number == 0:
+        check(library, library.ncclGetUniqueId(ctypes.byref(name)))
+        with open(file + ".part", "wb") as out:
+            out.write(bytes(name))
+        os.rename(file + ".part", file)
+    while not os.path.exists(file):
+        time.sleep(0.001)
+    with open(file, "rb") as told:
+        return Id.from_buffer_copy(told.read())
+
+
+def process(library, number, count, file):
+    """A rank that is a process: each operation of the list, on a stream of its own."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    f32, total, elements = 7, 0, 6
+
+    def cuda(function, *arguments):
+        result = getattr(driver, function)(*arguments)
+        assert result == 0, (function, result)
+
+    def nccl(function, *arguments):
+        check(library, getattr(library, function)(*arguments))
+
+    class Tensor:
+        def __init__(self, values):
+            self.at, self.values = ctypes.c_uint64(), (ctypes.c_float * len(values))(*values)
+            self.bytes = size(ctypes.sizeof(self.values))
+            cuda("cuMemAlloc_v2", ctypes.byref(self.at), self.bytes)
+            cuda("cuMemcpyHtoD_v2", self.at, self.values, self.bytes)
+
+        def read(self):
+            cuda("cuStreamSynchronize", on)
+            cuda("cuMemcpyDtoH_v2", self.values, self.at, self.bytes)
+            return list(self.values)
+
+    def is_now(tensor, values):
+        got = tensor.read()
+        assert got == values, (number, got, values)
+
+    context, on, made = ctypes.c_void_p(), stream(), comm()
+    cuda("cuInit", 0)
+    cuda("cuDevicePrimaryCtxRetain", ctypes.byref(context), number)
+    cuda("cuCtxSetCurrent", context)
+    cuda("cuStreamCreate", ctypes.byref(on), 1)
+    nccl("ncclCommInitRank", ctypes.byref(made), count, meet(library, file, number), number)
+    sums = sum(range(count))
+    base = [float(i) for i in range(elements)]
+    mine = [number + i for i in base]
+    given, got = Tensor(mine), Tensor([-1.0] * elements)
+    # As vLLM does right after the communicator was made.
+    nccl("ncclAllReduce", given.at.value, got.at.value, elements, f32, total, made, on)
+    is_now(got, [sums + count * i for i in base])
+    nccl("ncclReduce", given.at.value, got.at.value, elements, f32, total, count - 1, made, on)
+    if number == count - 1:
+        is_now(got, [sums + count * i for i in base])
+    nccl("ncclBroadcast", given.at.value, got.at.value, elements, f32, 1, made, on)
+    is_now(got, [1 + i for i in base])
+    all_, part = Tensor([-1.0] * elements * count), Tensor([0.0] * elements)
+    nccl("ncclAllGather", given.at.value, all_.at.value, elements, f32, made, on)
+    is_now(all_, [r + i for r in range(count) for i in base])
+    nccl("ncclReduceScatter", all_.at.value, part.at.value, elements, f32, total, made, on)
+    is_now(part, [count * (number + i) for i in base])
+    after, before = (number + 1) % count, (number - 1) % count
+    nccl("ncclGroupStart")
+    nccl("ncclSend", given.at.value, elements, f32, after, made, on)
+    nccl("ncclRecv", got.at.value, elements, f32, before, made, on)
+    nccl("ncclGroupEnd")
+    is_now(got, [before + i for i in base])
+    held = window()
+    assert library.ncclCommWindowRegister(made, given.at.value, 64, ctypes.byref(held), 1) == 5
+    nccl("ncclCommDestroy", made)
+    print("done")
+
+
 def main():
     library = load(sys.argv[1])
     version = ctypes.c_int()
     check(library, library.ncclGetVersion(ctypes.byref(version)))
+    if len(sys.argv) > 2:
+        return process(library, int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
     print("version", version.value)
     name = Id()
     check(library, library.ncclGetUniqueId(ctypes.byref(name)))
