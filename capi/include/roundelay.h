@@ -318,6 +318,14 @@ int roundelay_on_device(roundelay_world_t world, uint32_t device);
 int roundelay_call_on_stream(roundelay_world_t world, int collective, const void *input, void *output, uint64_t count,
                              int dtype, int op, uint32_t root, void *stream);
 
+/*
+ * Lends memory of the rank's GPU, all zero, that all ranks can map: calls use buffers there where they are, from the second
+ * call of a shape on, and copy those of other allocators into memory of their own where these cannot be mapped. It takes a
+ * multiple of the driver's granule, mostly 2 MiB, and is good until roundelay_free gives it back, which waits for the work of
+ * the GPU, or until the world is left.
+ */
+int roundelay_device_alloc(roundelay_world_t world, uint64_t bytes, void **memory);
+
 /* Waits until all calls on the rank's GPU are over, and tells their error. */
 int roundelay_device_wait(roundelay_world_t world);
 

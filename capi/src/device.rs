@@ -39,6 +39,22 @@ pub unsafe extern "C" fn roundelay_call_on_stream(
     })
 }
 
+/// Lends memory of the rank's GPU that all ranks can map.
+///
+/// # Safety
+/// `memory` is null or points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn roundelay_device_alloc(
+    world: u64,
+    bytes: u64,
+    memory: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    guard(|| unsafe {
+        crate::status::returning(memory, "memory", crate::memory::alloc_on_device(world, bytes))
+    })
+}
+
 /// Waits until all calls on the rank's GPU are over.
 #[unsafe(no_mangle)]
 pub extern "C" fn roundelay_device_wait(world: u64) -> c_int {

@@ -33,7 +33,9 @@ use status::returning;
 use worlds::Bootstrap;
 
 #[cfg(target_os = "linux")]
-pub use device::{roundelay_call_on_stream, roundelay_device_wait, roundelay_on_device};
+pub use device::{
+    roundelay_call_on_stream, roundelay_device_alloc, roundelay_device_wait, roundelay_on_device,
+};
 pub use worlds::Options;
 
 // For the library with the command, which reads the arguments of its functions in the same way.

@@ -3,6 +3,8 @@
 use std::ffi::c_void;
 
 use roundelay::Lent;
+#[cfg(target_os = "linux")]
+use roundelay_kernels::cuda::MappableMemory;
 
 use crate::status::{Outcome, bad};
 use crate::table::HandleTable;
@@ -14,8 +16,14 @@ static LENT: HandleTable<Piece> = HandleTable::new("memory");
 struct Piece {
     world: u64,
     at: usize,
+    _memory: Memory,
+}
+
+enum Memory {
     /// As wide as the widest element type, so that it is aligned for all.
-    _lent: Lent<u64>,
+    Host { _lent: Lent<u64> },
+    #[cfg(target_os = "linux")]
+    Device { _of_rank: MappableMemory },
 }
 
 pub(crate) fn alloc(handle: u64, bytes: u64) -> Outcome<*mut c_void> {
@@ -23,9 +31,21 @@ pub(crate) fn alloc(handle: u64, bytes: u64) -> Outcome<*mut c_void> {
         let words = usize::try_from(bytes.div_ceil(8)).unwrap_or(usize::MAX);
         let mut lent = world.alloc::<u64>(words)?;
         let memory: *mut c_void = lent.as_mut_ptr().cast();
-        LENT.insert(Piece { world: handle, at: memory.addr(), _lent: lent });
+        let (at, _memory) = (memory.addr(), Memory::Host { _lent: lent });
+        LENT.insert(Piece { world: handle, at, _memory });
         Ok(memory)
     })
+}
+
+/// Lends memory of the rank's GPU.
+#[cfg(target_os = "linux")]
+pub(crate) fn alloc_on_device(handle: u64, bytes: u64) -> Outcome<*mut c_void> {
+    let device = worlds::with_device(handle, |calls| Ok(calls.rank().context().ordinal()))?;
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let made = MappableMemory::new(device, bytes).map_err(roundelay::Error::from)?;
+    let at = made.address() as usize;
+    LENT.insert(Piece { world: handle, at, _memory: Memory::Device { _of_rank: made } });
+    Ok(std::ptr::without_provenance_mut(at))
 }
 
 pub(crate) fn free(memory: *mut c_void) -> Outcome<()> {
@@ -34,7 +54,7 @@ pub(crate) fn free(memory: *mut c_void) -> Outcome<()> {
     }
     let freed = LENT.take_all(|piece| piece.at == memory.addr());
     if freed.is_empty() {
-        let fix = "give what roundelay_alloc returned, once, and before its world is left";
+        let fix = "give what roundelay_alloc or roundelay_device_alloc returned, once, and before its world is left";
         return Err(bad(format!("no memory was lent at {memory:p}"), fix));
     }
     Ok(())

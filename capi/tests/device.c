@@ -119,6 +119,24 @@ int main(void) {
     IS(406, roundelay_call_on_stream(world, 99, from, to, COUNT, ROUNDELAY_FLOAT32, ROUNDELAY_SUM, 0, stream));
     IS(431, roundelay_call_on_stream(world, ROUNDELAY_ALL_REDUCE, from, to, COUNT, ROUNDELAY_FLOAT32, ROUNDELAY_BXOR, 0, stream));
     IS(406, roundelay_device_wait(12345));
+
+    /* Memory that all ranks map; another algorithm, and a promise that it breaks, from the next call on. */
+    void *lent = NULL;
+    OURS(roundelay_device_alloc(world, sizeof values, &lent));
+    CALL(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), (uint64_t)(uintptr_t)lent, values, sizeof values);
+    OURS(roundelay_use(world, "RingAllReduce", NULL, ROUNDELAY_ALL_REDUCE, 0, UINT64_MAX));
+    for (int i = 0; i < 4; ++i) {
+        OURS(REDUCE(lent, to));
+        OURS(roundelay_device_wait(world));
+        has_the_sum(output, 0);
+    }
+    OURS(roundelay_promise(world, "all"));
+    IS(317, REDUCE(lent, to));
+    OURS(roundelay_free(lent));
+    IS(406, roundelay_free(lent));
+    IS(406, roundelay_device_alloc(12345, 8, &lent));
+    IS(406, roundelay_device_alloc(world, 8, NULL));
+    IS(419, roundelay_device_alloc(world, (uint64_t)1 << 50, &lent));
     OURS(roundelay_finalize(world));
     printf("rank %u is done\n", rank);
     return 0;

@@ -113,14 +113,31 @@ class Memory:
 
     def __init__(self, world: World, size: int) -> None:
         memory = c_void_p()
-        checked(_library.roundelay_alloc(world._handle, size, byref(memory)))
         self._world = world
-        self.address: int = memory.value or 0
         self.bytes = size
+        checked(self._allocate(memory))
+        self.address: int = memory.value or 0
+
+    def _allocate(self, memory: c_void_p) -> int:
+        return int(_library.roundelay_alloc(self._world._handle, self.bytes, byref(memory)))
 
     def __del__(self) -> None:
         if getattr(self, "address", 0) and self._world._is_open():
             _library.roundelay_free(self.address)
+
+
+class DeviceMemory(Memory):
+    """Memory of a rank's GPU that all ranks can map: calls on these buffers make no extra copies. Libraries make arrays of
+    it by ``__cuda_array_interface__``, as bytes: ``torch.as_tensor(memory, device="cuda").view(torch.float32)``."""
+
+    __slots__ = ()
+
+    def _allocate(self, memory: c_void_p) -> int:
+        return int(_library.roundelay_device_alloc(self._world._handle, self.bytes, byref(memory)))
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        return {"shape": (self.bytes,), "typestr": "|u1", "data": (self.address, False), "version": 3, "strides": None}
 
 
 class World(Collectives):
@@ -273,6 +290,12 @@ class World(Collectives):
     def device_wait(self) -> None:
         """Waits until all calls on the rank's GPU are over, and raises their error."""
         checked(_library.roundelay_device_wait(self._handle))
+
+    def device_alloc(self, size: int) -> DeviceMemory:
+        """Memory of ``size`` bytes of the rank's GPU, all zero, that all ranks can map: from the second call of a shape on,
+        calls use such buffers where they are. It goes with its last reference, which waits for the work of the GPU, or when
+        the world is closed."""
+        return DeviceMemory(self, size)
 
     def start(
         self,

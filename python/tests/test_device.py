@@ -70,6 +70,19 @@ def test_arrays_of_gpus_are_reduced_there(driver: None, launch) -> None:
                 assert error.code == "E0420" and "in one place" in str(error), error
             else:
                 raise AssertionError("two places")
+            # Memory that all ranks map, as libraries take it.
+            lent = world.device_alloc(4 * 1000)
+            shown = lent.__cuda_array_interface__
+            assert shown["data"] == (lent.address, False) and shown["shape"] == (4000,)
+            given = numpy.arange(1000, dtype="f4") + rank
+            cuda("cuMemcpyHtoD_v2", ctypes.c_uint64(lent.address), given.ctypes.data_as(ctypes.c_void_p),
+                 ctypes.c_size_t(given.nbytes))
+            f32 = 7
+            for _ in range(4):
+                world.call_on_stream(0, lent.address, sums.address.value, 1000, f32)
+                world.device_wait()
+                assert (sums.read() == expected).all()
+            del lent
             # Memory of the host goes on as before.
             assert (world.all_reduce(numpy.ones(3)) == n).all()
             print("done")

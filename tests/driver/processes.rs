@@ -90,6 +90,7 @@ macro_rules! on_each {
     }};
 }
 
+mod ends;
 mod registration;
 
 fn all_succeeded(ended: &[Output]) {
@@ -417,46 +418,6 @@ fn plans_that_cannot_be_are_refused_on_all_ranks() {
     let three = proved("RingAllReduce", 3);
     refused(&case(&three, sums(10), Form::Loops), options(), "E0401", "E0401");
     agrees(&rank, "RingAllReduce", sums(10), Form::Loops);
-}
-
-/// A process that is killed while others wait for it: they get its rank, and go on without it.
-#[test]
-fn survivors_go_on() {
-    fn here() {}
-    let ended = match ranks(3, Devices::Each, &[], here) {
-        Ok(rank) => return survive(&rank),
-        Err(ended) => ended,
-    };
-    use std::os::unix::process::ExitStatusExt as _;
-    assert_eq!(ended[1].status.signal(), Some(9), "{:?}", ended[1]);
-    all_succeeded(&[ended[0].clone(), ended[2].clone()]);
-}
-
-fn survive(rank: &CudaRank) {
-    let of = proved("RingAllReduce", 3);
-    let shape = case(&of, sums(1003), Form::Loops);
-    let plan = plan_of(rank, &shape, options()).expect("a plan");
-    let mut room = Room::new(rank, &shape);
-    for _ in 0..3 {
-        room.launch(rank, &plan, false).and_then(|()| plan.wait()).expect("all are here");
-    }
-    if rank.rank() == RankId(1) {
-        std::thread::sleep(Duration::from_millis(200));
-        let me = rustix::process::getpid();
-        rustix::process::kill_process(me, rustix::process::Signal::KILL).expect("a signal");
-    }
-    let begun = std::time::Instant::now();
-    let error = room.launch(rank, &plan, false).and_then(|()| plan.wait()).expect_err("1 is dead");
-    assert_eq!(code(&error), "E0428", "{error}");
-    let told = error.to_string();
-    assert!(told.contains("rank 1 (process") && told.contains("signal 9"), "{told}");
-    assert!(told.contains("waited for") && told.contains("ring.coll:"), "{told}");
-    assert!(begun.elapsed() < WHY / 2, "{:?}", begun.elapsed());
-    let again = room.launch(rank, &plan, false).expect_err("the world has failed");
-    assert_eq!(code(&again), "E0428", "{again}");
-    let left = rank.shrink().expect("two are left");
-    assert_eq!(left.nranks(), 2);
-    agrees(&left, "RingAllReduce", sums(1003), Form::Loops);
 }
 
 #[test]

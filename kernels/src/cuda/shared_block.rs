@@ -259,6 +259,11 @@ impl SharedBlock {
         stream.synchronize().map_err(what())
     }
 
+    /// Waits for all work of the block's device.
+    pub(super) fn finish(&self) -> Result<(), DriverError> {
+        self.context.synchronize()
+    }
+
     /// Returns the address of the block on the device of this process.
     pub(super) fn address(&self) -> u64 {
         self.address

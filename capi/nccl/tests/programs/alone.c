@@ -36,6 +36,17 @@ static void lend_memory(void *comm, void *stream) {
     CUDA(cuStreamSynchronize, (void *), stream);
     CUDA(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), got, (uint64_t)(uintptr_t)lent, sizeof got);
     if (got[0] != (float)(nranks * (nranks + 1) / 2) || got[1] != 2 * got[0]) exit(13);
+    /* Ranks use it where it is from the second call on. */
+    void *more = NULL;
+    NCCL(ncclMemAlloc, (void **, size_t), &more, sizeof sent);
+    for (int i = 0; i < 5; ++i) {
+        NCCL(ncclAllReduce, REDUCE, lent, more, 2, F32, SUM, comm, stream);
+        CUDA(cuStreamSynchronize, (void *), stream);
+        float sum[2];
+        CUDA(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), sum, (uint64_t)(uintptr_t)more, sizeof sum);
+        if (sum[0] != (float)nranks * got[0] || sum[1] != (float)nranks * got[1]) exit(22);
+    }
+    NCCL(ncclMemFree, (void *), more);
     IS(4, nccl, ncclMemFree, (void *), (char *)lent + 4);
     NCCL(ncclMemFree, (void *), lent);
     IS(4, nccl, ncclMemFree, (void *), lent);

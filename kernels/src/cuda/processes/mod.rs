@@ -19,5 +19,5 @@ mod watcher;
 
 pub use part::{KernelPart, ProcessPlan};
 pub use rank::CudaRank;
-pub use rank_buffer::RankBuffer;
+pub use rank_buffer::{MappableMemory, RankBuffer};
 pub use transport::Transport;

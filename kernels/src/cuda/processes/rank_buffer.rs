@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaEvent, CudaStream, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop};
 
-use super::super::device::failed;
+use super::super::device::{Device, failed};
 use super::super::error::Error;
 use super::super::shared_block::{BlockKind, SharedBlock};
 use super::rank::CudaRank;
@@ -24,6 +24,35 @@ pub struct RankBuffer {
 impl std::fmt::Debug for RankBuffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "RankBuffer({} bytes on device {})", self.len, self.stream.context().ordinal())
+    }
+}
+
+/// Memory of a device that the processes of all ranks can map, by its address: for callers in C and Python, whose launches
+/// need not copy it either.
+pub struct MappableMemory(SharedBlock);
+
+impl MappableMemory {
+    /// Allocates `bytes` zero bytes on the device of that number, in multiples of the driver's granule, mostly 2 MiB.
+    ///
+    /// # Errors
+    /// E0415 without a driver or that device; E0419 where the device has no room; E0421 where the driver refuses.
+    pub fn new(device: usize, bytes: usize) -> Result<Self, Error> {
+        let device = Device::open(device)?;
+        let kind = BlockKind::of_device(&device)?;
+        Ok(Self(SharedBlock::own(&device, kind, "memory for all ranks", bytes)?))
+    }
+
+    /// Its address on the device.
+    pub fn address(&self) -> u64 {
+        self.0.address()
+    }
+}
+
+impl Drop for MappableMemory {
+    /// Waits for all work of the device, as `cuMemFree` does.
+    fn drop(&mut self) {
+        // A lost context uses the memory no more.
+        let _ = self.0.finish();
     }
 }
 
