@@ -37,7 +37,8 @@ impl World {
     /// * [`World::alloc`] lends memory of this host.
     /// * [`World::split`] makes worlds whose ranks are on several hosts, and [`World::shrink`] any, if the carrier can
     ///   ([`Carrier::open_place`], [`Carrier::survivors`]); else they are refused (E0427).
-    /// * [`World::abort`] ends this host's calls. Ranks of other hosts wait for it until the deadline.
+    /// * [`World::abort`] ends the calls of all hosts, if the carrier can tell them ([`Carrier::abort`]), as TCP's can; over
+    ///   MPI it ends this host's, and ranks of other hosts wait until the deadline.
     /// * A call in which ranks of this host differ (E0414) ends the world, for other hosts may be in it already. The
     ///   calls of ranks of different hosts are not compared: ranks whose calls differ wait for each other until the
     ///   deadline.

@@ -205,7 +205,11 @@ impl World {
     /// # Errors
     /// E0427 in a forked child, which is no rank.
     pub fn abort(&self, why: &str) -> Result<(), Error> {
-        Ok(self.engine.abort(why)?)
+        self.engine.abort(why)?;
+        if let Some(hosts) = &self.hosts {
+            hosts.carrier().abort(why);
+        }
+        Ok(())
     }
 
     /// Returns the name of the algorithm that `call` runs, for reports.

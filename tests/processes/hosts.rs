@@ -242,6 +242,38 @@ fn a_killed_rank_is_known_on_every_host() {
     }
 }
 
+/// A rank ends all calls: the others, on every host, get its reason soon.
+#[test]
+fn an_abort_ends_calls_on_every_host() {
+    const TEST: &str = "hosts::an_abort_ends_calls_on_every_host";
+    if let Some(case) = case() {
+        let world = World::from_env_with(Options::new().deadline(DEADLINE)).expect("a world");
+        let mut rank = world.rank();
+        let mut all = vec![1.0_f32; 1000];
+        rank.all_reduce(&mut all, ReduceOp::Max).expect("all are here");
+        let begun = Instant::now();
+        if rank.id().to_string() == case {
+            world.abort("the input is not what it should be").expect("it is this process");
+        }
+        let error = rank.all_reduce(&mut all, ReduceOp::Max).expect_err("it is aborted");
+        assert!(begun.elapsed() < KNOWN, "{:?}", begun.elapsed());
+        say(&error.to_string());
+        // The others read the reason before this process is gone.
+        std::thread::sleep(Duration::from_millis(500));
+        return;
+    }
+    for bad in [0_u32, 3] {
+        let port = free_port();
+        let told = run_by(|rank| of_hosts(TEST, &bad.to_string(), 2, rank, port), 4, |_, _| {});
+        for (rank, told) in told.iter().enumerate() {
+            let said = told.said.first().unwrap_or_else(|| panic!("rank {rank}: {}", told.all));
+            let words = ["it aborted: the input is not what it should be", "[E0413]"];
+            assert!(words.iter().all(|word| said.contains(word)), "rank {rank}: {said}");
+            assert!(said.contains(&format!("rank {bad} ")), "rank {rank}: {said}");
+        }
+    }
+}
+
 #[test]
 fn what_is_missing_is_told() {
     const TEST: &str = "hosts::what_is_missing_is_told";

@@ -65,6 +65,10 @@ pub trait Carrier: Send + Sync {
     /// request's memory no more; the message may still arrive or be lost.
     fn cancel(&self, request: usize);
 
+    /// Tells the ranks of all hosts that this one ends all calls for a reason: their requests that have not ended fail, if
+    /// the transport can tell them (E0413).
+    fn abort(&self, _why: &str) {}
+
     /// Returns the name of the transport and what it goes over, for reports, such as `TCP over eth0, 10.0.0.1`.
     fn name(&self) -> String {
         "a transport of the program".to_owned()

@@ -281,6 +281,10 @@ impl Carrier for TcpCarrier {
         Ok(true)
     }
 
+    fn abort(&self, why: &str) {
+        self.control.abort(why);
+    }
+
     fn connection(&self, to: u32) -> Option<ConnectionFacts> {
         self.shared.state().outgoing.get(&to)?.facts()
     }

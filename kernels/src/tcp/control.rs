@@ -1,4 +1,4 @@
-//! The connection of a rank to the root, and the news that come on it: which rank is gone.
+//! The connection of a rank to the root, and the news that come on it: which rank is gone, or has ended all calls.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ pub(super) struct State {
     pub(super) secure: Secure,
     /// Whether the root has left, so that an end of the connection means nothing.
     left: bool,
-    /// The rank that is gone, in words.
+    /// The rank that is gone or has ended all calls, in words.
     pub(super) gone: Option<Error>,
 }
 
@@ -37,7 +37,7 @@ impl Control {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The rank that is gone, as the root says.
+    /// The rank that is gone or has ended all calls, as the root says.
     pub(super) fn gone(&self) -> Option<Error> {
         let Ok(mut state) = self.0.try_lock() else { return None };
         while state.gone.is_none() && !state.left && state.is_ready() {
@@ -51,6 +51,18 @@ impl Control {
             }
         }
         state.gone.clone()
+    }
+
+    /// Has the root tell all ranks that this one ended all calls.
+    pub(super) fn abort(&self, why: &str) {
+        /// The characters of a reason that travel.
+        const MOST: usize = 1000;
+        let why: String = why.chars().take(MOST).collect();
+        let mut state = self.state();
+        let word = Word::Abort(state.rank, format!("it aborted: {why}"));
+        // A root that cannot be told is gone, of which all ranks hear.
+        let patient = state.secure.patient_for(Duration::from_secs(5));
+        _ = patient.and_then(|()| state.secure.send(&word.bytes()));
     }
 
     /// The address by which this process reached the root.
@@ -72,6 +84,10 @@ impl State {
         match &word {
             Word::Gone(rank, host) => {
                 self.gone = Some(gone(*rank, &format!("its process on host {host} ended")));
+            }
+            Word::Abort(by, why) => {
+                let [rank, by] = [self.rank, *by].map(RankId);
+                self.gone.get_or_insert(Error::Abandoned { rank, by, why: why.clone() });
             }
             Word::Bye => self.left = true,
             _ => {}

@@ -42,6 +42,8 @@ pub(super) enum Word {
     Refused(String),
     /// The rank is one.
     Welcome,
+    /// A rank ended all calls, for this reason.
+    Abort(u32, String),
 }
 
 impl Word {
@@ -58,6 +60,7 @@ impl Word {
             Self::Bye => with(4, &[], &[]),
             Self::Refused(why) => with(5, &[], why.as_bytes()),
             Self::Welcome => with(6, &[], &[]),
+            Self::Abort(rank, why) => with(7, &[*rank], why.as_bytes()),
         }
     }
 
@@ -79,6 +82,7 @@ impl Word {
             4 => Self::Bye,
             5 => Self::Refused(text(0)?),
             6 => Self::Welcome,
+            7 => Self::Abort(number(0)?, text(4)?),
             _ => return Err(wrong()),
         })
     }
@@ -246,6 +250,8 @@ fn attend(guests: &mut BTreeMap<u32, Guest>) {
         let Some(guest) = guests.get_mut(&rank) else { continue };
         match guest.secure.receive().and_then(|bytes| Word::read(&bytes)) {
             Ok(Word::Gather(bytes)) => guest.gathers = Some(bytes),
+            // Whatever rank it says to be.
+            Ok(Word::Abort(_, why)) => tell(guests, &Word::Abort(rank, why)),
             Ok(Word::Bye) => {
                 let leaves = guests.remove(&rank);
                 // The root's process is that of rank 0, and may end when it has left.

@@ -150,7 +150,7 @@ impl TcpJob {
                     return Ok(all);
                 }
                 Word::Refused(why) => return Err(not_joined(why)),
-                Word::Gone(..) => {
+                Word::Gone(..) | Word::Abort(..) => {
                     if let Some(gone) = &state.gone {
                         return Err(gone.clone());
                     }

@@ -238,6 +238,22 @@ fn a_rank_that_is_gone_is_known_to_all() {
     assert!(begun.elapsed() < DEADLINE / 2, "{:?}", begun.elapsed());
 }
 
+#[test]
+fn an_abort_is_told_to_all() {
+    let jobs = jobs(3);
+    let carriers = carriers(&jobs);
+    let begun = Instant::now();
+    carriers[1].abort("the input is \u{1F980} wrong");
+    for (at, from) in [(0, 2), (2, 0)] {
+        let error = fails(&*carriers[at], from).to_string();
+        let words = [&format!("rank {at}"), "rank 1", "it aborted: the input is", "[E0413]"];
+        assert!(words.iter().all(|word| error.contains(*word)), "{error}");
+    }
+    // A reason that is too long is cut.
+    carriers[0].abort(&"\u{1F980}".repeat(1 << 20));
+    assert!(begun.elapsed() < DEADLINE / 2, "{:?}", begun.elapsed());
+}
+
 /// A rank that leaves is not gone: those that do not need it go on, also where it was the root's.
 #[test]
 fn ranks_may_leave_one_after_the_other() {

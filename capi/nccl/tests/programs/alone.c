@@ -130,7 +130,7 @@ static void capture(void *comm, void *stream) {
 
 /* Sums of multiples, by a number of the host and by one of the device. */
 static void multiply(void *comm, void *stream) {
-    enum { I32 = 2, F16 = 6, F64 = 8, DEVICE = 0, HOST = 1 };
+    enum { I32 = 2, F16 = 6, F64 = 8, F8E4M3 = 10, DEVICE = 0, HOST = 1 };
     const float sum = (float)(nranks * (nranks + 1) / 2), n = (float)nranks;
     float half = 0.5f, twice = 2;
     int op = -1, other = -1, third = -1;
@@ -159,20 +159,23 @@ static void multiply(void *comm, void *stream) {
     NCCL(ncclGroupEnd, (void));
     CUDA(cuStreamSynchronize, (void *), stream);
     has("AllReduce of halves in place", from, 0, COUNT, sum / 2, n / 2);
-    /* Integers, f16 and f64: each of one type, and of as many bits as it has. */
+    /* Integers, f16, f64 and fp8: each of one type, and of as many bits as it has. */
     const int three = 3;
     int32_t ints[3] = {rank, 5, -rank};
     const uint16_t one_and_half = 0x3e00;
     uint16_t halves[2] = {0x3c00, (uint16_t)(0x4000 + rank)};
     const double tiny = 0x1p-40;
     double doubles[2] = {1, (double)rank};
+    const uint8_t one = 0x38;
+    uint8_t eights[3] = {0x38, 0x38, 0x7e};
     struct {
         const void *number;
         void *values;
         size_t count;
         int type, size;
-    } types[] = {{&three, ints, 3, I32, 4}, {&one_and_half, halves, 2, F16, 2}, {&tiny, doubles, 2, F64, 8}};
-    for (int i = 0; i < 3; ++i) {
+    } types[] = {
+        {&three, ints, 3, I32, 4}, {&one_and_half, halves, 2, F16, 2}, {&tiny, doubles, 2, F64, 8}, {&one, eights, 3, F8E4M3, 1}};
+    for (int i = 0; i < 4; ++i) {
         NCCL(ncclRedOpCreatePreMulSum, PREMUL, &third, (void *)types[i].number, types[i].type, HOST, comm);
         const size_t bytes = types[i].count * (size_t)types[i].size;
         CUDA(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), (uint64_t)(uintptr_t)to, types[i].values, bytes);
@@ -185,6 +188,8 @@ static void multiply(void *comm, void *stream) {
     if (ints[0] != 3 * others || ints[1] != 15 * nranks || ints[2] != -3 * others) exit(17);
     /* 3 x 1.5 is 4.5. */
     if (nranks == 3 && halves[0] != 0x4480) exit(18);
+    /* 3, and the largest number, as sums saturate. */
+    if (nranks == 3 && (eights[0] != 0x44 || eights[2] != 0x7e)) exit(23);
     if (doubles[0] != nranks * tiny || doubles[1] != others * tiny) exit(19);
     NCCL(ncclAllReduce, REDUCE, NULL, NULL, 0, F32, other, comm, stream);
     IS(4, nccl, ncclAllReduce, REDUCE, from, to, COUNT, F32, op, comm, stream);
