@@ -16,10 +16,10 @@ static LENT: HandleTable<Piece> = HandleTable::new("memory");
 struct Piece {
     world: u64,
     at: usize,
-    _memory: Memory,
+    _memory: LentMemory,
 }
 
-enum Memory {
+enum LentMemory {
     /// As wide as the widest element type, so that it is aligned for all.
     Host { _lent: Lent<u64> },
     #[cfg(target_os = "linux")]
@@ -31,7 +31,7 @@ pub(crate) fn alloc(handle: u64, bytes: u64) -> Outcome<*mut c_void> {
         let words = usize::try_from(bytes.div_ceil(8)).unwrap_or(usize::MAX);
         let mut lent = world.alloc::<u64>(words)?;
         let memory: *mut c_void = lent.as_mut_ptr().cast();
-        let (at, _memory) = (memory.addr(), Memory::Host { _lent: lent });
+        let (at, _memory) = (memory.addr(), LentMemory::Host { _lent: lent });
         LENT.insert(Piece { world: handle, at, _memory });
         Ok(memory)
     })
@@ -44,7 +44,7 @@ pub(crate) fn alloc_on_device(handle: u64, bytes: u64) -> Outcome<*mut c_void> {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     let made = MappableMemory::new(device, bytes).map_err(roundelay::Error::from)?;
     let at = made.address() as usize;
-    LENT.insert(Piece { world: handle, at, _memory: Memory::Device { _of_rank: made } });
+    LENT.insert(Piece { world: handle, at, _memory: LentMemory::Device { _of_rank: made } });
     Ok(std::ptr::without_provenance_mut(at))
 }
 

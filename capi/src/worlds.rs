@@ -58,7 +58,7 @@ impl Seat {
         if let (Some(world), Some(calls)) =
             (&*world, &*self.device.read().unwrap_or_else(PoisonError::into_inner))
         {
-            calls.follow(world);
+            world.update(calls);
         }
     }
 }

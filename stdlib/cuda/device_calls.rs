@@ -8,7 +8,7 @@ use crate::comm::call::Call;
 use crate::comm::choices::{Chosen, rooted};
 use crate::comm::plan_cache::Kept;
 use crate::plans::proved;
-use crate::{Comm, Error, World};
+use crate::{Comm, Error};
 
 /// Calls of a rank with a process and a GPU of its own, by the algorithms that its [`World`](crate::World) uses.
 ///
@@ -46,11 +46,11 @@ impl DeviceCalls {
         Self { rank, chosen: RwLock::new((0, chosen)), options, plans }
     }
 
-    /// Has later calls run the algorithms that `world` uses now. All ranks do so between the same two calls. A plan that
-    /// was made before lives on while a graph may have captured it, until later shapes take its place.
-    pub fn follow(&self, world: &World) {
-        let mut chosen = self.chosen.write().unwrap_or_else(PoisonError::into_inner);
-        *chosen = (chosen.0 + 1, world.chosen().clone());
+    /// Has later calls run by other algorithms. Plans that were made before stay, as a graph may have captured them, until
+    /// later shapes take their place.
+    pub(crate) fn choose(&self, chosen: Chosen) {
+        let mut now = self.chosen.write().unwrap_or_else(PoisonError::into_inner);
+        *now = (now.0 + 1, chosen);
     }
 
     /// Sets the number of CTAs that later plans have for each stream of a rank, as [`CudaOptions::parts`] does.

@@ -3,7 +3,6 @@
 
 use super::World;
 use crate::Error;
-use crate::comm::choices::Chosen;
 use crate::cuda::{CudaOptions, CudaRank, DeviceCalls};
 
 impl World {
@@ -24,7 +23,7 @@ impl World {
     }
 
     /// Opens the GPU of that number as [`Self::on_device`] does, for calls on its memory by the algorithms that this world
-    /// uses now, with its options. [`DeviceCalls::follow`] has them run those that it uses later.
+    /// uses now, with its options. [`Self::update`] has them run those that it uses later.
     ///
     /// # Errors
     /// The errors of [`Self::on_device`].
@@ -34,7 +33,9 @@ impl World {
         Ok(DeviceCalls::new(rank, self.chosen.clone(), options))
     }
 
-    pub(crate) fn chosen(&self) -> &Chosen {
-        &self.chosen
+    /// Has later calls on a GPU of this rank run the algorithms that the world uses now. All ranks do so between the same two
+    /// calls.
+    pub fn update(&self, calls: &DeviceCalls) {
+        calls.choose(self.chosen.clone());
     }
 }

@@ -107,7 +107,7 @@ fn what_a_process_lacks_is_said() -> Result<(), roundelay::Error> {
     let calls: Result<DeviceCalls, _> = world.device_calls(0);
     assert_eq!(calls.is_ok(), plan.is_ok());
     if let Ok(calls) = calls {
-        calls.follow(&world);
+        world.update(&calls);
     }
     match plan {
         Ok(plan) => {

@@ -33,7 +33,7 @@ struct CollConfig {
     launched: CUevent,
 }
 
-/// What a call's configuration asks for.
+/// The demands of a call's configuration.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallConfig {
     /// NCCL's kernels: their CTAs, or which algorithm runs.

@@ -273,7 +273,7 @@ impl OwnCall {
                 Some(Operator { products, number, .. }) => {
                     let input = (io[0], plan.input_len());
                     // SAFETY: as before.
-                    unsafe { products.with(on.cast(), input, *number, at) }?;
+                    unsafe { products.multiply(on.cast(), input, *number, at) }?;
                 }
             }
             Ok::<&str, Refusal>(&plan.kernel().name)

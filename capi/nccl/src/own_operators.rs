@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roundelay::{DType, float8, half};
-use roundelay_kernels::cuda::{DeviceRank, Number, Products, nccl_dtype};
+use roundelay_kernels::cuda::{DeviceRank, Products, Scalar, nccl_dtype};
 
 use crate::call_errors::{Refusal, wrong};
 use crate::stream_order::in_own_context;
@@ -26,7 +26,7 @@ static NEXT: AtomicI32 = AtomicI32::new(FIRST);
 #[derive(Clone)]
 pub(crate) struct Operator {
     pub(crate) dtype: DType,
-    pub(crate) number: Number,
+    pub(crate) number: Scalar,
     pub(crate) products: Arc<Products>,
 }
 
@@ -65,14 +65,14 @@ impl Operators {
             ON_DEVICE if !scalar.addr().is_multiple_of(dtype.size()) => {
                 return Err(wrong(format!("scalar is not aligned for {dtype}")));
             }
-            ON_DEVICE => Number::At(scalar.addr() as u64),
+            ON_DEVICE => Scalar::At(scalar.addr() as u64),
             ON_HOST => {
                 let mut bits = [0; 8];
                 // SAFETY: the caller's promise, and no type has more than 8 bytes.
                 unsafe {
                     scalar.cast::<u8>().copy_to_nonoverlapping(bits.as_mut_ptr(), dtype.size());
                 }
-                Number::Bits(u64::from_le_bytes(bits))
+                Scalar::Bits(u64::from_le_bytes(bits))
             }
             other => return Err(wrong(format!("residence is {other}"))),
         };
@@ -103,7 +103,7 @@ impl Operators {
             _ => return Ok(None),
         };
         let products = self.products(rank, dtype)?;
-        Ok(Some(Operator { dtype, number: Number::Bits(bits), products }))
+        Ok(Some(Operator { dtype, number: Scalar::Bits(bits), products }))
     }
 
     fn products(&self, rank: &DeviceRank, dtype: DType) -> Result<Arc<Products>, Refusal> {

@@ -13,7 +13,7 @@ use super::compile::{Target, compile};
 use super::device::{Device, failed};
 use super::device_rank::DeviceRank;
 use super::error::Error;
-pub use crate::grid::fold::Number;
+pub use crate::grid::fold::Scalar;
 use crate::grid::fold::{FoldCall, NAME, blocks, text};
 
 // SAFETY: words without padding, as the kernel's text has them.
@@ -118,11 +118,11 @@ impl Products {
     /// # Safety
     /// The stream is one of the rank's device. The address of the elements, and that of the number if it has one, are valid
     /// on the device until `stream` is done, and aligned for the type.
-    pub unsafe fn with<R, E: From<Error>>(
+    pub unsafe fn multiply<R, E: From<Error>>(
         &self,
         stream: CUstream,
         (from, len): (u64, usize),
-        number: Number,
+        number: Scalar,
         then: impl FnOnce(u64) -> Result<R, E>,
     ) -> Result<R, E> {
         let bytes = len * self.folds.element_size as usize;

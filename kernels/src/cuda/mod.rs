@@ -49,7 +49,7 @@ pub use cudarc;
 pub use device_rank::DeviceRank;
 pub use driven::Driven;
 pub use error::{Error, Missing, Part, Refused};
-pub use fold::{Number, Products};
+pub use fold::{Products, Scalar};
 pub use graph::PlanGraph;
 pub use host_program::host_program;
 pub use log::{Message, Severity};

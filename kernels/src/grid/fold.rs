@@ -14,7 +14,7 @@ const MOST_BLOCKS: u64 = 512;
 
 /// A number of a kernel's element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Number {
+pub enum Scalar {
     /// Its bits, the lowest ones of the word.
     Bits(u64),
     /// The address of device memory that has it when the kernel runs.
@@ -42,10 +42,10 @@ impl FoldCall {
 
     /// `to[i] = from[i] op number`.
     #[cfg(feature = "cuda")]
-    pub(crate) fn by_number(from: u64, to: u64, len: u64, number: Number) -> Self {
+    pub(crate) fn by_number(from: u64, to: u64, len: u64, number: Scalar) -> Self {
         let (bits, at) = match number {
-            Number::Bits(bits) => (bits, 0),
-            Number::At(address) => (0, address),
+            Scalar::Bits(bits) => (bits, 0),
+            Scalar::At(address) => (0, address),
         };
         Self { sources: 0, ..Self::new(&[from, at], to, len, bits as i64) }
     }
