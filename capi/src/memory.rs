@@ -31,8 +31,8 @@ pub(crate) fn alloc(handle: u64, bytes: u64) -> Outcome<*mut c_void> {
         let words = usize::try_from(bytes.div_ceil(8)).unwrap_or(usize::MAX);
         let mut lent = world.alloc::<u64>(words)?;
         let memory: *mut c_void = lent.as_mut_ptr().cast();
-        let (at, _memory) = (memory.addr(), LentMemory::Host { _lent: lent });
-        LENT.insert(Piece { world: handle, at, _memory });
+        let lent = LentMemory::Host { _lent: lent };
+        LENT.insert(Piece { world: handle, at: memory.addr(), _memory: lent });
         Ok(memory)
     })
 }
