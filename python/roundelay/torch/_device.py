@@ -148,8 +148,8 @@ class Issued(Pending):
         self._kept = kept
         self._stream = stream
         self._event = stream.record_event()
-        self.captured = captured
-        """Whether a graph has the calls: they run when the graph does, which keeps its memory."""
+        self._captured = captured
+        """Whether a graph has the calls, which run when the graph does: the stream that waits for them has them behind it."""
 
     def wait(self, timeout: Any = None) -> bool:
         """Has the current stream wait for the calls. With a time, the host waits until they are done."""
@@ -157,11 +157,13 @@ class Issued(Pending):
         if seconds > 0.0:
             return super().wait(timeout)
         torch.cuda.current_stream(self._stream.device).wait_event(self._event)
+        if self._captured:
+            self._end(None)
         return True
 
     def until(self, seconds: Optional[float]) -> bool:
-        if self.captured:
-            return True
+        if self._captured:
+            return self.done or seconds is None
         end = None if seconds is None else time.monotonic() + seconds
         try:
             while not self._event.query():
@@ -171,9 +173,12 @@ class Issued(Pending):
             error = None
         except Exception as raised:
             error = self.named(self.call, raised)
+        self._end(error)
+        return True
+
+    def _end(self, error: Optional[Exception]) -> None:
         self._kept = None
         self.finish(error)
-        return True
 
     def get_future(self) -> torch.futures.Future[Any]:
         """A future that has its value at once: the streams of its readers wait for the calls."""

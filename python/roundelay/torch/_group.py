@@ -162,7 +162,9 @@ class Group(Backend):
 
     def _make_on_gpu(self, call: str, opts: Any, several: list[Part], outputs: Any) -> Optional[Pending]:
         """Makes calls on memory of the rank's GPU."""
-        self._forget()
+        if not torch.cuda.is_current_stream_capturing():
+            # Whether a stream has passed an event cannot be asked while a graph captures.
+            self._forget()
         work = self._gpu.make(call, several, outputs, opts.asyncOp)
         self._calls.value += len(several)
         if work is not None:

@@ -107,7 +107,8 @@ class Tensor(torch.Tensor):
             with torch._C.DisableTorchFunctionSubclass():
                 return function(*args, **kwargs)
         ours = [each for each in tree_leaves((args, kwargs)) if isinstance(each, Tensor)]
-        current_stream().synchronize()
+        if not current_stream().captures():
+            current_stream().synchronize()
         got = function(*tree_map_only(Tensor, lambda of: of.host, args), **tree_map_only(Tensor, lambda of: of.host, kwargs))
         if name == "cpu":
             return got.clone()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 START = """
+import ctypes
 import os
 from datetime import timedelta
 
@@ -127,6 +128,19 @@ roundelay.torch.use("RingAllReduce", collective="all_reduce")
 tensor = on_gpu(base + rank)
 group.allreduce([tensor], options("Allreduce", False))
 same(tensor, sums)
+
+# A graph has later calls of a shape, which run when it does.
+tensor, graph, runs = on_gpu(base + rank), ctypes.c_void_p(), ctypes.c_void_p()
+stream = gpu.current_stream()
+gpu.call("cuStreamBeginCapture_v2", stream.handle, 0)
+work = group.allreduce([tensor], options("Allreduce", True))
+assert not work.is_completed() and work.wait() and work.is_completed()
+group.allreduce([tensor], options("Allreduce", False))
+gpu.call("cuStreamEndCapture", stream.handle, ctypes.byref(graph))
+same(tensor, base + rank)
+gpu.call("cuGraphInstantiateWithFlags", ctypes.byref(runs), graph, ctypes.c_ulonglong(0))
+gpu.call("cuGraphLaunch", runs, stream.handle)
+same(tensor, n * sums)
 
 # Messages.
 if n > 1 and rank < 2:
