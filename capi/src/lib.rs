@@ -468,7 +468,7 @@ pub unsafe extern "C" fn roundelay_abort(world: u64, why: *const c_char) -> c_in
         let none = "the program called roundelay_abort";
         // SAFETY: the caller's promise.
         let why = if why.is_null() { none } else { unsafe { buffers::text(why, "why") }? };
-        worlds::with(world, |world| Ok(world.abort(why)?))
+        worlds::abort(world, why)
     })
 }
 

@@ -241,6 +241,16 @@ pub(crate) fn with_device<R>(
     then(&*calls.ok_or_else(none)?)
 }
 
+/// Ends all calls of all ranks, and the launches on their GPUs.
+pub(crate) fn abort(handle: u64, why: &str) -> Outcome<()> {
+    with(handle, |world| Ok(world.abort(why)?))?;
+    #[cfg(target_os = "linux")]
+    if let Some(calls) = &*seat(handle)?.device.read().unwrap_or_else(PoisonError::into_inner) {
+        calls.rank().abort(why).map_err(roundelay::Error::from)?;
+    }
+    Ok(())
+}
+
 /// Leaves a world, when the calls are done that are under way.
 pub(crate) fn leave(handle: u64) -> Outcome<()> {
     let seat = WORLDS.take(handle)?;

@@ -218,6 +218,30 @@ raise AssertionError("rank 1 is gone")
 """
 
 
+ABORT = """
+import time
+
+tensor = on_gpu(torch.ones(100))
+group.allreduce([tensor], options("Allreduce", False))
+group.barrier(options("Barrier", False))
+begun = time.monotonic()
+if rank == 0:
+    time.sleep(0.3)
+    group.abort()
+else:
+    group.allreduce([tensor], options("Allreduce", False))
+    try:
+        group.barrier(options("Barrier", False))
+    except Exception as error:
+        assert error.code == "E0413" and "rank 0" in str(error), error
+        assert time.monotonic() - begun < 15, "the deadline is 20 s"
+    else:
+        raise AssertionError("rank 0 has aborted")
+print("done", flush=True)
+os._exit(0)
+"""
+
+
 @pytest.fixture
 def gpus(driver: None, tmp_path, monkeypatch) -> None:
     """Has torch's stand-ins for NVIDIA's libraries give way to the driver for tests, and to its compiler."""
@@ -235,6 +259,11 @@ def test_every_collective_on_the_gpu_of_a_rank(gpus: None, launch, nranks: int) 
 def test_tensors_in_two_places_are_refused(gpus: None, launch) -> None:
     done = launch(2, START + REFUSALS)
     assert (done.returncode, done.stdout) == (0, "done\n" * 2), done.stderr
+
+
+def test_an_abort_ends_the_calls_on_gpus(gpus: None, launch) -> None:
+    done = launch(2, START + ABORT)
+    assert done.stdout == "done\n" * 2, (done.stdout, done.stderr)
 
 
 def test_a_rank_that_ends_is_named(gpus: None, launch) -> None:

@@ -21,7 +21,7 @@ static int die(void *comm, void *from, void *to, void *stream) {
     }
     IS(6, nccl, ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, comm, stream);
     NCCL(ncclCommAbort, (void *), comm);
-    printf("%s\n", strstr(last_error(), "signal 9") != NULL ? "signal 9" : "ended");
+    puts(last_error());
     return 0;
 }
 

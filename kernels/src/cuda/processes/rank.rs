@@ -113,6 +113,12 @@ impl CudaRank {
         super::super::device::count()
     }
 
+    /// Whether the process of another rank has ended. The kernels of all ranks end soon after, with the waits in which they
+    /// were.
+    pub fn has_lost(&self) -> bool {
+        self.0.world.find_lost().is_some()
+    }
+
     /// Checks that the processes of all ranks are there, without waiting; any thread may call it.
     ///
     /// # Errors
