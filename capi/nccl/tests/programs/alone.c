@@ -47,6 +47,22 @@ static void lend_memory(void *comm, void *stream) {
         if (sum[0] != (float)nranks * got[0] || sum[1] != (float)nranks * got[1]) exit(22);
     }
     NCCL(ncclMemFree, (void *), more);
+    /* Smaller buffers than 64 KiB are copied. */
+    enum { LARGE = 1 << 15 };
+    static float large[LARGE];
+    void *both[2];
+    for (int i = 0; i < 2; ++i) NCCL(ncclMemAlloc, (void **, size_t), &both[i], sizeof large);
+    for (int i = 0; i < LARGE; ++i) large[i] = (float)(rank + i % 7);
+    CUDA(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t), (uint64_t)(uintptr_t)both[0], large, sizeof large);
+    for (int call = 0; call < 5; ++call) {
+        NCCL(ncclAllReduce, REDUCE, both[0], both[1], LARGE, F32, SUM, comm, stream);
+        CUDA(cuStreamSynchronize, (void *), stream);
+        CUDA(cuMemcpyDtoH_v2, (void *, uint64_t, size_t), large, (uint64_t)(uintptr_t)both[1], sizeof large);
+        for (int i = 0; i < LARGE; ++i) {
+            if (large[i] != (float)(nranks * (nranks - 1) / 2 + nranks * (i % 7))) exit(24);
+        }
+    }
+    for (int i = 0; i < 2; ++i) NCCL(ncclMemFree, (void *), both[i]);
     IS(4, nccl, ncclMemFree, (void *), (char *)lent + 4);
     NCCL(ncclMemFree, (void *), lent);
     IS(4, nccl, ncclMemFree, (void *), lent);
