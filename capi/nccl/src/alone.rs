@@ -5,6 +5,7 @@
 use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::Arc;
+use std::time::Duration;
 
 use roundelay::UniqueId as WorldId;
 use roundelay::cuda::CudaRank;
@@ -25,6 +26,9 @@ use crate::types::{Answer, Code, Comm, Out, UniqueId};
 
 /// The version of NCCL whose functions the table has.
 const VERSION: c_int = 23_203;
+
+/// The time in which all ranks of a communicator that was revoked come to split it.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// `NCCL_SHRINK_ABORT`: calls that are under way end.
 const SHRINK_ABORT: c_int = 1;
@@ -181,7 +185,16 @@ impl NcclFunctions for Alone {
                 color => Some(u32::try_from(color).map_err(|_| wrong(format!("color {color}")))?),
             };
             Ok(vec![NewComm::new(made, move |_, _| {
-                let part = own.world.split(color, key.into())?;
+                let part = if own.is_revoked() {
+                    // All ranks meet anew, by the name that parts of all colors begin with.
+                    let whole = name.rsplit_once(" color ").map_or(&*name, |(whole, _)| whole);
+                    let (nranks, rank) = (own.nranks(), own.world.rank().id());
+                    let place = RankPlace { nranks, rank, device: Ok(own.device) };
+                    OwnComm::join(&WorldId::of_job(whole), &place, PATIENCE)?
+                        .split(color, key.into())?
+                } else {
+                    own.world.split(color, key.into())?
+                };
                 let device = Ok(own.device);
                 let Some(part) = part else { return Ok(null_mut()) };
                 sit(name, OwnComm::on_device(part.deadline(DEADLINE), &device))

@@ -115,6 +115,11 @@ impl OwnComm {
         refusal
     }
 
+    /// Whether the program has revoked the communicator.
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.failure().as_ref().is_some_and(|Refusal(code, _)| *code == Code::INVALID_USAGE)
+    }
+
     /// Returns the failure of the communicator, if it has failed.
     pub(crate) fn state(&self) -> Option<Refusal> {
         // Launches that are under way end with the lines at which they wait for the rank.

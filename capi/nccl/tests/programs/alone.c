@@ -100,6 +100,7 @@ static int average(void *comm, void *stream) {
 static int revoke_comm(void *comm, void *from, void *to, void *stream) {
     void *rest = NULL;
     const int last = nranks - 1;
+    int count = 0;
     NCCL(ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, comm, stream);
     CUDA(cuStreamSynchronize, (void *), stream);
     NCCL(ncclBroadcast, COPIED_ROOT, from, from, COUNT, F32, 0, comm, stream);
@@ -109,6 +110,13 @@ static int revoke_comm(void *comm, void *from, void *to, void *stream) {
     NCCL(ncclCommRevoke, (void *, int), comm, 0);
     IS(5, nccl, ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, comm, stream);
     if (strstr(last_error(), "ncclCommRevoke") == NULL) return 1;
+    NCCL(ncclCommSplit, (void *, int, int, void **, void *), comm, rank == last ? 1 : 0, 0, &rest, NULL);
+    NCCL(ncclCommCount, (void *, int *), rest, &count);
+    if (count != (rank == last ? 1 : last)) return 1;
+    NCCL(ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, rest, stream);
+    CUDA(cuStreamSynchronize, (void *), stream);
+    has("AllReduce of a part", to, 0, COUNT, (float)count, (float)count);
+    NCCL(ncclCommDestroy, (void *), rest);
     if (rank != last) {
         NCCL(ncclCommShrink, (void *, const int *, int, void **, void *, int), comm, &last, 1, &rest, NULL, 0);
         NCCL(ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, rest, stream);
