@@ -103,8 +103,6 @@ static int revoke_comm(void *comm, void *from, void *to, void *stream) {
     int count = 0;
     NCCL(ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, comm, stream);
     CUDA(cuStreamSynchronize, (void *), stream);
-    NCCL(ncclBroadcast, COPIED_ROOT, from, from, COUNT, F32, 0, comm, stream);
-    CUDA(cuStreamSynchronize, (void *), stream);
     IS(4, nccl, ncclCommRevoke, (void *, int), comm, 1);
     NCCL(ncclCommRevoke, (void *, int), NULL, 0);
     NCCL(ncclCommRevoke, (void *, int), comm, 0);
@@ -115,13 +113,13 @@ static int revoke_comm(void *comm, void *from, void *to, void *stream) {
     if (count != (rank == last ? 1 : last)) return 1;
     NCCL(ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, rest, stream);
     CUDA(cuStreamSynchronize, (void *), stream);
-    has("AllReduce of a part", to, 0, COUNT, (float)count, (float)count);
+    has("AllReduce of a part", to, 0, COUNT, (float)(rank == last ? nranks : last * (last + 1) / 2), (float)count);
     NCCL(ncclCommDestroy, (void *), rest);
     if (rank != last) {
         NCCL(ncclCommShrink, (void *, const int *, int, void **, void *, int), comm, &last, 1, &rest, NULL, 0);
         NCCL(ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, rest, stream);
         CUDA(cuStreamSynchronize, (void *), stream);
-        has("AllReduce of the rest", to, 0, COUNT, (float)last, (float)last);
+        has("AllReduce of the rest", to, 0, COUNT, (float)(last * (last + 1) / 2), (float)last);
         NCCL(ncclCommDestroy, (void *), rest);
     }
     NCCL(ncclCommDestroy, (void *), comm);
