@@ -253,7 +253,8 @@ impl NcclFunctions for Alone {
                 ))
             })?;
             // SAFETY: the caller's promise.
-            let mut ranks: Vec<_> = (0..count).map(|at| unsafe { *without.add(at) }).collect();
+            let mut ranks: Vec<_> =
+                (0..count).map(|at| unsafe { without.add(at).read_unaligned() }).collect();
             ranks.sort_unstable();
             let is_rank = |rank: &c_int| u32::try_from(*rank).is_ok_and(|rank| rank < nranks);
             if !ranks.iter().all(is_rank) || ranks.windows(2).any(|two| two[0] == two[1]) {

@@ -82,7 +82,7 @@ pub(crate) unsafe fn write<T>(to: *mut T, what: &str, value: T) -> Result<(), Re
     if to.is_null() {
         return Err(wrong(format!("{what} is null")));
     }
-    // SAFETY: the caller's promise.
-    unsafe { to.write(value) };
+    // SAFETY: the caller's promise; it need not be aligned.
+    unsafe { to.write_unaligned(value) };
     Ok(())
 }

@@ -44,7 +44,11 @@ impl NewComm {
 /// `devices` is null or has one for each rank.
 pub(crate) unsafe fn device_of(devices: *const c_int, rank: u32) -> c_int {
     // SAFETY: the caller's promise.
-    if devices.is_null() { rank as c_int } else { unsafe { *devices.add(rank as usize) } }
+    if devices.is_null() {
+        rank as c_int
+    } else {
+        unsafe { devices.add(rank as usize).read_unaligned() }
+    }
 }
 
 /// Finishes communicators, now or at the end of the group; `code` is that of the calls which began them.
@@ -81,8 +85,9 @@ pub(crate) unsafe fn end_group(code: Code, is_simulated: bool) -> Code {
 unsafe fn finish(made: Vec<NewComm>, code: Code) -> Code {
     let goes_on = code != Code::SUCCESS;
     // SAFETY: the caller's promise.
-    let with_handles =
-        made.into_iter().map(|new| (unsafe { *new.place() }.expose_provenance(), new));
+    let with_handles = made
+        .into_iter()
+        .map(|new| (unsafe { new.place().read_unaligned() }.expose_provenance(), new));
     let one = move |(comm, NewComm { at, finish }): (usize, NewComm)| {
         let comm = std::ptr::with_exposed_provenance_mut(comm);
         let finished = caught(|| finish(comm, goes_on)).map(Comm::expose_provenance);
@@ -112,7 +117,7 @@ unsafe fn finish(made: Vec<NewComm>, code: Code) -> Code {
         finished.into_iter().try_for_each(|(at, finished)| {
             let place: *mut Comm = std::ptr::with_exposed_provenance_mut(at);
             // SAFETY: the caller's promise.
-            unsafe { place.write(std::ptr::with_exposed_provenance_mut(finished?)) };
+            unsafe { place.write_unaligned(std::ptr::with_exposed_provenance_mut(finished?)) };
             Ok(())
         })
     })

@@ -240,7 +240,8 @@ impl NcclFunctions for Overlay {
         let rest = seat.map(|seat| {
             let count = if without.is_null() { 0 } else { usize::try_from(count).unwrap_or(0) };
             // SAFETY: NCCL has taken as many.
-            let ranks: Vec<_> = (0..count).map(|at| unsafe { *without.add(at) }).collect();
+            let ranks: Vec<_> =
+                (0..count).map(|at| unsafe { without.add(at).read_unaligned() }).collect();
             new_comm(made, seat.name_without(&ranks), Seating::Asked)
         });
         // SAFETY: as before.
@@ -279,7 +280,7 @@ impl NcclFunctions for Overlay {
         let seat = seats::find(comm).filter(|_| code == Code::SUCCESS && !state.is_null());
         let Some(seat) = seat else { return code };
         // SAFETY: NCCL has written it.
-        let theirs = Code(unsafe { *state });
+        let theirs = Code(unsafe { state.read_unaligned() });
         if theirs != Code::SUCCESS {
             return code;
         }
@@ -289,7 +290,7 @@ impl NcclFunctions for Overlay {
             Some(Ok(own)) => own.state().map_or(Code::SUCCESS, Refusal::tell),
         };
         // SAFETY: as before.
-        unsafe { state.write(ours.0) };
+        unsafe { state.write_unaligned(ours.0) };
         code
     }
 }

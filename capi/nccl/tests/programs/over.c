@@ -188,10 +188,16 @@ static void graphs(void) {
     ends();
 }
 
-/* Rank 0 revokes: what is under way ends, and what comes is refused. */
-static void revoke_comm(void) {
+/* Rank 0 revokes, when the others are done: what is under way ends, and what comes is refused. */
+static void revoke_comm(const char *folder) {
     int state = 0;
     reduce(comm, rank, nranks, COUNT);
+    for (int other = rank == 0 ? 1 : rank; other < (rank == 0 ? nranks : rank + 1); ++other) {
+        char file[4096];
+        snprintf(file, sizeof file, "%s/done%d", folder, other);
+        if (rank != 0) fclose(fopen(file, "w"));
+        while (access(file, F_OK) != 0) usleep(1000);
+    }
     if (rank == 0) {
         NCCL(ncclCommRevoke, (void *, int), comm, 0);
     } else {
@@ -274,7 +280,7 @@ int main(int argc, char **argv) {
     } else if (strcmp(what, "graphs") == 0) {
         graphs();
     } else if (strcmp(what, "revoke") == 0) {
-        revoke_comm();
+        revoke_comm(argv[4]);
     } else if (strcmp(what, "abort") == 0) {
         abort_call();
     } else {
