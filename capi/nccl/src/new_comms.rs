@@ -43,12 +43,11 @@ impl NewComm {
 /// # Safety
 /// `devices` is null or has one for each rank.
 pub(crate) unsafe fn device_of(devices: *const c_int, rank: u32) -> c_int {
-    // SAFETY: the caller's promise.
     if devices.is_null() {
-        rank as c_int
-    } else {
-        unsafe { devices.add(rank as usize).read_unaligned() }
+        return rank as c_int;
     }
+    // SAFETY: the caller's promise.
+    unsafe { devices.add(rank as usize).read_unaligned() }
 }
 
 /// Finishes communicators, now or at the end of the group; `code` is that of the calls which began them.
