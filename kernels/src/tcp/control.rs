@@ -83,7 +83,8 @@ impl State {
         let word = Word::read(&self.secure.receive()?)?;
         match &word {
             Word::Gone(rank, host) => {
-                self.gone = Some(gone(*rank, &format!("its process on host {host} ended")));
+                let ended = format!("its process on host {host} ended");
+                self.gone.get_or_insert_with(|| gone(*rank, &ended));
             }
             Word::Abort(by, why) => {
                 let [rank, by] = [self.rank, *by].map(RankId);
