@@ -185,8 +185,11 @@ void everyone_sync() { meet_at(self.cta->everyone, self.cta->threads + self.cta-
 
 // ---- traces ------------------------------------------------------------------------------------------------
 
-// Whether this thread writes traces: the last thread, which walks if one does.
-static bool traces() { return self.cta->traced && self.index == self.cta->threads + self.cta->walkers - 1; }
+// Whether this is the last thread of its CTA, which walks if one does.
+static bool is_last() { return self.index == self.cta->threads + self.cta->walkers - 1; }
+
+// Whether this thread writes traces.
+static bool traces() { return self.cta->traced && is_last(); }
 
 // Ends the process, as a machine may: with ROUNDELAY_SHIM_END="RANK N", that rank at its N-th signal.
 static void end_at_signal() {
@@ -201,7 +204,7 @@ static void end_at_signal() {
 }
 
 void trace_signal(bool post, int kind, i64 from, i64 to, i64 lane) {
-    if (self.index == self.cta->threads + self.cta->walkers - 1) {
+    if (is_last()) {
         end_at_signal();
     }
     if (!traces()) {

@@ -101,6 +101,18 @@ impl DeviceCalls {
         self.plans.lock().unwrap_or_else(PoisonError::into_inner).get(&(choice, call)).cloned()
     }
 
+    /// Checks that the processes of all ranks are there; any thread may call it. Where one has ended, it waits for the launches
+    /// that are under way, which end soon, for the lines at which they waited for that rank.
+    ///
+    /// # Errors
+    /// E0428 where one has ended before it left; the first cause where the ranks have failed before.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.rank.has_lost() {
+            self.wait()?;
+        }
+        Ok(self.rank.check()?)
+    }
+
     /// Waits until the last launch of every plan is over.
     ///
     /// # Errors

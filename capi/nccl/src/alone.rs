@@ -179,18 +179,18 @@ impl NcclFunctions for Alone {
             if made.is_null() {
                 return Err(wrong("newcomm is null"));
             }
-            let name = seat.name_of_part(color);
+            let split = seat.name_of_split();
+            let name = seats::name_of_part(&split, color);
             let color = match color {
                 -1 => None,
                 color => Some(u32::try_from(color).map_err(|_| wrong(format!("color {color}")))?),
             };
             Ok(vec![NewComm::new(made, move |_, _| {
                 let part = if own.is_revoked() {
-                    // All ranks meet anew, by the name that parts of all colors begin with.
-                    let whole = name.rsplit_once(" color ").map_or(&*name, |(whole, _)| whole);
+                    // All ranks meet anew.
                     let (nranks, rank) = (own.nranks(), own.world.rank().id());
                     let place = RankPlace { nranks, rank, device: Ok(own.device) };
-                    OwnComm::join(&WorldId::of_job(whole), &place, PATIENCE)?
+                    OwnComm::join(&WorldId::of_job(&split), &place, PATIENCE)?
                         .split(color, key.into())?
                 } else {
                     own.world.split(color, key.into())?

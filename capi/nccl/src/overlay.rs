@@ -216,7 +216,7 @@ impl NcclFunctions for Overlay {
         made: *mut Comm,
         config: Out,
     ) -> Code {
-        let name = seats::find(comm).map(|seat| seat.name_of_part(color));
+        let name = seats::find(comm).map(|seat| seats::name_of_part(&seat.name_of_split(), color));
         // SAFETY: the arguments are the program's.
         let code = unsafe { Behind.CommSplit(comm, color, key, made, config) };
         let part = name.filter(|_| color >= 0 && !made.is_null());

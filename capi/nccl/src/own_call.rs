@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Instant;
 
 use roundelay::cuda::ProcessPlan;
-use roundelay::{Call, Collective, DType, ReduceOp};
+use roundelay::{Call, Collective, DType};
 use roundelay_interposer::CallMaker;
 use roundelay_kernels::cuda::nccl_dtype;
 
@@ -17,10 +17,10 @@ use crate::mode::is_alone;
 use crate::name::Name;
 use crate::operation::{Left, Operation, Taken};
 use crate::own_comm::OwnComm;
-use crate::own_operators::{FIRST, Operator};
+use crate::own_operators::Multiples;
 use crate::process::process;
 use crate::seats::{self, CommSeat};
-use crate::settings::{Average, Selector, settings};
+use crate::settings::{Selector, settings};
 use crate::stream_order::in_own_context;
 use crate::trial::Trial;
 use crate::types::{Code, Comm, Stream};
@@ -32,8 +32,8 @@ pub(crate) struct OwnCall {
     seat: Arc<CommSeat>,
     own: Arc<OwnComm>,
     call: Call,
-    /// The program's operator, which multiplies the input.
-    operator: Option<Operator>,
+    /// The multiples of the input whose sum it is, if it is one.
+    multiples: Option<Multiples>,
     io: [u64; 2],
     stream: Stream,
     config: CallConfig,
@@ -95,22 +95,7 @@ impl OwnCall {
         })?;
         let dtype: DType = nccl_dtype(operation.dtype)
             .ok_or_else(|| wrong(format!("there is no data type {}", operation.dtype)))?;
-        let ops = [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min, ReduceOp::Avg];
-        let operator = (operation.op >= FIRST).then(|| own.operators.find(operation.op)).flatten();
-        if let Some(other) = operator.as_ref().filter(|operator| operator.dtype != dtype) {
-            let (op, of) = (operation.op, other.dtype);
-            return Err(wrong(format!("operator {op} is for {of}, and the elements are {dtype}")));
-        }
-        let mut op = match operator {
-            Some(_) => Some(ReduceOp::Sum),
-            None => usize::try_from(operation.op).ok().and_then(|at| ops.get(at).copied()),
-        };
-        let mut operator = operator;
-        if op == Some(ReduceOp::Avg) && settings().average == Average::Each {
-            operator = own.operators.average(own.calls.rank(), dtype)?;
-            op = operator.as_ref().map_or(op, |_| Some(ReduceOp::Sum));
-        }
-        let op = op.ok_or_else(|| wrong(format!("there is no operator {}", operation.op)))?;
+        let (op, multiples) = own.operators.find(operation.op, dtype, own.nranks())?;
         // SAFETY: the argument is the program's, which promises that it is valid.
         let config = unsafe { CallConfig::read(operation.config) }?;
         let root = u32::try_from(operation.root).ok().filter(|root| *root < own.nranks());
@@ -137,7 +122,7 @@ impl OwnCall {
         let (count, stream) = (operation.count as u64, operation.stream);
         let call = Call { collective, root, count, dtype, op };
         let (trial, plan) = (None, None);
-        Ok(Self { name, seat, own, call, operator, io, stream, config, way, trial, plan })
+        Ok(Self { name, seat, own, call, multiples, io, stream, config, way, trial, plan })
     }
 
     /// Takes an operation over the real NCCL, where an algorithm is selected for it. Ranks decide by what NCCL demands to
@@ -268,9 +253,10 @@ impl OwnCall {
                 // SAFETY: the arguments are the program's, which promises that they are valid.
                 unsafe { plan.launch_at(on.cast(), [input, io[1]]) }
             };
-            match &self.operator {
+            match &self.multiples {
                 None => at(io[0])?,
-                Some(Operator { products, number, .. }) => {
+                Some(Multiples { number, .. }) => {
+                    let products = own.operators.products(own.calls.rank(), self.call.dtype)?;
                     let input = (io[0], plan.input_len());
                     // SAFETY: as before.
                     unsafe { products.multiply(on.cast(), input, *number, at) }?;

@@ -122,11 +122,8 @@ impl OwnComm {
 
     /// Returns the failure of the communicator, if it has failed.
     pub(crate) fn state(&self) -> Option<Refusal> {
-        // Launches that are under way end with the lines at which they wait for the rank.
-        let told = if self.calls.rank().has_lost() { self.calls.wait() } else { Ok(()) };
-        let told = told.map_err(Refusal::from);
-        if let Err(ended) = told.and_then(|()| Ok(self.calls.rank().check()?)) {
-            self.keep(ended);
+        if let Err(ended) = self.calls.check() {
+            self.keep(ended.into());
         }
         self.failure().clone()
     }

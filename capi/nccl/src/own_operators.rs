@@ -5,14 +5,16 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use roundelay::{DType, float8, half};
+use roundelay::{DType, ReduceOp, float8, half};
 use roundelay_kernels::cuda::{DeviceRank, Products, Scalar, nccl_dtype};
 
 use crate::call_errors::{Refusal, wrong};
+use crate::settings::{Average, settings};
 use crate::stream_order::in_own_context;
 
-/// NCCL's own operators have smaller numbers.
-pub(crate) const FIRST: c_int = 5;
+/// NCCL's own operators, in the order of their numbers.
+const OPS: [ReduceOp; 5] =
+    [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Max, ReduceOp::Min, ReduceOp::Avg];
 
 /// `ncclScalarDevice`: the number is read when the operation runs.
 const ON_DEVICE: c_int = 0;
@@ -20,25 +22,24 @@ const ON_DEVICE: c_int = 0;
 const ON_HOST: c_int = 1;
 
 /// Operators of all communicators have different numbers, so that one of another communicator is found out.
-static NEXT: AtomicI32 = AtomicI32::new(FIRST);
+static NEXT: AtomicI32 = AtomicI32::new(OPS.len() as c_int);
 
 /// A sum of multiples.
-#[derive(Clone)]
-pub(crate) struct Operator {
-    pub(crate) dtype: DType,
+#[derive(Clone, Copy)]
+pub(crate) struct Multiples {
+    dtype: DType,
     pub(crate) number: Scalar,
-    pub(crate) products: Arc<Products>,
 }
 
 /// The operators of a communicator, and what multiplies elements of each type.
 #[derive(Default)]
 pub(crate) struct Operators {
-    all: Mutex<HashMap<c_int, Operator>>,
+    all: Mutex<HashMap<c_int, Multiples>>,
     products: Mutex<HashMap<DType, Arc<Products>>>,
 }
 
 impl Operators {
-    fn all(&self) -> MutexGuard<'_, HashMap<c_int, Operator>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<c_int, Multiples>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -76,37 +77,48 @@ impl Operators {
             }
             other => return Err(wrong(format!("residence is {other}"))),
         };
-        let products = self.products(rank, dtype)?;
+        // A graph may capture the first operation.
+        self.products(rank, dtype)?;
         let op = NEXT.fetch_add(1, Ordering::Relaxed);
-        self.all().insert(op, Operator { dtype, number, products });
+        self.all().insert(op, Multiples { dtype, number });
         Ok(op)
     }
 
-    /// Returns the average as NCCL computes it: each rank multiplies its contribution by one over the number of ranks, rounded
-    /// to the type. `None` for integers, whose sums are divided.
+    /// Returns the op of an operator's number for elements of a type on `nranks` ranks, and the multiples whose sum it is, if it
+    /// is one. Operations keep these when the program destroys the operator before they start.
+    ///
+    /// # Errors
+    /// There is no such operator, or it is for another type.
+    pub(crate) fn find(
+        &self,
+        op: c_int,
+        dtype: DType,
+        nranks: u32,
+    ) -> Result<(ReduceOp, Option<Multiples>), Refusal> {
+        let known = usize::try_from(op).ok().and_then(|at| OPS.get(at));
+        if let Some(op) = known {
+            let is_of_parts = *op == ReduceOp::Avg && settings().average == Average::Each;
+            let parts = is_of_parts.then(|| average(dtype, nranks)).flatten();
+            return Ok((parts.map_or(*op, |_| ReduceOp::Sum), parts));
+        }
+        let made = self.all().get(&op).copied();
+        let made = made.ok_or_else(|| wrong(format!("there is no operator {op}")))?;
+        if made.dtype != dtype {
+            let of = made.dtype;
+            return Err(wrong(format!("operator {op} is for {of}, and the elements are {dtype}")));
+        }
+        Ok((ReduceOp::Sum, Some(made)))
+    }
+
+    /// Returns what multiplies elements of a type.
     ///
     /// # Errors
     /// The driver or NVRTC refuses.
-    pub(crate) fn average(
+    pub(crate) fn products(
         &self,
         rank: &DeviceRank,
         dtype: DType,
-    ) -> Result<Option<Operator>, Refusal> {
-        let part = 1.0 / f64::from(rank.nranks());
-        let bits = match dtype {
-            DType::F16 => half::f16::from_f32(part as f32).to_bits().into(),
-            DType::Bf16 => half::bf16::from_f32(part as f32).to_bits().into(),
-            DType::F8E4M3 => float8::F8E4M3::from_f32(part as f32).to_bits().into(),
-            DType::F8E5M2 => float8::F8E5M2::from_f32(part as f32).to_bits().into(),
-            DType::F32 => (part as f32).to_bits().into(),
-            DType::F64 => part.to_bits(),
-            _ => return Ok(None),
-        };
-        let products = self.products(rank, dtype)?;
-        Ok(Some(Operator { dtype, number: Scalar::Bits(bits), products }))
-    }
-
-    fn products(&self, rank: &DeviceRank, dtype: DType) -> Result<Arc<Products>, Refusal> {
+    ) -> Result<Arc<Products>, Refusal> {
         let mut known = self.products.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(products) = known.get(&dtype) {
             return Ok(products.clone());
@@ -114,11 +126,6 @@ impl Operators {
         let made = Arc::new(in_own_context(|| Products::new(rank, dtype))?);
         known.insert(dtype, made.clone());
         Ok(made)
-    }
-
-    /// Returns an operator. Operations keep it when the program destroys it before they start.
-    pub(crate) fn find(&self, op: c_int) -> Option<Operator> {
-        self.all().get(&op).cloned()
     }
 
     /// Destroys an operator.
@@ -129,4 +136,20 @@ impl Operators {
         let gone = self.all().remove(&op).map(drop);
         gone.ok_or_else(|| wrong(format!("operator {op} is none that the communicator has made")))
     }
+}
+
+/// Returns the average as NCCL computes it: each rank multiplies its contribution by one over the number of ranks, rounded to
+/// the type. `None` for integers, whose sums are divided.
+fn average(dtype: DType, nranks: u32) -> Option<Multiples> {
+    let part = 1.0 / f64::from(nranks);
+    let bits = match dtype {
+        DType::F16 => half::f16::from_f32(part as f32).to_bits().into(),
+        DType::Bf16 => half::bf16::from_f32(part as f32).to_bits().into(),
+        DType::F8E4M3 => float8::F8E4M3::from_f32(part as f32).to_bits().into(),
+        DType::F8E5M2 => float8::F8E5M2::from_f32(part as f32).to_bits().into(),
+        DType::F32 => (part as f32).to_bits().into(),
+        DType::F64 => part.to_bits(),
+        _ => return None,
+    };
+    Some(Multiples { dtype, number: Scalar::Bits(bits) })
 }

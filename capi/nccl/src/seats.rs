@@ -72,6 +72,11 @@ pub(crate) fn remove(comm: Comm) -> Option<Arc<CommSeat>> {
     Some(seat)
 }
 
+/// The name of the part of a color that a split makes.
+pub(crate) fn name_of_part(split: &str, color: i32) -> String {
+    format!("{split} color {color}")
+}
+
 /// The name of the communicator of an id.
 pub(crate) fn name_of_id(id: &UniqueId) -> String {
     let digits = WorldId::from_bytes(id.bytes()).to_hex();
@@ -91,10 +96,10 @@ impl CommSeat {
         seats().insert(comm.addr(), self.clone());
     }
 
-    /// The name of the next part of this communicator that is made by a split, in which all ranks take part.
-    pub(crate) fn name_of_part(&self, color: i32) -> String {
+    /// The name of the next split of this communicator, in which all ranks take part.
+    pub(crate) fn name_of_split(&self) -> String {
         let part = self.parts.fetch_add(1, Ordering::Relaxed);
-        format!("{} part {part} color {color}", self.name)
+        format!("{} part {part}", self.name)
     }
 
     /// The name of the next communicator without some ranks.

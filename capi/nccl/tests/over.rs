@@ -27,6 +27,18 @@ fn is_any(_: usize) -> bool {
     true
 }
 
+/// Two ranks, for which small all-reduces are selected, have operations made by these, as rank 0 reports in these lines.
+fn two_take(what: &str, makers: &str, lines: &[&str]) {
+    let taken: &[Variable] = &[(&is_any, "ROUNDELAY_ALGORITHM", SMALL)];
+    for (rank, output) in ranks(2, what, taken).iter().enumerate() {
+        let (out, err) = said(rank, output);
+        assert_eq!(out, makers, "rank {rank}: {err}");
+        for line in lines {
+            assert!(rank > 0 || err.contains(line), "{line}: {err}");
+        }
+    }
+}
+
 /// All ranks pass all on, for one reason, which rank 0 reports.
 fn all_pass(what: &str, variables: &[Variable<'_>], why: &str) {
     for (rank, output) in ranks(3, what, variables).iter().enumerate() {
@@ -104,10 +116,7 @@ fn the_faster_of_the_two_makes_what_follows_on_all_ranks() {
 
 #[test]
 fn a_communicator_that_does_not_wait_is_ready_when_its_ranks_have_met() {
-    let taken: &[Variable] = &[(&is_any, "ROUNDELAY_ALGORITHM", SMALL)];
-    for (rank, output) in ranks(2, "later", taken).iter().enumerate() {
-        assert_eq!(said(rank, output).0, "oo\n");
-    }
+    two_take("later", "oo\n", &[]);
 }
 
 #[test]
@@ -156,34 +165,18 @@ fn a_rank_without_a_gpu_has_all_pass_all_on() {
 
 #[test]
 fn a_configuration_that_is_about_nccls_kernels_goes_on() {
-    let taken: &[Variable] = &[(&is_any, "ROUNDELAY_ALGORITHM", SMALL)];
-    for (rank, output) in ranks(2, "configure", taken).iter().enumerate() {
-        let (out, err) = said(rank, output);
-        assert_eq!(out, "ooottto\n", "{err}");
-        let line = "ncclAllReduceConfig 7 calls, 4 taken, 3 passed on (";
-        assert!(rank > 0 || err.contains(line), "{err}");
-        let why = "its configuration is about NCCL's kernels 2";
-        assert!(rank > 0 || err.contains(why), "{err}");
-    }
+    let calls = "ncclAllReduceConfig 7 calls, 4 taken, 3 passed on (";
+    two_take("configure", "ooottto\n", &[calls, "its configuration is about NCCL's kernels 2"]);
 }
 
 #[test]
 fn a_graph_has_what_was_called_before() {
-    let taken: &[Variable] = &[(&is_any, "ROUNDELAY_ALGORITHM", SMALL)];
-    for (rank, output) in ranks(2, "graphs", taken).iter().enumerate() {
-        let (out, err) = said(rank, output);
-        assert_eq!(out, "ttoooo\n", "{err}");
-        let why = "a graph captures the first of its shape 1";
-        assert!(rank > 0 || err.contains(why), "{err}");
-    }
+    two_take("graphs", "ttoooo\n", &["a graph captures the first of its shape 1"]);
 }
 
 #[test]
 fn a_communicator_that_is_revoked_refuses() {
-    let taken: &[Variable] = &[(&is_any, "ROUNDELAY_ALGORITHM", SMALL)];
-    for (rank, output) in ranks(2, "revoke", taken).iter().enumerate() {
-        assert_eq!(said(rank, output).0, "o\n");
-    }
+    two_take("revoke", "o\n", &[]);
 }
 
 #[test]
@@ -198,10 +191,7 @@ fn a_rank_that_dies_in_the_meeting_stops_nobody() {
 
 #[test]
 fn a_hundred_communicators_come_and_go() {
-    let taken: &[Variable] = &[(&is_any, "ROUNDELAY_ALGORITHM", SMALL)];
-    for (rank, output) in ranks(2, "many", taken).iter().enumerate() {
-        assert_eq!(said(rank, output).0, "oooo\n");
-    }
+    two_take("many", "oooo\n", &[]);
 }
 
 #[test]

@@ -118,31 +118,30 @@ impl Products {
     /// # Safety
     /// The stream is one of the rank's device. The address of the elements, and that of the number if it has one, are valid
     /// on the device until `stream` is done, and aligned for the type.
-    pub unsafe fn multiply<R, E: From<Error>>(
+    pub unsafe fn multiply(
         &self,
         stream: CUstream,
         (from, len): (u64, usize),
         number: Scalar,
-        then: impl FnOnce(u64) -> Result<R, E>,
-    ) -> Result<R, E> {
+        then: impl FnOnce(u64) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let bytes = len * self.folds.element_size as usize;
         if bytes == 0 {
             return then(from);
         }
         // SAFETY: the caller's promise; the value goes before this function returns.
         let on = unsafe { self.context.wrap_borrowed_stream(stream) };
-        let refused = || failed(format!("making {len} products"));
-        self.context.bind_to_thread().map_err(refused()).map_err(E::from)?;
+        let refused = || failed("making products");
+        self.context.bind_to_thread().map_err(refused())?;
         // SAFETY: the context is current, and the memory is freed below.
-        let to =
-            unsafe { result::malloc_async(stream, bytes) }.map_err(refused()).map_err(E::from)?;
+        let to = unsafe { result::malloc_async(stream, bytes) }.map_err(refused())?;
         let call = FoldCall::by_number(from, to, len as u64, number);
         // SAFETY: the caller's promise, and the memory is there until `stream` has passed the kernel.
         let launched = unsafe { self.folds.launch(&on, &call, bytes as u64) };
-        let done = launched.map_err(E::from).and_then(|()| then(to));
+        let done = launched.and_then(|()| then(to));
         // SAFETY: allocated above, and freed once, after what was enqueued.
-        let freed = unsafe { result::free_async(to, stream) }.map_err(refused());
-        freed.map_err(E::from).and(done)
+        unsafe { result::free_async(to, stream) }.map_err(refused())?;
+        done
     }
 }
 

@@ -15,7 +15,7 @@ import torch
 
 from ._elements import copied
 from ._handles import searched
-from ._layout import shown
+from ._layout import Copy, shown, together
 from ._parts import ALL_GATHER, ALL_TO_ALL, GATHER, REDUCE_SCATTER, SCATTER, Part
 from ._work import Done, Named, Pending
 
@@ -34,16 +34,16 @@ class Gpu:
         self._own: Any = None
         """The stream of the calls that do not block."""
 
-    def make(self, call: str, several: Sequence[Part], outputs: Any, is_async: bool) -> Optional[Pending]:
-        """Issues calls. Returns what waits for them, where they do not block."""
-        device = self._open(several)
+    def make(
+        self, call: str, places: set[Optional[torch.device]], several: Sequence[Part], outputs: Any, is_async: bool
+    ) -> Optional[Pending]:
+        """Issues calls on tensors in these places. Returns what waits for them, where they do not block."""
+        device = self._open(places)
         several = [self._whole(part) for part in several]
-        if not is_async:
+        by_host = any(part.elements is None for part in several)
+        if by_host or not is_async:
             self._issue(several, device)
-            return None
-        if any(part.elements is None for part in several):
-            self._issue(several, device)
-            return Done(call, outputs, self._named)
+            return Done(call, outputs, self._named) if is_async else None
         before = torch.cuda.current_stream(device)
         if self._own is None:
             self._own = torch.cuda.Stream(device)
@@ -59,10 +59,9 @@ class Gpu:
             torch.cuda.current_stream(self._device).synchronize()
             self._world.device_wait()
 
-    def _open(self, several: Sequence[Part]) -> torch.device:
-        devices = {part.gpu for part in several}
-        wanted = devices.pop()
-        if devices or wanted is None:
+    def _open(self, places: set[Optional[torch.device]]) -> torch.device:
+        wanted, *others = places
+        if others or wanted is None:
             raise TypeError("tensors of one call are in several places: give all of them on one GPU")
         if self._device is None:
             index = wanted.index if wanted.index is not None else torch.cuda.current_device()
@@ -101,25 +100,20 @@ class Gpu:
         count = own.numel() if kind == REDUCE_SCATTER else copied(own)[1]
         source: Optional[torch.Tensor] = given[0] if given else None
         target: Optional[torch.Tensor] = taken[0] if taken else None
-        copies: list[Callable[[], object]] = []
+        landing: Copy = None
         if kind in (REDUCE_SCATTER, SCATTER) and given:
             source = torch.cat([block.detach().reshape(-1) for block in given])
         elif kind in (ALL_GATHER, GATHER) and taken:
             whole = own.detach().new_empty((self._nranks, own.numel()))
-            copies.append(_onto(list(whole), taken))
-            target = whole
-        if part.copy is not None:
-            copies.append(part.copy)
-        return part._replace(given=source, taken=target, elements=count, copy=_each(copies))
+            landing, target = _onto(list(whole), taken), whole
+        return part._replace(given=source, taken=target, elements=count, copy=together([landing, part.copy]))
 
 
 def _by_host(part: Part, given: Sequence[torch.Tensor], taken: Sequence[torch.Tensor]) -> Part:
     """The call on copies in memory of the host."""
     outputs = [torch.empty(block.shape, dtype=block.dtype) for block in taken]
-    copies = [_onto(outputs, taken)]
-    if part.copy is not None:
-        copies.append(part.copy)
-    return part._replace(given=[block.detach().cpu() for block in given], taken=outputs, copy=_each(copies))
+    inputs = [block.detach().cpu() for block in given]
+    return part._replace(given=inputs, taken=outputs, copy=together([_onto(outputs, taken), part.copy]))
 
 
 def _onto(sources: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]) -> Callable[[], object]:
@@ -130,14 +124,6 @@ def _onto(sources: Sequence[torch.Tensor], targets: Sequence[torch.Tensor]) -> C
             target.detach().copy_(source.view(target.shape))
 
     return copy
-
-
-def _each(copies: list[Callable[[], object]]) -> Optional[Callable[[], object]]:
-    def copy() -> None:
-        for each in copies:
-            each()
-
-    return copy if copies else None
 
 
 class Issued(Pending):

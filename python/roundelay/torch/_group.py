@@ -23,7 +23,7 @@ from . import _parts as parts
 from ._device import Gpu
 from ._elements import MAX, U8
 from ._errors import named
-from ._layout import check
+from ._layout import check, together
 from ._mail import Mail
 from ._monitored import monitored_barrier
 from ._parts import Part, one
@@ -120,8 +120,8 @@ class Group(Backend):
 
     def _make(self, call: str, opts: Any, part: Part, outputs: Any) -> Optional[Pending]:
         """Makes a call in this thread, or has the library's thread make it."""
-        if part.gpu is not None:
-            return self._make_on_gpu(call, opts, [part], outputs)
+        if (gpu := part.gpu) is not None:
+            return self._make_on_gpu(call, opts, {gpu}, [part], outputs)
         self._calls.value += 1
         if not opts.asyncOp and opts.timeout < _UNSET:
             if self._under_way:
@@ -137,8 +137,9 @@ class Group(Backend):
         """Has several calls made that are one ``Work`` for a waiter."""
         if not several:
             return Done(call, outputs, self.named) if opts.asyncOp else None
-        if any(part.gpu is not None for part in several):
-            return self._make_on_gpu(call, opts, several, outputs)
+        places = {part.gpu for part in several}
+        if places != {None}:
+            return self._make_on_gpu(call, opts, places, several, outputs)
         self._forget()
         requests = []
         try:
@@ -152,20 +153,17 @@ class Group(Backend):
                 started = Collective(call, request, (several, outputs), outputs, self.named, None, self._finisher, None)
                 self._under_way.append(started)
             raise
-        copies = [part.copy for part in several if part.copy is not None]
+        copy = together(part.copy for part in several)
+        return self._started(call, opts, Several(requests), several, outputs, copy)
 
-        def copy() -> None:
-            for each in copies:
-                each()
-
-        return self._started(call, opts, Several(requests), several, outputs, copy if copies else None)
-
-    def _make_on_gpu(self, call: str, opts: Any, several: list[Part], outputs: Any) -> Optional[Pending]:
+    def _make_on_gpu(
+        self, call: str, opts: Any, places: set[Optional[torch.device]], several: list[Part], outputs: Any
+    ) -> Optional[Pending]:
         """Makes calls on memory of the rank's GPU."""
         if not torch.cuda.is_current_stream_capturing():
             # Whether a stream has passed an event cannot be asked while a graph captures.
             self._forget()
-        work = self._gpu.make(call, several, outputs, opts.asyncOp)
+        work = self._gpu.make(call, places, several, outputs, opts.asyncOp)
         self._calls.value += len(several)
         if work is not None:
             self._under_way.append(work)

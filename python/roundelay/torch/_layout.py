@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Optional
 
 import torch
@@ -62,13 +62,18 @@ def apart(
         written: list[tuple[torch.Tensor, Copy]] = [_elsewhere(tensor) for tensor in outputs]
     else:
         written = [write(tensor) for tensor in outputs]
-    copies = [copy for _, copy in written if copy is not None]
+    return given, [buffer for buffer, _ in written], together(copy for _, copy in written)
+
+
+def together(several: Iterable[Copy]) -> Copy:
+    """Several copies as one, None where there are none."""
+    copies = [copy for copy in several if copy is not None]
 
     def copy() -> None:
         for each in copies:
             each()
 
-    return given, [buffer for buffer, _ in written], copy if copies else None
+    return copy if copies else None
 
 
 def _elsewhere(tensor: torch.Tensor) -> tuple[torch.Tensor, Copy]:

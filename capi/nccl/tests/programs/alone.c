@@ -130,22 +130,18 @@ static int revoke_comm(void *comm, void *from, void *to, void *stream) {
 /* A graph that is launched twice; the first of a shape cannot be in one. */
 static void capture(void *comm, void *stream) {
     const float sum = (float)(nranks * (nranks + 1) / 2), n = (float)nranks;
-    void *graph, *runs, *const from = buffer((float)(rank + 1), 2 * COUNT), *const to = buffer(-1, 2 * COUNT);
+    void *const from = buffer((float)(rank + 1), 2 * COUNT), *const to = buffer(-1, 2 * COUNT);
     CUDA(cuStreamBeginCapture_v2, (void *, int), stream, 0);
     IS(5, nccl, ncclAllReduce, REDUCE, from, to, 2 * COUNT - 1, F32, SUM, comm, stream);
     if (strstr(last_error(), "a graph captures the first") == NULL) exit(21);
     NCCL(ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, comm, stream);
-    CUDA(cuStreamEndCapture, (void *, void **), stream, &graph);
-    CUDA(cuGraphInstantiateWithFlags, (void **, void *, unsigned long long), &runs, graph, 0);
+    void *const runs = captured(stream);
     for (int i = 0; i < 2; ++i) {
-        CUDA(cuMemsetD8Async, (uint64_t, unsigned char, size_t, void *), (uint64_t)(uintptr_t)to, 0, sizeof(float) * COUNT,
-             stream);
-        CUDA(cuGraphLaunch, (void *, void *), runs, stream);
+        launch_on_zeros(runs, to, stream);
         CUDA(cuStreamSynchronize, (void *), stream);
         has("AllReduce of a graph", to, 0, COUNT, sum, n);
     }
     CUDA(cuGraphExecDestroy, (void *), runs);
-    CUDA(cuGraphDestroy, (void *), graph);
 }
 
 #define PREMUL (int *, void *, int, int, void *)

@@ -89,6 +89,21 @@ static inline void has(const char *what, void *at, int from, int count, float fi
     }
 }
 
+/* Ends the capture of a stream, and returns what runs the graph. */
+static inline void *captured(void *stream) {
+    void *graph, *runs;
+    CUDA(cuStreamEndCapture, (void *, void **), stream, &graph);
+    CUDA(cuGraphInstantiateWithFlags, (void **, void *, unsigned long long), &runs, graph, 0);
+    CUDA(cuGraphDestroy, (void *), graph);
+    return runs;
+}
+
+/* Launches a graph on a buffer of zeros. */
+static inline void launch_on_zeros(void *runs, void *to, void *stream) {
+    CUDA(cuMemsetD8Async, (uint64_t, unsigned char, size_t, void *), (uint64_t)(uintptr_t)to, 0, sizeof(float) * COUNT, stream);
+    CUDA(cuGraphLaunch, (void *, void *), runs, stream);
+}
+
 static inline Id meet(const char *file) {
     Id id;
     if (rank == 0) {

@@ -164,19 +164,14 @@ static void configure(void) {
 
 /* An all-reduce in a graph that is launched twice. */
 static void capture(void) {
-    void *graph, *runs;
     CUDA(cuStreamBeginCapture_v2, (void *, int), stream, 0);
     NCCL(ncclAllReduce, REDUCE, from, to, COUNT, F32, SUM, comm, stream);
-    CUDA(cuStreamEndCapture, (void *, void **), stream, &graph);
-    CUDA(cuGraphInstantiateWithFlags, (void **, void *, unsigned long long), &runs, graph, 0);
+    void *const runs = captured(stream);
     for (int i = 0; i < 2; ++i) {
-        CUDA(cuMemsetD8Async, (uint64_t, unsigned char, size_t, void *), (uint64_t)(uintptr_t)to, 0, sizeof(float) * COUNT,
-             stream);
-        CUDA(cuGraphLaunch, (void *, void *), runs, stream);
+        launch_on_zeros(runs, to, stream);
         note("AllReduce of a graph", to, COUNT, (float)(nranks * (nranks + 1) / 2), (float)nranks);
     }
     CUDA(cuGraphExecDestroy, (void *), runs);
-    CUDA(cuGraphDestroy, (void *), graph);
 }
 
 /* The first of a shape is NCCL's where a graph captures it, and later ones are not. */
