@@ -70,31 +70,44 @@ fn assert_rows(file: &str, head: &str, rows: &str) {
     assert!(new.is_empty(), "not in {file}; UPDATE_EXPECT=1 writes it anew:\n{}", new.join("\n"));
 }
 
-/// Compiles the algorithms of a sweep for the most common GPU, with the resources of each; and for the other GPUs in
-/// turn.
+/// Compiles the algorithms of a sweep for the most common GPU, with the resources of each.
 #[test]
 fn every_algorithm_compiles_and_nothing_spills() {
     let mut wrong = String::new();
     let mut rows = String::new();
-    let mut sweep = Sweep::default();
-    for (turn, algorithm) in select::library().iter().enumerate() {
-        let proved = proved(algorithm, 8).expect("the library takes 8 ranks");
-        let kernel = loops(algorithm, &proved, spec(algorithm));
-        if !(sweep.tries(&kernel) || whole()) {
-            continue;
-        }
+    for (_, kernel) in swept() {
         if let Some(fitted) = compiled(&kernel, "sm_90", &mut wrong) {
             rows += &row(&kernel.name, &fitted);
-        }
-        for (at, arch) in ["sm_80", "sm_100"].into_iter().enumerate() {
-            if taken(turn + at, 6) {
-                compiled(&kernel, arch, &mut wrong);
-            }
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
     assert!(rows.lines().count() > 5, "{rows}");
     assert_rows("registers.txt", HEAD, &rows);
+}
+
+/// Compiles them for the other GPUs in turn.
+#[test]
+fn algorithms_compile_for_other_gpus_and_nothing_spills() {
+    let mut wrong = String::new();
+    let mut compiled = |kernel: &Kernel, arch| compiled(kernel, arch, &mut wrong).is_some();
+    let mut count = 0;
+    for (turn, kernel) in swept() {
+        for (at, arch) in ["sm_80", "sm_100"].into_iter().enumerate() {
+            count += usize::from(taken(turn + at, 6) && compiled(&kernel, arch));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    assert!(count > 1, "{count}");
+}
+
+/// The kernels of the library that a run compiles, each with its number.
+fn swept() -> Vec<(usize, Kernel)> {
+    let mut sweep = Sweep::default();
+    let kernels = select::library().iter().enumerate().map(|(turn, algorithm)| {
+        let proved = proved(algorithm, 8).expect("the library takes 8 ranks");
+        (turn, loops(algorithm, &proved, spec(algorithm)))
+    });
+    kernels.filter(|(_, kernel)| sweep.tries(kernel) || whole()).collect()
 }
 
 /// Returns the row of a kernel's resources of a multiprocessor.
@@ -131,9 +144,7 @@ fn every_dtype_and_op_compiles_and_nothing_spills() {
 }
 
 #[test]
-fn lines_and_tables_compile_and_nothing_spills() {
-    let mut wrong = String::new();
-    let mut rows = String::new();
+fn lines_compile_and_nothing_spills() {
     let lined = [
         ("NcclRingAllReduce", DType::Bf16, Protocol::Ll),
         ("NcclRingAllReduce", DType::F32, Protocol::Ll128),
@@ -144,32 +155,43 @@ fn lines_and_tables_compile_and_nothing_spills() {
         ("NcclRingAllReduce", DType::U8, Protocol::Ll128),
         ("PushedOneShotAllReduce", DType::F32, Protocol::Ll128),
     ];
-    // A usual run has two of each.
-    let some = if whole() { usize::MAX } else { 2 };
-    for (name, dtype, protocol) in lined.into_iter().take(some) {
-        let algorithm = named(name);
-        let proved = proved(algorithm, 8).expect("any rank count will do");
-        let spec = Spec { element: dtype, protocol, ..spec(algorithm) };
-        if let Some(fitted) = compiled(&loops(algorithm, &proved, spec), "sm_90", &mut wrong) {
-            let _ = write!(rows, "{}, {} | ", dtype.name(), protocol.name());
-            rows += &row(name, &fitted);
-        }
-    }
-    let tables = ["MeshAllReduce", "OneShotMeshAllReduce", "TreeAllReduce", "RingAllReduce"];
-    for name in tables.into_iter().take(some) {
-        let algorithm = named(name);
-        let proved = proved(algorithm, 8).expect("any rank count will do");
-        let goal = Goal { level: Level::O2, callers: Callers::One, reassociate: false };
-        let kernel = Kernel::of_table(
-            &proved.optimize(goal).expect("what is made is proved"),
-            spec(algorithm),
-        )
-        .expect("floats have sums");
+    fit_all(
+        "lines",
+        lined.map(|(name, element, protocol)| {
+            let algorithm = named(name);
+            let proved = proved(algorithm, 8).expect("any rank count will do");
+            let spec = Spec { element, protocol, ..spec(algorithm) };
+            let kind = format!("{}, {}", element.name(), protocol.name());
+            (kind, loops(algorithm, &proved, spec))
+        }),
+    );
+}
+
+#[test]
+fn tables_compile_and_nothing_spills() {
+    let names = ["MeshAllReduce", "OneShotMeshAllReduce", "TreeAllReduce", "RingAllReduce"];
+    fit_all(
+        "tables",
+        names.map(|name| {
+            let algorithm = named(name);
+            let proved = proved(algorithm, 8).expect("any rank count will do");
+            let goal = Goal { level: Level::O2, callers: Callers::One, reassociate: false };
+            let made = proved.optimize(goal).expect("the result is proved");
+            let kernel = Kernel::of_table(&made, spec(algorithm)).expect("floats have sums");
+            ("f32, table".to_owned(), kernel)
+        }),
+    );
+}
+
+/// Compiles kernels of a kind, of which a usual run has two, with the resources of each.
+fn fit_all<const N: usize>(which: &str, kernels: [(String, Kernel); N]) {
+    let mut wrong = String::new();
+    let mut rows = String::new();
+    for (kind, kernel) in kernels.into_iter().take(if whole() { N } else { 2 }) {
         if let Some(fitted) = compiled(&kernel, "sm_90", &mut wrong) {
-            rows += "f32, table | ";
-            rows += &row(name, &fitted);
+            let _ = write!(rows, "{kind} | {}", row(&kernel.name, &fitted));
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    assert_rows("registers_other.txt", &format!("elements, kernel | {HEAD}"), &rows);
+    assert_rows(&format!("registers_{which}.txt"), &format!("elements, kernel | {HEAD}"), &rows);
 }

@@ -11,7 +11,7 @@ use roundelay_core::optimize::{Goal, Level};
 use roundelay_core::schedule::{OpKind, SignalKind};
 use roundelay_core::verify::Callers;
 use roundelay_export::cuda::{Form, Kernel, Protocol, Spec};
-use roundelay_kernels::cuda::{Target, compile};
+use roundelay_kernels::cuda::{Target, ptx};
 use roundelay_kernels::grid::WalkCost;
 use roundelay_kernels::interpreter::Interpreted;
 use roundelay_kernels::shim::ShimJob;
@@ -104,8 +104,8 @@ impl Class {
 fn interpreted(kernel: &Kernel) -> Interpreted {
     let target = Target::new("sm_90".parse().expect("an architecture"));
     let target = Target { threads: THREADS, ..target };
-    let compiled = compile(&code(&kernel.text), &kernel.name, &target).expect("it compiles");
-    Interpreted::new(&compiled.ptx, &kernel.name).unwrap_or_else(|error| panic!("{error}"))
+    let ptx = ptx(&code(&kernel.text), &kernel.name, &target).expect("it compiles");
+    Interpreted::new(&ptx, &kernel.name).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn counted(kernel: &Kernel, interpreted: &Interpreted, count: u64, seed: u64) -> Counted {

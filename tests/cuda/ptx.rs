@@ -5,7 +5,7 @@ use roundelay::{DType, ReduceOp};
 use roundelay_core::optimize::{Goal, Level};
 use roundelay_core::verify::{Callers, Proved};
 use roundelay_export::cuda::{Form, Kernel, Protocol, Spec};
-use roundelay_kernels::cuda::{Target, compile};
+use roundelay_kernels::cuda::{self, Target};
 use roundelay_kernels::interpreter::{BINDS, DrivenMoves, Interpreted, NoOutcome, move_text};
 use roundelay_kernels::shim::{Outcome, ShimJob};
 
@@ -13,13 +13,15 @@ use super::runs::{algorithm, code, inputs, loops, named, on_the_host, program, p
 
 /// Threads of a block: two warps that move, so that barriers are those of several warps, and the one that walks.
 const THREADS: u32 = 96;
+/// Blocks of a multiprocessor, by which each thread has eight loads under way, as it has in blocks of 256 threads.
+const CTAS: u32 = 7;
 
 /// The PTX that NVRTC makes of a text.
 fn ptx(text: &str, name: &str, arch: &str, defines: &[(&str, usize)]) -> String {
     let defines = defines.iter().map(|(name, value)| ((*name).to_owned(), value.to_string()));
     let target = Target::new(arch.parse().expect("an architecture"));
-    let target = Target { threads: THREADS, defines: defines.collect(), ..target };
-    compile(&code(text), name, &target).expect("it compiles").ptx.clone()
+    let target = Target { threads: THREADS, ctas: CTAS, defines: defines.collect(), ..target };
+    cuda::ptx(&code(text), name, &target).expect("it compiles")
 }
 
 fn interpreted(kernel: &Kernel, arch: &str, defines: &[(&str, usize)]) -> Interpreted {
@@ -182,12 +184,10 @@ fn callers_each() {
 const WHOLE: [(&str, usize); 3] =
     [("ROUNDELAY_SCOPE_SYS", 1), ("ROUNDELAY_STAGED", 1), ("ROUNDELAY_ONE_WRITER", 1)];
 
-/// A rank in each process: the launch of each copies its buffers into stages that the others see, and a post is an atomic
-/// addition, or a store where atomics are not whole.
-#[test]
-fn ranks_in_processes() {
+/// Kernels of ranks in processes.
+fn kernels_in_processes() -> impl Iterator<Item = (Kernel, Proved)> {
     let halves = (DType::Bf16, ReduceOp::Avg);
-    for (name, form, kind) in [
+    let kernels = [
         ("RingAllReduce", LOOPS, SUMS),
         ("TwistedRingAllReduce", LOOPS, SUMS),
         ("NcclRingAllReduce", LINES, SUMS),
@@ -195,19 +195,38 @@ fn ranks_in_processes() {
         ("MeshReduceScatter", LOOPS, SUMS),
         ("MeshAllReduce", TABLE, halves),
         ("MeshAllReduce", TABLE, (DType::I32, ReduceOp::Avg)),
-    ] {
-        let of = kernel((name, 3), form, kind, Callers::Each);
-        for defines in [&WHOLE[..2], &WHOLE] {
-            let staged = interpreted(&of.0, "sm_90", defines).stage(3);
-            // Blocks of several grains, so that CTAs share them otherwise than whole buffers.
-            has_the_hosts_bits(&of, (900, 2), |job, seed| staged.run(job, seed));
-            has_the_hosts_bits(&of, (10, 1), |job, seed| staged.run(job, seed));
-        }
-        // Some ranks copy, and others have the kernels of all use their buffers where they are.
-        let registered = [WHOLE[0], WHOLE[1], ("ROUNDELAY_REGISTERED", 1)];
+    ];
+    kernels.into_iter().map(|(name, form, kind)| kernel((name, 3), form, kind, Callers::Each))
+}
+
+/// Blocks of several grains, so that CTAs share them otherwise than whole buffers, and short ones.
+const GRAINS: [(u64, u32); 2] = [(900, 2), (10, 1)];
+
+/// A rank in each process: the launch of each copies its buffers into stages that the others see, and a post is an atomic
+/// addition.
+#[test]
+fn ranks_in_processes() {
+    kernels_in_processes().for_each(|of| stages(&of, &WHOLE[..2]));
+}
+
+/// A post is a store where atomics are not whole.
+#[test]
+fn ranks_in_processes_that_store() {
+    kernels_in_processes().for_each(|of| stages(&of, &WHOLE));
+}
+
+fn stages(of: &(Kernel, Proved), defines: &[(&str, usize)]) {
+    let staged = interpreted(&of.0, "sm_90", defines).stage(3);
+    GRAINS.map(|shape| has_the_hosts_bits(of, shape, |job, seed| staged.run(job, seed)));
+}
+
+/// Some ranks copy, and others have the kernels of all use their buffers where they are.
+#[test]
+fn ranks_in_processes_that_lend() {
+    let registered = [WHOLE[0], WHOLE[1], ("ROUNDELAY_REGISTERED", 1)];
+    for of in kernels_in_processes() {
         let lent = interpreted(&of.0, "sm_90", &registered).lend(3);
-        has_the_hosts_bits(&of, (900, 2), |job, seed| lent.run(job, seed));
-        has_the_hosts_bits(&of, (10, 1), |job, seed| lent.run(job, seed));
+        GRAINS.map(|shape| has_the_hosts_bits(&of, shape, |job, seed| lent.run(job, seed)));
     }
 }
 

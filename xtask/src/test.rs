@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::command::{BUILD, cargo, has_target, read, root, run, write};
 use crate::green::{GreenSteps, Inputs};
-use crate::test_times::TestTimes;
+use crate::test_times::{TestTimes, threads};
 
 /// The tests' profile, for all crates that are built beside them.
 const PROFILE: [&str; 2] = ["--profile", "test"];
@@ -35,7 +35,7 @@ const PROGRAMS: [&str; 12] = [
 
 /// The packages whose libraries cargo would build for tests without a need: they have no tests in their sources, or
 /// [`ENGINES`] builds them.
-const WITHOUT: [&str; 12] = [
+const WITHOUT: [&str; 15] = [
     "roundelay-base",
     "roundelay-topology",
     "roundelay-machines",
@@ -48,6 +48,9 @@ const WITHOUT: [&str; 12] = [
     "roundelay-oracles",
     "roundelay-arithmetic",
     "roundelay-kernels",
+    "roundelay-kernel-check",
+    "roundelay-library",
+    "roundelay-book",
 ];
 
 /// The tests in the sources of the engines. They have the engines built once more, for these tests alone, and wait or
@@ -165,9 +168,7 @@ const STEPS: [TestStep; 22] = [
     always("ranks as processes", |run| {
         run.crowded(2, &[&ALL[..], &named(&["all"]), &["--"], PROCESSES].concat())
     }),
-    changed("library", &["all"], data, |run| {
-        run.of(&["all"], &skipped(&[PROCESSES, PAGES, COMMAND].concat()))
-    }),
+    changed("library", &["all"], data, TestRun::library),
     changed("command", &["all", "roundelay"], data, |run| {
         run.of(&["all"], &[COMMAND, &skipped(PROCESSES)].concat())
     }),
@@ -205,6 +206,9 @@ const PROCESSES: &[&str] = &[
     "command::mpirun::",
     "mpi::runs::",
 ];
+
+/// Those that compile kernels by NVRTC.
+const NVRTC: &[&str] = &["cuda::compile::", "cuda::counts::", "cuda::ptx::", "cuda::sass::"];
 
 /// Those that read the pages of the book, the README, and the sources.
 const PAGES: &[&str] = &["book::", "modules::", "twins::", "words::"];
@@ -267,12 +271,38 @@ impl TestRun {
 
     /// Runs `cargo test` with these arguments, and `per_core` tests at once on each core: others go on while some wait.
     fn crowded(&mut self, per_core: usize, args: &[&str]) -> Result<(), String> {
+        let mut tests = self.command(args);
+        self.times.run(&mut tests, threads(per_core))
+    }
+
+    /// Returns `cargo test` with these arguments.
+    fn command(&self, args: &[&str]) -> Command {
         let mut tests = cargo(&["test"]);
         if self.extent == Extent::All {
             // The cases that sweeps leave out of a usual run.
             tests.env("ROUNDELAY_TESTS", "all");
         }
-        self.times.run(tests.args(args), per_core)
+        tests.args(args);
+        tests
+    }
+
+    /// Runs the tests of the library: those that compile by NVRTC one after another, for it compiles one text at a time
+    /// in a process, and the others beside them.
+    fn library(&mut self) -> Result<(), String> {
+        let select =
+            |which: &[&str]| self.command(&[&ALL[..], &named(&["all"]), &["--"], which].concat());
+        let mut compiling = select(NVRTC);
+        let mut others = select(&skipped(&[NVRTC, PROCESSES, PAGES, COMMAND].concat()));
+        let (one, all) = std::thread::scope(|scope| {
+            let one = scope.spawn(|| {
+                let mut times = TestTimes::default();
+                (times.run(&mut compiling, 1), times)
+            });
+            let all = self.times.run(&mut others, threads(1));
+            (one.join().expect("a run of tests does not panic"), all)
+        });
+        self.times.join(one.1);
+        one.0.and(all)
     }
 
     /// Runs those tests of these programs whose names have one of the words of `which`, or no word to skip.

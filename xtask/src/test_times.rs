@@ -13,10 +13,8 @@ pub(crate) struct TestTimes {
 }
 
 impl TestTimes {
-    /// Runs `cargo test`, passes its output on, and keeps the times of its tests, of which `per_core` run on each core,
-    /// unless the environment has another number.
-    pub(crate) fn run(&mut self, command: &mut Command, per_core: usize) -> Result<(), String> {
-        let threads = threads(per_core);
+    /// Runs `cargo test`, passes its output on, and keeps the times of its tests, of which `threads` run at once.
+    pub(crate) fn run(&mut self, command: &mut Command, threads: usize) -> Result<(), String> {
         command.env("RUST_TEST_THREADS", threads.to_string());
         let shown = format!("{command:?}");
         let spawned = command.stdout(Stdio::piped()).spawn();
@@ -41,6 +39,11 @@ impl TestTimes {
         }
     }
 
+    /// Takes the times of another run in.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.tests.extend(other.tests);
+    }
+
     /// The slowest tests, up to `most` of them, a line each.
     pub(crate) fn slowest(&self, most: usize) -> String {
         let mut tests: Vec<_> = self.tests.iter().collect();
@@ -51,8 +54,9 @@ impl TestTimes {
     }
 }
 
-/// The threads on which the harness runs tests.
-fn threads(per_core: usize) -> usize {
+/// The number of threads on which the harness runs `per_core` tests on each core, unless the environment has another
+/// number.
+pub(crate) fn threads(per_core: usize) -> usize {
     let set = std::env::var("RUST_TEST_THREADS").ok().and_then(|set| set.parse().ok());
     set.unwrap_or_else(|| per_core * std::thread::available_parallelism().map_or(1, usize::from))
 }

@@ -132,21 +132,30 @@ impl Target {
         let mut options = vec![
             format!("--gpu-architecture={}", self.arch),
             "--std=c++17".to_owned(),
-            // The host rounds each product; a fused multiply-add would differ.
-            "--fmad=false".to_owned(),
             "--ptxas-options=-v".to_owned(),
             // Sanitizers and profilers name the lines of the program.
             "--generate-line-info".to_owned(),
             // The cache of this crate is searched first.
             "--no-cache".to_owned(),
-            format!("--define-macro=ROUNDELAY_THREADS={}", self.threads),
-            format!("--define-macro=ROUNDELAY_CTAS={}", self.ctas),
-            format!("--define-macro=ROUNDELAY_IN_FLIGHT={}", self.in_flight()),
         ];
-        let defines = self.defines.iter();
-        options.extend(defines.map(|(name, value)| format!("--define-macro={name}={value}")));
+        options.extend(self.settings());
         options.extend(headers.map(|path| format!("--include-path={}", path.display())));
         options
+    }
+
+    /// The options that our texts have for every output of the compiler.
+    fn settings(&self) -> Vec<String> {
+        let own = [
+            ("ROUNDELAY_THREADS", self.threads),
+            ("ROUNDELAY_CTAS", self.ctas),
+            ("ROUNDELAY_IN_FLIGHT", self.in_flight()),
+        ];
+        let own = own.map(|(name, value)| (name.to_owned(), value.to_string()));
+        let macros = own.iter().chain(&self.defines);
+        // The host rounds each product; a fused multiply-add would differ.
+        let rounds = "--fmad=false".to_owned();
+        let defined = macros.map(|(name, value)| format!("--define-macro={name}={value}"));
+        [rounds].into_iter().chain(defined).collect()
     }
 }
 
@@ -181,6 +190,19 @@ type Once = Arc<Mutex<Option<Arc<Compiled>>>>;
 /// E0415 if there is no NVRTC; otherwise the errors of [`Compiler::compile`].
 pub fn compile(text: &str, name: &str, target: &Target) -> Result<Arc<Compiled>, Error> {
     of_process()?.compile(text, name, target)
+}
+
+/// Returns the PTX that [`compile`] has for the same text and target. No assembler runs, which takes most of the time of
+/// a compilation.
+///
+/// # Errors
+/// The errors of [`compile`].
+pub fn ptx(text: &str, name: &str, target: &Target) -> Result<String, Error> {
+    let (file, options) = (format!("{name}.cu"), target.settings());
+    let (text, arch) = (code(text), target.arch);
+    let (file, options) = (&*file, &*options);
+    let own = ForeignText { text, file, arch, headers: HEADERS, options, names: &[] };
+    Ok(compile_foreign(&own)?.ptx)
 }
 
 /// Compiles the text of the kernel `name` with this process's compiler for as many blocks as a multiprocessor holds,

@@ -42,7 +42,7 @@ pub use arch::Arch;
 pub use cache::Cache;
 pub use compile::{
     Compiled, Compiler, Fitted, ForeignPtx, ForeignText, HEADERS, THREADS, Target, WALKERS,
-    compile, compile_foreign, fit,
+    compile, compile_foreign, fit, ptx,
 };
 /// The driver's slices and streams: plans are launched on these.
 pub use cudarc;

@@ -10,6 +10,8 @@ use crate::program::{
 /// Returns the result of an operation, zero-extended from its width. Sources are the slots of registers: the bits above
 /// a source's type have no meaning. PTX leaves the result of an integer division by zero open; it is all ones, as on
 /// present GPUs.
+#[expect(clippy::inline_always, reason = "a loop over lanes decides once which operation it is")]
+#[inline(always)]
 pub(crate) fn evaluate(op: ArithmeticOp, [a, b, c, d]: [u64; 4]) -> u64 {
     match op {
         ArithmeticOp::Float { op, ty, mode } => float::evaluate(op, ty, mode, [a, b, c]),

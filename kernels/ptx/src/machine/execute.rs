@@ -2,11 +2,11 @@
 
 use super::fault::FaultKind;
 use super::image::lanes;
-use super::warp::State;
+use super::warp::{Source, State};
 use super::{Failed, Machine};
-use crate::arithmetic;
+use crate::arithmetic::evaluate;
 use crate::memory::{LANES, generic, rank_of_shared, shared_of, space_of};
-use crate::program::{Arithmetic, Call, Instruction, LaneMask, Operation, Special};
+use crate::program::{Arithmetic, ArithmeticOp, Call, Instruction, LaneMask, Operation, Special};
 
 impl Machine<'_> {
     /// Executes the instruction at which a group stands. Returns whether the groups of the warp, or their states, are
@@ -143,17 +143,12 @@ impl Machine<'_> {
         match operation {
             Operation::Arithmetic(arithmetic) => {
                 let Arithmetic { op, to, from, negated } = arithmetic;
-                let mut sources = from.map(|source| warp.values(base, source));
-                for (source, values) in sources.iter_mut().enumerate() {
-                    if negated >> source & 1 == 1 {
-                        *values = values.map(|value| value ^ 1);
-                    }
-                }
-                let [a, b, c, d] = &sources;
-                let mut results = [0; LANES as usize];
-                for lane in lanes(mask).map(|lane| lane as usize) {
-                    results[lane] = arithmetic::evaluate(*op, [a[lane], b[lane], c[lane], d[lane]]);
-                }
+                let mut source = 0;
+                let sources = from.map(|operand| {
+                    source += 1;
+                    warp.source(base, operand, negated >> (source - 1) & 1 == 1)
+                });
+                let results = evaluate_lanes(*op, &sources, mask);
                 warp.set_all(base, *to, mask, &results);
             }
             Operation::Move { to, from } => {
@@ -360,4 +355,34 @@ impl Machine<'_> {
         self.complete_cluster(self.blocks[block].cluster);
         Ok(())
     }
+}
+
+/// Returns the result of an operation in each lane of `mask`.
+fn evaluate_lanes(op: ArithmeticOp, sources: &[Source<'_>; 4], mask: u32) -> [u64; LANES as usize] {
+    use ArithmeticOp::{Add, Logic, Mad, MulWide, Setp, Shl, Shr};
+    // A loop for each of the most frequent operations, which decides once what all lanes do.
+    match op {
+        Add(ty) => in_lanes(sources, mask, |from| evaluate(Add(ty), from)),
+        Mad(ty) => in_lanes(sources, mask, |from| evaluate(Mad(ty), from)),
+        MulWide(ty) => in_lanes(sources, mask, |from| evaluate(MulWide(ty), from)),
+        Shl(ty) => in_lanes(sources, mask, |from| evaluate(Shl(ty), from)),
+        Shr(ty) => in_lanes(sources, mask, |from| evaluate(Shr(ty), from)),
+        Logic(logic, ty) => in_lanes(sources, mask, |from| evaluate(Logic(logic, ty), from)),
+        Setp { .. } => in_lanes(sources, mask, |from| evaluate(op, from)),
+        _ => in_lanes(sources, mask, |from| evaluate(op, from)),
+    }
+}
+
+fn in_lanes(
+    sources: &[Source<'_>; 4],
+    mask: u32,
+    result: impl Fn([u64; 4]) -> u64,
+) -> [u64; LANES as usize] {
+    let mut results = [0; LANES as usize];
+    for (lane, to) in results.iter_mut().enumerate() {
+        if mask >> lane & 1 == 1 {
+            *to = result([0, 1, 2, 3].map(|source: usize| sources[source].at(lane)));
+        }
+    }
+    results
 }

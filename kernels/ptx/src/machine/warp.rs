@@ -51,6 +51,22 @@ pub(crate) struct LaneGroup {
     pub(crate) junctions: Vec<Junction>,
 }
 
+/// A source of the lanes of a warp.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source<'a> {
+    /// The value in each lane of a register; a number has none, and is zero in all lanes.
+    pub(super) lanes: Option<&'a [u64; LANES as usize]>,
+    /// A value that is combined with that of each lane by exclusive or.
+    pub(super) value: u64,
+}
+
+impl Source<'_> {
+    /// The value in a lane.
+    pub(super) fn at(&self, lane: usize) -> u64 {
+        self.lanes.map_or(0, |lanes| lanes[lane]) ^ self.value
+    }
+}
+
 /// A warp.
 #[derive(Debug)]
 pub(crate) struct Warp {
@@ -135,6 +151,15 @@ impl Warp {
             Operand::Slot(slot) => self.registers[(base + slot) as usize],
             Operand::Value(value) => [value; LANES as usize],
         }
+    }
+
+    /// An operand as the source of an arithmetic instruction; a truth value may be negated.
+    pub(super) fn source(&self, base: u32, operand: Operand, negated: bool) -> Source<'_> {
+        let (lanes, value) = match operand {
+            Operand::Slot(slot) => (Some(&self.registers[(base + slot) as usize]), 0),
+            Operand::Value(value) => (None, value),
+        };
+        Source { lanes, value: value ^ u64::from(negated) }
     }
 
     /// Sets a register of a lane.

@@ -57,12 +57,14 @@ impl Private {
 
     /// Copies a range, with the knowledge whether its bytes have values.
     pub(crate) fn copy(&mut self, thread: Thread, from: u64, to: u64, size: u64) {
-        for byte in 0..size {
-            let (source, target) = (self.at(thread, from + byte), self.at(thread, to + byte));
-            self.bytes[target] = self.bytes[source];
-            let stored = self.stored[source / 64] >> (source % 64) & 1;
-            let word = &mut self.stored[target / 64];
-            *word = *word & !(1 << (target % 64)) | stored << (target % 64);
+        let (source, target) = (self.at(thread, from), self.at(thread, to));
+        self.bytes.copy_within(source..source + size as usize, target);
+        // Frames do not overlap.
+        for byte in 0..size as usize {
+            let stored = self.stored[(source + byte) / 64] >> ((source + byte) % 64) & 1;
+            let word = &mut self.stored[(target + byte) / 64];
+            let at = (target + byte) % 64;
+            *word = *word & !(1 << at) | stored << at;
         }
     }
 

@@ -72,6 +72,8 @@ fn a_kernel_is_compiled_for_each_architecture() {
         assert_eq!((taken.stack, taken.barriers, compiled.spills()), (0, 1, 0));
         assert_eq!(compiled.resources("Other"), None);
         assert_eq!(compiled.warnings, []);
+        // Without an assembler the text is the same.
+        assert_eq!(ptx(TEXT, "Scale", &scale(arch)).unwrap(), compiled.ptx);
     }
 }
 
