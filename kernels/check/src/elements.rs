@@ -23,10 +23,16 @@ pub(crate) enum Number {
 impl Number {
     fn float(self) -> f64 {
         match self {
-            Self::Whole(whole) => whole as f64,
+            Self::Whole(whole) => rounded(whole),
             Self::Float(float) => float,
         }
     }
+}
+
+/// Rounds an integer, by a call that a float does not pay for.
+#[cold]
+fn rounded(whole: i128) -> f64 {
+    whole as f64
 }
 
 /// The element of a type at a position.
@@ -34,12 +40,18 @@ pub(crate) fn at(dtype: DType, bytes: &[u8], position: usize) -> Number {
     let size = dtype.size();
     let mut word = [0; 8];
     word[..size].copy_from_slice(&bytes[position * size..][..size]);
-    let bits = u64::from_le_bytes(word);
+    of_bits(dtype, u64::from_le_bytes(word))
+}
+
+/// The element of a type with these bits, behind which there may be others.
+fn of_bits(dtype: DType, bits: u64) -> Number {
     match dtype {
         DType::I8 => Number::Whole((bits as i8).into()),
         DType::I32 => Number::Whole((bits as i32).into()),
         DType::I64 => Number::Whole((bits as i64).into()),
-        DType::U8 | DType::U32 | DType::U64 => Number::Whole(bits.into()),
+        DType::U8 => Number::Whole((bits as u8).into()),
+        DType::U32 => Number::Whole((bits as u32).into()),
+        DType::U64 => Number::Whole(bits.into()),
         DType::F16 => Number::Float(f16::from_bits(bits as u16).to_f64()),
         DType::Bf16 => Number::Float(bf16::from_bits(bits as u16).to_f64()),
         DType::F32 => Number::Float(f32::from_bits(bits as u32).into()),
@@ -51,8 +63,13 @@ pub(crate) fn at(dtype: DType, bytes: &[u8], position: usize) -> Number {
 
 /// The bytes of a number as an element: rounded to nearest, or cut to the width of an integer.
 pub(crate) fn bytes_of(dtype: DType, number: Number) -> Vec<u8> {
+    bits_of(dtype, number).to_le_bytes()[..dtype.size()].to_vec()
+}
+
+/// The bits of a number as an element; behind those of an integer there may be others.
+fn bits_of(dtype: DType, number: Number) -> u64 {
     let float = number.float();
-    let bits = match (dtype, number) {
+    match (dtype, number) {
         (DType::F16, _) => f16::from_f64(float).to_bits().into(),
         (DType::Bf16, _) => bf16::from_f64(float).to_bits().into(),
         (DType::F32, _) => (float as f32).to_bits().into(),
@@ -61,8 +78,7 @@ pub(crate) fn bytes_of(dtype: DType, number: Number) -> Vec<u8> {
         (DType::F8E5M2, _) => F8E5M2::from_f64(float).to_bits().into(),
         (_, Number::Whole(whole)) => whole as u64,
         (_, Number::Float(float)) => float as i64 as u64,
-    };
-    bits.to_le_bytes()[..dtype.size()].to_vec()
+    }
 }
 
 /// `len` random elements: floats in -1..1, and integers of all bits. Some are special, if there are special ones; the
@@ -104,8 +120,8 @@ pub(crate) fn reduce(
 ) -> (Vec<u8>, f64) {
     let (mut sum, mut scale, mut count) = (None, 0.0, 0);
     let round = |number: Number| match number {
-        Number::Float(_) => at(each, &bytes_of(each, number), 0),
-        Number::Whole(_) => at(dtype, &bytes_of(dtype, number), 0),
+        Number::Float(_) => of_bits(each, bits_of(each, number)),
+        Number::Whole(_) => of_bits(dtype, bits_of(dtype, number)),
     };
     for element in elements {
         if matches!(op, ReduceOp::Sum | ReduceOp::Avg | ReduceOp::Prod) {

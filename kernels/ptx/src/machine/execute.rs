@@ -378,10 +378,11 @@ fn in_lanes(
     mask: u32,
     result: impl Fn([u64; 4]) -> u64,
 ) -> [u64; LANES as usize] {
+    let [a, b, c, d] = sources;
     let mut results = [0; LANES as usize];
     for (lane, to) in results.iter_mut().enumerate() {
         if mask >> lane & 1 == 1 {
-            *to = result([0, 1, 2, 3].map(|source: usize| sources[source].at(lane)));
+            *to = result([a.at(lane), b.at(lane), c.at(lane), d.at(lane)]);
         }
     }
     results

@@ -3,8 +3,7 @@
 //! The time of a thread is cut into epochs, which end where the thread releases: at a fence, a release or a barrier. A
 //! thread knows an event of another thread if the epoch of the event is at most that in the thread's clock.
 
-use std::rc::Rc;
-
+use super::epochs::Clock;
 use crate::program::{Ordering, Scope};
 
 /// Lanes of a warp.
@@ -16,9 +15,6 @@ pub(crate) type Thread = u32;
 
 /// The thread of stores before the launch.
 pub(crate) const NOBODY: Thread = u32::MAX;
-
-/// For every thread, the last epoch of it that is known.
-pub(crate) type Clock = Rc<[u32]>;
 
 /// An access in the order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +53,7 @@ impl Release {
     fn is_within(&self, other: &Self) -> bool {
         self.scope <= other.scope
             && (self.thread == other.thread && self.epoch <= other.epoch
-                || other.clock[self.thread as usize] >= self.epoch)
+                || other.clock.of(self.thread) >= self.epoch)
     }
 }
 
@@ -112,13 +108,13 @@ impl Clocks {
     /// accesses where they are told of by themselves.
     pub(crate) fn new(warps: usize, tells_loads: bool) -> Self {
         let threads = warps * LANES as usize;
-        let clock: Clock = vec![0; threads].into();
-        let loads = tells_loads.then(|| Rc::clone(&clock));
+        let clock = Clock::new(threads);
+        let loads = tells_loads.then(|| clock.clone());
         let first = Events {
-            clock: Rc::clone(&clock),
+            clock: clock.clone(),
             loads,
             epoch: 0,
-            start: Rc::clone(&clock),
+            start: clock.clone(),
             begun: 0,
             fences: Vec::new(),
             pending: Vec::new(),
@@ -136,7 +132,7 @@ impl Clocks {
 
     /// No knowledge.
     pub(crate) fn nothing(&self) -> Clock {
-        Rc::clone(&self.nothing)
+        self.nothing.clone()
     }
 
     /// Begins the threads of a warp, with the knowledge that their launch has. They may release it, at the system's scope.
@@ -147,9 +143,9 @@ impl Clocks {
         let of_warp = &mut self.events[threads.start as usize..threads.end as usize];
         let epoch = of_warp.iter().map(|events| events.epoch).max().unwrap_or(0) + 1;
         for events in of_warp {
-            let loads = events.loads.is_some().then(|| Rc::clone(start));
+            let loads = events.loads.is_some().then(|| start.clone());
             let (fences, pending) = (Vec::new(), Vec::new());
-            let (clock, start) = (Rc::clone(start), Rc::clone(start));
+            let (clock, start) = (start.clone(), start.clone());
             *events = Events { clock, loads, epoch, start, begun: epoch, fences, pending };
         }
         for thread in threads.filter(|_| releases) {
@@ -161,38 +157,35 @@ impl Clocks {
 
     /// All that is known by the threads of warps and by others, with the events of these threads.
     pub(crate) fn known_by(&self, warps: &[u32], others: impl Iterator<Item = Clock>) -> Clock {
-        let mut all = self.nothing.to_vec();
-        let mut last = self.nothing();
+        let mut all = self.nothing();
         let threads = || warps.iter().flat_map(|warp| warp * LANES..(warp + 1) * LANES);
-        let clocks = threads().map(|thread| Rc::clone(&self.events[thread as usize].clock));
+        let mut last = self.nothing();
+        let clocks = threads().map(|thread| self.events[thread as usize].clock.clone());
         for clock in clocks.chain(others) {
-            if !Rc::ptr_eq(&clock, &last) {
-                raise(&mut all, &clock);
+            if !clock.is(&last) {
+                all.join(&clock);
                 last = clock;
             }
         }
-        threads().for_each(|thread| all[thread as usize] = self.events[thread as usize].epoch);
-        all.into()
+        threads().for_each(|thread| all.set(thread, self.events[thread as usize].epoch));
+        all
     }
 
     /// All that releases tell.
     pub(crate) fn told(&self, releases: &[Release]) -> Clock {
-        let mut all = self.nothing.to_vec();
+        let mut all = self.nothing();
         for release in releases {
-            raise(&mut all, &release.clock);
-            let of_thread = &mut all[release.thread as usize];
-            *of_thread = release.epoch.max(*of_thread);
+            all.join(&release.clock);
+            all.raise(release.thread, release.epoch);
         }
-        all.into()
+        all
     }
 
     /// Gives a thread knowledge.
     pub(crate) fn know(&mut self, me: Thread, clock: &Clock) {
         let events = &mut self.events[me as usize];
         for known in [Some(&mut events.clock), events.loads.as_mut()].into_iter().flatten() {
-            let mut more = known.to_vec();
-            raise(&mut more, clock);
-            *known = more.into();
+            known.join(clock);
         }
     }
 
@@ -213,17 +206,17 @@ impl Clocks {
 
     /// Whether the event of `thread` in `epoch` happened before the next access of `me`.
     pub(crate) fn knows(&self, me: Thread, thread: Thread, epoch: u32) -> bool {
-        thread == me || thread == NOBODY || self.events[me as usize].clock[thread as usize] >= epoch
+        thread == me || thread == NOBODY || self.events[me as usize].clock.of(thread) >= epoch
     }
 
     /// Whether an event happened before the launch of `me` began.
     pub(crate) fn knew(&self, me: Thread, Stamp { thread, epoch, .. }: Stamp) -> bool {
-        thread == NOBODY || self.events[me as usize].start[thread as usize] >= epoch
+        thread == NOBODY || self.events[me as usize].start.of(thread) >= epoch
     }
 
     /// Whether a load of `thread` in `epoch` happened before the next store of `me`.
     pub(crate) fn knows_load(&self, me: Thread, thread: Thread, epoch: u32) -> bool {
-        thread == me || self.load_clock(me)[thread as usize] >= epoch
+        thread == me || self.load_clock(me).of(thread) >= epoch
     }
 
     fn load_clock(&self, me: Thread) -> &Clock {
@@ -233,9 +226,7 @@ impl Clocks {
 
     /// Returns the first lane of a warp whose load in its epoch is not known to `me`; an epoch of 0 stands for no event.
     pub(crate) fn unknown_lane(&self, me: Thread, warp: u32, epochs: &[u32; 32]) -> Option<u32> {
-        let first = (warp * LANES) as usize;
-        let clock = self.load_clock(me);
-        let clock = &clock[first..first + LANES as usize];
+        let clock = self.load_clock(me).slice(warp * LANES, LANES);
         let behind = clock.iter().zip(epochs).any(|(known, epoch)| known < epoch);
         if !behind {
             return None;
@@ -272,7 +263,7 @@ impl Clocks {
     /// Ends the epoch of a thread, and returns its knowledge until now.
     pub(crate) fn release(&mut self, thread: Thread, scope: Scope) -> Release {
         let events = &mut self.events[thread as usize];
-        let (clock, loads) = (Rc::clone(&events.clock), events.loads.clone());
+        let (clock, loads) = (events.clock.clone(), events.loads.clone());
         let release = Release { clock, loads, thread, epoch: events.epoch, scope };
         events.epoch += 1;
         release
@@ -346,29 +337,28 @@ impl Clocks {
     /// Gives each of these threads the knowledge of all of them.
     pub(crate) fn meet(&mut self, threads: &[Thread]) {
         let Some(&first) = threads.first() else { return };
-        let mut all = self.events[first as usize].clock.to_vec();
-        let mut last = Rc::clone(&self.events[first as usize].clock);
+        let mut all = self.events[first as usize].clock.clone();
+        let mut last = all.clone();
         for &thread in threads {
             let clock = &self.events[thread as usize].clock;
-            if !Rc::ptr_eq(clock, &last) {
-                raise(&mut all, clock);
-                last = Rc::clone(clock);
+            if !clock.is(&last) {
+                all.join(clock);
+                last = clock.clone();
             }
         }
         for &thread in threads {
-            all[thread as usize] = self.events[thread as usize].epoch;
+            all.set(thread, self.events[thread as usize].epoch);
         }
         let loads = self.events[first as usize].loads.is_some().then(|| {
             let mut loads = all.clone();
             for &thread in threads {
-                self.events[thread as usize].loads.iter().for_each(|more| raise(&mut loads, more));
+                self.events[thread as usize].loads.iter().for_each(|more| loads.join(more));
             }
-            Clock::from(loads)
+            loads
         });
-        let all: Clock = all.into();
         for &thread in threads {
             let events = &mut self.events[thread as usize];
-            events.clock = Rc::clone(&all);
+            events.clock = all.clone();
             events.loads.clone_from(&loads);
             events.epoch += 1;
         }
@@ -387,22 +377,18 @@ impl Clocks {
         }
         let mine = &self.events[me as usize].clock;
         let same = |(clock, told, _): &&(Clock, Release, Clock)| {
-            Rc::ptr_eq(clock, mine)
-                && Rc::ptr_eq(&told.clock, &release.clock)
+            clock.is(mine)
+                && told.clock.is(&release.clock)
                 && (told.thread, told.epoch) == (release.thread, release.epoch)
         };
         if let Some((_, _, joined)) = self.joins.iter().flatten().find(same) {
-            self.events[me as usize].clock = Rc::clone(joined);
+            self.events[me as usize].clock = joined.clone();
             return;
         }
-        let mut joined = mine.to_vec();
-        if !Rc::ptr_eq(mine, &release.clock) {
-            raise(&mut joined, &release.clock);
-        }
-        let known = &mut joined[release.thread as usize];
-        *known = release.epoch.max(*known);
-        let joined: Clock = joined.into();
-        self.joins[self.next_join] = Some((Rc::clone(mine), release.clone(), Rc::clone(&joined)));
+        let mut joined = mine.clone();
+        joined.join(&release.clock);
+        joined.raise(release.thread, release.epoch);
+        self.joins[self.next_join] = Some((mine.clone(), release.clone(), joined.clone()));
         self.next_join = (self.next_join + 1) % self.joins.len();
         self.events[me as usize].clock = joined;
     }
@@ -410,16 +396,8 @@ impl Clocks {
 
 /// Adds the loads that a release tells of to known ones.
 fn with_loads(known: &Clock, release: &Release) -> Clock {
-    let mut more = known.to_vec();
-    raise(&mut more, release.loads.as_ref().unwrap_or(&release.clock));
-    let of_thread = &mut more[release.thread as usize];
-    *of_thread = release.epoch.max(*of_thread);
-    more.into()
-}
-
-/// Raises each number of a clock to that of another clock.
-fn raise(clock: &mut [u32], other: &[u32]) {
-    for (known, &more) in clock.iter_mut().zip(other) {
-        *known = more.max(*known);
-    }
+    let mut more = known.clone();
+    more.join(release.loads.as_ref().unwrap_or(&release.clock));
+    more.raise(release.thread, release.epoch);
+    more
 }

@@ -14,6 +14,7 @@ mod access;
 mod atomic;
 mod cells;
 mod clock;
+mod epochs;
 mod history;
 mod private;
 mod reads;
@@ -22,7 +23,8 @@ mod space;
 
 pub(crate) use access::strength;
 pub(crate) use atomic::{Atomic, reduced};
-pub(crate) use clock::{Clock, Clocks, Home, LANES, Release, Stamp, Thread};
+pub(crate) use clock::{Clocks, Home, LANES, Release, Stamp, Thread};
+pub(crate) use epochs::Clock;
 use private::Private;
 pub use region::Conflict;
 pub(crate) use region::{Races, Region, Unordered};

@@ -10,9 +10,14 @@ pub(crate) enum Reads {
     None,
     /// One.
     One(Stamp),
+    /// At most [`FEW`].
+    Few(Vec<Stamp>),
     /// Several.
     Many(Vec<WarpReads>),
 }
+
+/// Reads that take less room as a list than by their warps: those of a location that one thread of each rank reads.
+const FEW: usize = 16;
 
 /// Reads of the lanes of a warp.
 #[derive(Clone, Debug)]
@@ -34,7 +39,7 @@ impl Reads {
                 self.set(read);
             }
             Self::None | Self::One(_) => *self = Self::One(read),
-            Self::Many(_) => self.set(read),
+            Self::Few(_) | Self::Many(_) => self.set(read),
         }
     }
 
@@ -49,7 +54,7 @@ impl Reads {
                     self.set(read);
                 }
             }
-            Self::Many(_) => {
+            Self::Few(_) | Self::Many(_) => {
                 if !self.has(clocks, read.thread) {
                     self.set(read);
                 }
@@ -58,17 +63,29 @@ impl Reads {
     }
 
     fn set(&mut self, read: Stamp) {
-        let (warp, lane) = (read.thread / LANES, (read.thread % LANES) as usize);
-        if !matches!(self, Self::Many(_)) {
-            *self = Self::Many(Vec::new());
+        match self {
+            Self::None | Self::One(_) => *self = Self::Few(vec![read]),
+            Self::Few(few) => match few.iter().position(|before| before.thread == read.thread) {
+                Some(at) => few[at] = read,
+                None if few.len() < FEW => few.push(read),
+                None => {
+                    let few = std::mem::take(few);
+                    *self = Self::Many(Vec::new());
+                    for read in few.into_iter().chain([read]) {
+                        self.set(read);
+                    }
+                }
+            },
+            Self::Many(warps) => {
+                let (warp, lane) = (read.thread / LANES, (read.thread % LANES) as usize);
+                let at = warps.iter().position(|reads| reads.warp == warp).unwrap_or_else(|| {
+                    warps.push(WarpReads { warp, place: read.place, epochs: [0; LANES as usize] });
+                    warps.len() - 1
+                });
+                warps[at].place = read.place;
+                warps[at].epochs[lane] = read.epoch;
+            }
         }
-        let Self::Many(warps) = self else { return };
-        let at = warps.iter().position(|reads| reads.warp == warp).unwrap_or_else(|| {
-            warps.push(WarpReads { warp, place: read.place, epochs: [0; LANES as usize] });
-            warps.len() - 1
-        });
-        warps[at].place = read.place;
-        warps[at].epochs[lane] = read.epoch;
     }
 
     /// Whether a thread has read.
@@ -76,6 +93,7 @@ impl Reads {
         match self {
             Self::None => false,
             Self::One(read) => clocks.is_own(thread, read.thread, read.epoch),
+            Self::Few(few) => few.iter().any(|read| clocks.is_own(thread, read.thread, read.epoch)),
             Self::Many(warps) => warps.iter().any(|reads| {
                 let epoch = reads.epochs[(thread % LANES) as usize];
                 reads.warp == thread / LANES && clocks.is_own(thread, thread, epoch)
@@ -85,10 +103,11 @@ impl Reads {
 
     /// All reads.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Stamp> {
-        let (one, many) = match self {
-            Self::None => (None, [].as_slice()),
-            Self::One(read) => (Some(*read), [].as_slice()),
-            Self::Many(warps) => (None, warps.as_slice()),
+        let (few, many) = match self {
+            Self::None => ([].as_slice(), [].as_slice()),
+            Self::One(read) => (std::slice::from_ref(read), [].as_slice()),
+            Self::Few(few) => (few.as_slice(), [].as_slice()),
+            Self::Many(warps) => ([].as_slice(), warps.as_slice()),
         };
         let lanes = |reads: &WarpReads| {
             let WarpReads { warp, place, epochs } = reads.clone();
@@ -97,7 +116,7 @@ impl Reads {
                 (epoch != 0).then_some(Stamp { thread: warp * LANES + lane, epoch, place })
             })
         };
-        one.into_iter().chain(many.iter().flat_map(lanes))
+        few.iter().copied().chain(many.iter().flat_map(lanes))
     }
 
     /// Returns a read that is not known to `me`.
@@ -105,6 +124,9 @@ impl Reads {
         match self {
             Self::None => None,
             Self::One(read) => (!clocks.knows_load(me, read.thread, read.epoch)).then_some(*read),
+            Self::Few(few) => {
+                few.iter().find(|read| !clocks.knows_load(me, read.thread, read.epoch)).copied()
+            }
             Self::Many(warps) => warps.iter().find_map(|reads| {
                 let lane = clocks.unknown_lane(me, reads.warp, &reads.epochs)?;
                 let (thread, epoch) = (reads.warp * LANES + lane, reads.epochs[lane as usize]);
