@@ -70,13 +70,11 @@ fn six_types_and_three_ops_are_reduced() {
     }
 }
 
-/// Which algorithms of the library become operators, and which only with notifies in turn; and each of them leaves the
-/// host's bits. A program has as many size classes as a communicator has notifies for.
-#[test]
-fn the_library_becomes_operators() {
+/// The algorithms of the library, by whether they become operators: with one notify a lane and signal, with notifies in
+/// turn, or not; each with what else there is to say. And those that do, by their collectives.
+fn library() -> ([String; 3], Vec<Vec<Placed>>) {
     let mut told = [(); 3].map(|()| String::new());
     let mut gathered: Vec<Vec<Placed>> = Vec::new();
-    let mut number = 0;
     for (_, text) in roundelay_tests::sources("stdlib/library") {
         for line in text.lines().filter_map(|line| line.strip_prefix("pub algorithm ")) {
             let name = line.split('(').next().expect("a name").to_owned();
@@ -96,23 +94,52 @@ fn the_library_becomes_operators() {
             }
         }
     }
+    (told, gathered)
+}
+
+#[test]
+fn the_library_becomes_operators() {
     let heads = ["one notify a lane and signal", "notifies in turn", "refused"];
-    let told = heads.iter().zip(told).map(|(head, told)| format!("{head}: {told}\n"));
+    let told = heads.iter().zip(library().0).map(|(head, told)| format!("{head}: {told}\n"));
     expect_test::expect_file!["operators.txt"].assert_eq(&told.collect::<String>());
-    for placed in gathered {
-        let mut left = placed;
+}
+
+#[test]
+fn the_library_leaves_the_hosts_bits_on_a2() {
+    leaves_the_hosts_bits(0);
+}
+
+#[test]
+fn the_library_leaves_the_hosts_bits_on_a3() {
+    leaves_the_hosts_bits(1);
+}
+
+#[test]
+fn the_library_leaves_the_hosts_bits_on_350() {
+    leaves_the_hosts_bits(2);
+}
+
+/// Runs the programs of the library's operators that this profile's turn has. A program has as many size classes as a
+/// communicator has notifies for, at most six.
+fn leaves_the_hosts_bits(turn: usize) {
+    let mut number = 0;
+    for mut left in library().1 {
         while !left.is_empty() {
             let profile = Profile::ALL[number % 3];
-            number += 1;
             let fits = |many: usize| {
                 let classes: Vec<_> = left[..many].iter().map(|placed| (None, placed)).collect();
                 export_operator("Some", &classes, profile).is_ok()
             };
             let many = (1..=left.len().min(6)).take_while(|many| fits(*many)).last().expect("one");
             let rest = left.split_off(many);
-            runs_like_the_host(std::mem::replace(&mut left, rest), profile);
+            let some = std::mem::replace(&mut left, rest);
+            if number % 3 == turn {
+                runs_like_the_host(some, profile);
+            }
+            number += 1;
         }
     }
+    assert!(number > 3, "{number}");
 }
 
 /// An operator of algorithms for one collective, a class for each.

@@ -217,7 +217,9 @@ fn ranks_in_processes_that_store() {
 
 fn stages(of: &(Kernel, Proved), defines: &[(&str, usize)]) {
     let staged = interpreted(&of.0, "sm_90", defines).stage(3);
-    GRAINS.map(|shape| has_the_hosts_bits(of, shape, |job, seed| staged.run(job, seed)));
+    for shape in GRAINS {
+        has_the_hosts_bits(of, shape, |job, seed| staged.run(job, seed));
+    }
 }
 
 /// Some ranks copy, and others have the kernels of all use their buffers where they are.
@@ -226,7 +228,9 @@ fn ranks_in_processes_that_lend() {
     let registered = [WHOLE[0], WHOLE[1], ("ROUNDELAY_REGISTERED", 1)];
     for of in kernels_in_processes() {
         let lent = interpreted(&of.0, "sm_90", &registered).lend(3);
-        GRAINS.map(|shape| has_the_hosts_bits(&of, shape, |job, seed| lent.run(job, seed)));
+        for shape in GRAINS {
+            has_the_hosts_bits(&of, shape, |job, seed| lent.run(job, seed));
+        }
     }
 }
 
