@@ -29,6 +29,10 @@ pub(crate) mod engine;
 #[path = "gpu/ranks.rs"]
 #[allow(dead_code, reason = "gpu-check uses the rest")]
 mod members;
+#[cfg(target_os = "linux")]
+#[path = "gpu/processes.rs"]
+#[allow(dead_code, reason = "gpu-check uses the rest")]
+mod rank_processes;
 
 mod below;
 pub(crate) mod build;

@@ -6,37 +6,17 @@ pub(super) mod one_device {
     use roundelay::{DType, ReduceOp};
     use roundelay_core::diagnostics::Code;
     use roundelay_core::ids::RankId;
-    use roundelay_core::layout::Configured;
-    use roundelay_core::prove_source;
-    use roundelay_core::verify::{Callers, Proved};
-    use roundelay_export::cuda::{Form, Kernel, Protocol};
+    use roundelay_core::verify::Callers;
+    use roundelay_export::cuda::{Form, Kernel};
     use roundelay_kernels::Check;
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Driven, Error, Rooms};
-    use roundelay_tests::named;
 
-    use crate::driver::cases::{Case, Data, Way};
+    use crate::driver::cases::Data;
     use crate::driver::cuda::Cuda;
     use crate::driver::engine::Engine;
+    use crate::driver::rank_processes::{case, proved};
 
     const WHY: Duration = Duration::from_secs(20);
-
-    pub(in super::super) fn proved(name: &str, nranks: u32) -> (&'static Configured, Proved) {
-        let algorithm = named(name);
-        (algorithm, prove_source(algorithm, nranks).expect("a right algorithm"))
-    }
-
-    pub(in super::super) fn case<'a>(
-        (algorithm, proved): &'a (&'static Configured, Proved),
-        data: Data,
-        form: Form,
-    ) -> Case<'a> {
-        let protocol = match form {
-            Form::Loops => Protocol::for_algorithm(algorithm),
-            Form::Table | Form::Switch => Protocol::Direct,
-        };
-        let (nranks, way) = (proved.schedule().nranks, Way::One);
-        Case { algorithm, proved, nranks, data, form, protocol, way }
-    }
 
     pub(in super::super) fn sums(count: usize) -> Data {
         Data { count, dtype: DType::F32, op: ReduceOp::Sum }
@@ -303,8 +283,8 @@ mod several_devices {
     use roundelay_export::cuda::{Form, Kernel, Protocol};
     use roundelay_kernels::cuda::{CudaOptions, CudaPlan, CudaWorld, Rooms};
 
-    use super::one_device::{case, proved};
     use crate::driver::cases::{Case, Data};
+    use crate::driver::rank_processes::{case, proved};
     use crate::driver::{passes, test_below};
 
     #[test]
@@ -387,10 +367,11 @@ mod checked {
     use roundelay_export::cuda::Form;
     use roundelay_kernels::cuda::{Error, NcclComm, NcclId, NcclPlan};
 
-    use super::one_device::{case, proved, sums};
+    use super::one_device::sums;
     use crate::driver::cuda::Cuda;
     use crate::driver::engine::Engine;
     use crate::driver::members::Ranks;
+    use crate::driver::rank_processes::{case, proved};
 
     const WHY: Duration = Duration::from_secs(20);
 

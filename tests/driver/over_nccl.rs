@@ -6,10 +6,11 @@ use roundelay::{DType, ReduceOp};
 use roundelay_export::cuda::Form;
 use roundelay_kernels::cuda::{Error, NcclComm, NcclId, NcclPlan};
 
-use super::below::one_device::{case, proved, sums};
+use super::below::one_device::sums;
 use super::cases::Data;
 use super::engine::Engine as _;
 use super::members::Ranks;
+use super::rank_processes::{case, proved};
 
 const WHY: Duration = Duration::from_secs(20);
 

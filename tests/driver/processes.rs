@@ -9,12 +9,11 @@ use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::verify::Proved;
 use roundelay_export::cuda::{Form, Protocol};
-use roundelay_kernels::cuda::cudarc::driver::CudaSlice;
 use roundelay_kernels::cuda::{CudaOptions, CudaRank, Error, ProcessPlan, Transport};
-use roundelay_kernels::grid::Buffers;
 use roundelay_kernels::shared_memory::{UniqueId, World};
 
-use super::below::one_device::{case, proved, sums};
+use super::below::one_device::sums;
+use super::rank_processes::{Room, case, plan_of, proved};
 use super::{build, variables};
 use crate::driver::cases::{Case, Data};
 use crate::driver::engine::Engine as _;
@@ -101,64 +100,8 @@ fn all_succeeded(ended: &[Output]) {
     }
 }
 
-/// The buffers of a rank.
-struct Room {
-    buffers: Buffers,
-    bytes: Vec<u8>,
-    input: CudaSlice<u8>,
-    shared: CudaSlice<u8>,
-}
-
-impl Room {
-    fn new(rank: &CudaRank, case: &Case) -> Self {
-        let at = rank.rank().index();
-        let (buffers, bytes) = (case.buffers()[at], case.inputs().swap_remove(at));
-        let mut input = rank.buffer("input", buffers.input).expect("room");
-        let shared = rank.buffer("output", buffers.shared).expect("room");
-        let mut place = input.slice_mut(..bytes.len());
-        rank.stream().memcpy_htod(&bytes, &mut place).expect("copied");
-        Self { buffers, bytes, input, shared }
-    }
-
-    fn launch(&mut self, rank: &CudaRank, plan: &ProcessPlan, in_place: bool) -> Result<(), Error> {
-        let (stream, b) = (rank.stream(), self.buffers);
-        if in_place {
-            let entered = Case::entered(&b, &self.bytes);
-            let mut room = self.shared.slice_mut(..b.shared);
-            stream.memcpy_htod(&entered, &mut room).expect("copied");
-            return plan.launch_bytes_in_place(stream, &mut room);
-        }
-        let mut output = self.shared.slice_mut(..b.output);
-        plan.launch_bytes(stream, &self.input.slice(..b.input), &mut output)
-    }
-
-    fn result(&self, rank: &CudaRank, in_place: bool) -> Vec<u8> {
-        let b = self.buffers;
-        let at = if in_place { b.output_at } else { 0 };
-        let mut bytes = vec![0; b.output];
-        if !bytes.is_empty() {
-            let place = self.shared.slice(at..at + b.output);
-            rank.stream().memcpy_dtoh(&place, &mut bytes).expect("copied");
-            rank.stream().synchronize().expect("it ends");
-        }
-        bytes
-    }
-}
-
 fn options() -> CudaOptions {
     CudaOptions::new().deadline(WHY)
-}
-
-fn plan_of(rank: &CudaRank, case: &Case, options: CudaOptions) -> Result<ProcessPlan, Error> {
-    let Data { count, dtype, op } = case.data;
-    ProcessPlan::new(
-        rank,
-        case.algorithm,
-        case.proved,
-        count as u64,
-        (dtype, op),
-        options.form(case.form).protocol(case.protocol),
-    )
 }
 
 /// Compares the results of several launches of a case on this rank with the host's.

@@ -12,12 +12,16 @@ mod machines;
 mod mutants;
 mod operands;
 mod order;
+mod processes;
 #[path = "../../kernels/ptx/tests/programs.rs"]
 mod programs;
 mod ptx;
 mod ranks;
 mod runner;
 mod shim;
+#[path = "../driver/variables.rs"]
+#[allow(dead_code, reason = "tests below the driver use the rest")]
+mod variables;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -32,8 +36,9 @@ use roundelay_kernels::cuda::{Arch, Cache, Compiler, Target};
 use runner::Limits;
 
 const USAGE: &str = "\
-usage: gpu-check cuda|ranks|shim|ptx|ptx-mutants|instructions|litmus|nccl|compile|nvrtc [OPTION]...
+usage: gpu-check cuda|ranks|processes|shim|ptx|ptx-mutants|instructions|litmus|nccl|compile|nvrtc [OPTION]...
   cuda              kernels on a GPU, all ranks on it
+  processes         ranks with a process each on a GPU: results, times, and news of a rank that ends
   shim              kernels on CPU threads, compiled by g++
   ptx               the PTX that NVRTC makes of kernels for --arch, by an interpreter
   ptx-mutants       the same of kernels with mistakes in the device headers, each of which must be found
@@ -158,6 +163,12 @@ fn check(args: &Args, begun: Instant) -> Result<usize, Refused> {
         }
         "instructions" => return instructions(args, limits.end).map_err(Refused::from),
         "litmus" => return litmus(args).map_err(Refused::from),
+        "processes" => {
+            let end = limits.end;
+            let checks =
+                processes::RankChecks { device: *device, patience: *patience, quick: *quick, end };
+            return processes::check(checks).map_err(Refused::Usage);
+        }
         "ranks" => Box::new(ranks::Ranks::as_processes(*device, *patience)?),
         "nccl" => match ranks::Ranks::over_nccl(*device, *patience) {
             Ok(nccl) => Box::new(nccl),

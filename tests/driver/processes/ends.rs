@@ -1,14 +1,16 @@
 //! Ranks whose processes end while others wait for them.
 
 use std::os::unix::process::ExitStatusExt as _;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use roundelay_core::ids::RankId;
 use roundelay_export::cuda::Form;
 use roundelay_kernels::cuda::CudaRank;
 
-use super::super::below::one_device::{case, proved, sums};
-use super::{Devices, Room, WHY, agrees, all_succeeded, code, options, plan_of, ranks};
+use super::super::below::one_device::sums;
+use super::super::rank_processes::{Room, case, plan_of, proved};
+use super::{Devices, WHY, agrees, all_succeeded, build, code, options, ranks};
 
 /// A process that is killed while others wait for it: they get its rank, and go on without it.
 #[test]
@@ -47,6 +49,26 @@ fn survive(rank: &CudaRank) {
     let left = rank.shrink().expect("two are left");
     assert_eq!(left.nranks(), 2);
     agrees(&left, "RingAllReduce", sums(1003), Form::Loops);
+}
+
+/// The checks that a GPU gets, on the driver.
+#[test]
+fn the_checks_of_a_gpu_are_rehearsed() {
+    let mut check = Command::new(env!("CARGO_BIN_EXE_gpu-check"));
+    build::below(&mut check).args(["processes", "--quick", "--patience", "20"]);
+    let ended = check.env("ROUNDELAY_FAKE_DEVICES", "1").output().expect("it starts");
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success(), "{said}{}", String::from_utf8_lossy(&ended.stderr));
+    for part in [
+        "2 ranks, calls: same device to rank 1",
+        "2 ranks, calls: RingAllReduce, loops, 1048576 bytes: ",
+        "2 ranks, calls: MeshAllReduce, table, 1024 bytes: ",
+        "2 ranks, killed: known after ",
+        "2 ranks, aborted: known after ",
+        "# ranks with a process each: 0 failed",
+    ] {
+        assert!(said.contains(part), "no `{part}` in\n{said}");
+    }
 }
 
 /// A process that ends at any of its signals: the others get its rank from that launch, or from the next one.

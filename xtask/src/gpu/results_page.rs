@@ -9,6 +9,8 @@ use super::timed_steps::{GpuVerdict, StepRecord};
 const LARGE: u64 = 64 << 20;
 /// The steps whose output has figures.
 const MEASURED: [&str; 4] = ["bench", "more bench", "torch", "NCCL"];
+/// The step whose lines are on the page as they are.
+const PROCESSES: &str = "processes";
 
 /// One way to make the call, at one size.
 struct GpuTime {
@@ -243,7 +245,15 @@ pub(super) fn render(times: &GpuTimes, records: &[StepRecord], rehearsal: bool) 
         let seconds = record.took.as_secs_f64();
         table.push(format!("| {} | {seconds:.1} | {verdict} |", record.name));
     }
-    format!("{title}{measured}## Steps\n\n{}\n", table.join("\n"))
+    let processes = records.iter().find(|record| record.name == PROCESSES);
+    let lines = processes.iter().flat_map(|record| record.printed.iter()).flat_map(|p| p.lines());
+    let lines: Vec<&str> = lines.filter(|line| !line.starts_with('#')).collect();
+    let mut processes = String::new();
+    if !lines.is_empty() {
+        let lines = lines.join("\n");
+        processes = format!("## Ranks with a process each\n\n```text\n{lines}\n```\n\n");
+    }
+    format!("{title}{measured}{processes}## Steps\n\n{}\n", table.join("\n"))
 }
 
 #[cfg(test)]
@@ -273,6 +283,7 @@ mod tests {
             record("bench", &[&small, &large, ""]),
             record("torch", &[torch]),
             record("NCCL", &["{\"skipped\": \"one rank\"}"]),
+            record("processes", &["2 ranks, killed: known after 2 ms\n# 0 failed\n"]),
         ];
         records[1].verdict = GpuVerdict::Failed("out of time: a | b".to_owned());
         records[3].verdict = GpuVerdict::Skipped("one rank".to_owned());
@@ -291,6 +302,8 @@ mod tests {
             "| correctness | 1.5 | ok: cases 0 to 3 of 3: 6 runs, 0 wrong, 1 s |",
             "| bench | 1.5 | **failed**: out of time: a / b |",
             "| NCCL | 1.5 | skipped: one rank |",
+            "2 ranks, killed: known after 2 ms",
+            "| processes | 1.5 | ok: 0 failed |",
         ] {
             assert!(page.lines().any(|found| found == line), "no `{line}` in\n{page}");
         }

@@ -18,12 +18,14 @@ enum Extent {
 }
 
 /// The steps with their seconds in each kind; the correctness at the end gets the remaining time.
-const STEPS: [(&str, [u64; 3]); 13] = [
+const STEPS: [(&str, [u64; 3]); 14] = [
     ("instructions", [20, 15, 0]),
     ("litmus", [25, 16, 0]),
     ("correctness", [60, 25, 32]),
     // A launch for each rank, as ranks in processes have it.
     ("ranks", [30, 15, 30]),
+    // Ranks with a process each, whose kernels the GPU runs in turns.
+    ("processes", [44, 19, 20]),
     ("bench", [65, 65, 25]),
     ("torch", [20, 18, 2]),
     ("NCCL", [20, 18, 2]),
@@ -31,16 +33,16 @@ const STEPS: [(&str, [u64; 3]); 13] = [
     // The tools of the sanitizer that understand these kernels. Its `racecheck` knows barriers and not the releases and
     // acquires that order the only shared memory of a kernel, the ring of entries between the walker and the movers, so
     // it reports each of its entries.
-    ("memcheck", [40, 20, 12]),
-    ("synccheck", [40, 20, 12]),
-    ("initcheck", [40, 20, 12]),
-    ("more bench", [65, 30, 8]),
+    ("memcheck", [32, 17, 12]),
+    ("synccheck", [32, 17, 12]),
+    ("initcheck", [32, 17, 12]),
+    ("more bench", [45, 20, 8]),
     (REST, [0; 3]),
 ];
 /// The step that goes on where the first correctness ended.
 const REST: &str = "more correctness";
 /// The time of all steps in seconds: ten minutes less the time of a start and a stop.
-const TOTAL: [u64; 3] = [570, 295, 202];
+const TOTAL: [u64; 3] = [570, 295, 222];
 /// The time before its end at which a step is asked to end.
 const GRACE: u64 = 12;
 
@@ -177,9 +179,10 @@ impl Setup {
             "instructions" | "litmus" if self.rehearsal() => {
                 return Err("the driver for tests does not assemble PTX".to_owned());
             }
-            "instructions" | "litmus" => vec![self.check(step, seconds, 0)],
+            "instructions" | "litmus" | "ranks" | "processes" => {
+                vec![self.check(step, seconds, 0)]
+            }
             "correctness" => vec![self.check("cuda", seconds, 0)],
-            "ranks" => vec![self.check("ranks", seconds, 0)],
             "bench" => self.bench(first),
             "more bench" => self.bench(rest),
             "torch" | "NCCL" => vec![self.peer(step, &[first, rest].concat())?],
