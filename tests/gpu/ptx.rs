@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use roundelay::DType;
 use roundelay_export::cuda::{Form, Kernel};
-use roundelay_kernels::cuda::{Arch, Target, compile};
+use roundelay_kernels::cuda::{self, Arch, Target};
 use roundelay_kernels::interpreter::{BINDS, DrivenMoves, Interpreted, NoOutcome, move_text};
 use roundelay_kernels::shim::{Outcome, Shim, ShimJob};
 
@@ -43,9 +43,10 @@ pub(crate) fn compiled(
     name: &str,
     target: &Target,
 ) -> Result<(String, Option<String>), String> {
-    let compiled = compile(text, name, target).map_err(|error| format!("NVRTC: {error}"))?;
-    let found = roundelay_ptx::lint(&compiled.ptx).map_err(|error| format!("lint: {error}"))?;
-    Ok((compiled.ptx.clone(), found.first().map(|finding| format!("lint: {finding}"))))
+    let ptx = cuda::ptx(text, name, target).map_err(|error| format!("NVRTC: {error}"))?;
+    let found = roundelay_ptx::lint(&ptx).map_err(|error| format!("lint: {error}"))?;
+    let first = found.first().map(|finding| format!("lint: {finding}"));
+    Ok((ptx, first))
 }
 
 impl Instructions {
