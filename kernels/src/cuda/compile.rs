@@ -22,6 +22,8 @@ pub const WALKERS: u32 = 32;
 const UNDER_WAY: u32 = 3584;
 /// The most loads that a thread has registers for.
 const MOST_LOADS: u32 = 16;
+/// The line of a text whose signals are in the lines that it sends.
+const LINES: &str = "#define ROUNDELAY_PROTOCOL Ll";
 /// Threads of the largest block of which a multiprocessor holds two, with 128 registers for each thread.
 const TWICE: u32 = 256;
 
@@ -207,7 +209,8 @@ pub fn ptx(text: &str, name: &str, target: &Target) -> Result<String, Error> {
 
 /// Compiles the text of the kernel `name` with this process's compiler for as many blocks as a multiprocessor holds,
 /// and ignores the blocks of `target`: two blocks if NVRTC then spills no register, otherwise one block, in which each
-/// thread has as many loads under way as the threads of two blocks have.
+/// thread has as many loads under way as the threads of two blocks have. Two blocks of lines have too few registers for
+/// any type, and are not tried, for the assembler takes longest for them.
 ///
 /// # Errors
 /// The errors of [`compile`].
@@ -217,7 +220,7 @@ pub fn fit(text: &str, name: &str, target: &Target) -> Result<Fitted, Error> {
         let target = Target { ctas, ..target.clone() };
         compiler.compile(text, name, &target).map(|compiled| Fitted { compiled, target })
     };
-    if target.threads <= TWICE {
+    if target.threads <= TWICE && !text.contains(LINES) {
         let twice = fitted(2)?;
         if twice.compiled.spills() == 0 {
             return Ok(twice);
