@@ -19,3 +19,8 @@ fn weak_signals_to_another_device_are_found() {
     let some = some.map(str::to_owned);
     assert_eq!(mutants::all(&choice, Extent::SeveralDevices, &some, 0), 0);
 }
+
+#[test]
+fn every_mistake_is_one_of_the_headers() {
+    assert_eq!(mutants::stale(), Vec::<&str>::new());
+}

@@ -51,6 +51,15 @@ fn mutants() -> Vec<Mutant> {
     blocks.filter_map(of).collect()
 }
 
+/// The mistakes whose texts are not in their headers: the headers have changed.
+pub(crate) fn stale() -> Vec<&'static str> {
+    let is_stale = |mutant: &Mutant| {
+        let header = HEADERS.iter().find(|(name, _)| *name == mutant.header);
+        !header.is_some_and(|(_, text)| text.contains(&mutant.text))
+    };
+    mutants().iter().filter(|mutant| is_stale(mutant)).map(|mutant| mutant.name).collect()
+}
+
 /// A kernel that shall find mistakes, on data.
 struct Witness {
     algorithm: &'static str,
