@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::functions::{Status, TRUNCATED, UNDER_WAY};
 use super::library::Library;
-use super::worker::{Operation, Worker};
+use super::worker::{Armed, Operation, Worker, await_event};
 use crate::network::{Carrier, Survivors};
 use crate::shared_memory::UniqueId;
 use crate::tcp::{TcpCarrier, TcpJob, lost_connection, other_length};
@@ -24,6 +26,11 @@ const GRACE: Duration = Duration::from_millis(20);
 /// endpoint was closed.
 const SOON: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The time for which a look of a call for messages counts, and the longest sleep of the thread that looks otherwise.
+const ATTENDED: Duration = Duration::from_millis(2);
+const ROUND: Duration = Duration::from_secs(1);
+/// The time in which the last messages leave this process.
+const LEAVING: Duration = Duration::from_secs(2);
 
 /// Carries messages between the ranks of a job by UCX: each rank has a worker, whose address the others were told by the
 /// encrypted exchange at which the ranks met. **Data is neither encrypted nor authenticated**: a worker takes the messages of
@@ -32,13 +39,22 @@ pub struct UcxCarrier {
     rank: u32,
     /// The address of each rank's worker.
     addresses: Vec<Vec<u8>>,
-    state: Mutex<UcxState>,
+    shared: Arc<UcxLock>,
+    attends: Option<JoinHandle<()>>,
     /// What the ranks meet by, hear of each other's end by, and make smaller worlds by. It is dropped last.
     meeting: TcpCarrier,
 }
 
+/// The state that calls share with the thread that attends to messages while no call does.
+struct UcxLock {
+    stops: AtomicBool,
+    state: Mutex<UcxState>,
+}
+
 struct UcxState {
     worker: Worker,
+    /// The time at which a call looked for messages last.
+    polled: Option<Instant>,
     requests: BTreeMap<usize, UcxRequest>,
     last: usize,
     looked: Option<Instant>,
@@ -52,9 +68,8 @@ struct UcxRequest {
     tag: u32,
     bytes: usize,
     sends: bool,
-    /// The library's operation, and whether it is the one that brings the last message to a rank out of this process.
+    /// The library's operation, unless it has ended.
     operation: Option<Operation>,
-    flushes: bool,
 }
 
 // SAFETY: operations are used under the lock of the state alone, with the worker, which any thread may call.
@@ -106,13 +121,12 @@ impl UcxCarrier {
         let parts = all.chunks_exact(most).zip(&lens);
         let addresses = parts.map(|(part, len)| part[..*len].to_vec()).collect();
         let (requests, last) = (BTreeMap::new(), 0);
-        let state = UcxState { worker, requests, last, looked: None, failed: None };
-        let (rank, meeting) = (job.rank, job.tcp_carrier()?);
-        Ok(Self { rank, addresses, state: Mutex::new(state), meeting })
-    }
-
-    fn state(&self) -> MutexGuard<'_, UcxState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let state = UcxState { worker, polled: None, requests, last, looked: None, failed: None };
+        let shared = UcxLock { stops: AtomicBool::new(false), state: Mutex::new(state) };
+        let (rank, meeting, shared) = (job.rank, job.tcp_carrier()?, Arc::new(shared));
+        let attended = shared.clone();
+        let attends = Some(thread::spawn(move || attended.attend()));
+        Ok(Self { rank, addresses, shared, attends, meeting })
     }
 
     /// Begins a send or a receive of a rank, by `begin`.
@@ -121,7 +135,7 @@ impl UcxCarrier {
         request: UcxRequest,
         begin: impl FnOnce(&mut Worker) -> Result<Option<Operation>, Status>,
     ) -> Result<usize, Error> {
-        let mut state = self.state();
+        let mut state = self.shared.state();
         if let Some(failed) = &state.failed {
             return Err(failed.clone());
         }
@@ -147,10 +161,37 @@ impl UcxCarrier {
     }
 }
 
+impl UcxLock {
+    fn state(&self) -> MutexGuard<'_, UcxState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes on with messages while no call does: the other end may need this one for a message that has ended here. The
+    /// thread sleeps until the library's descriptor wakes it.
+    fn attend(&self) {
+        while !self.stops.load(Ordering::Relaxed) {
+            let mut state = self.state();
+            if state.polled.is_some_and(|polled| polled.elapsed() < ATTENDED) {
+                drop(state);
+                thread::sleep(ATTENDED);
+                continue;
+            }
+            while state.worker.progress() {}
+            let armed = state.worker.arm();
+            drop(state);
+            match armed {
+                Armed::Wakes(descriptor) => await_event(descriptor, ROUND),
+                Armed::HasWork => {}
+                Armed::Never => thread::sleep(ATTENDED),
+            }
+        }
+    }
+}
+
 impl UcxState {
     /// Whether a request has ended; it is removed then.
     fn step(&mut self, id: usize) -> Result<bool, Error> {
-        let Some(mut request) = self.requests.get(&id).copied() else { return Ok(true) };
+        let Some(request) = self.requests.get_mut(&id) else { return Ok(true) };
         if let Some(operation) = request.operation {
             let (status, len) = if request.sends {
                 (self.worker.result(operation), request.bytes)
@@ -160,27 +201,13 @@ impl UcxState {
             if status == UNDER_WAY {
                 return Ok(false);
             }
-            self.worker.free(operation);
             request.operation = None;
-            self.requests.insert(id, request);
-            // What was sent is sent, also where the rank is lost meanwhile.
-            if !request.flushes {
-                self.worker.check(&request, status, len)?;
-            }
-        }
-        if request.sends && !request.flushes && self.sends_to(request.peer) == 1 {
-            request.flushes = true;
-            request.operation = self.worker.flush(request.peer).unwrap_or(None);
-            self.requests.insert(id, request);
-            return self.step(id);
+            let request = *request;
+            self.worker.free(operation);
+            self.worker.check(&request, status, len)?;
         }
         self.requests.remove(&id);
         Ok(true)
-    }
-
-    /// Returns the number of sends to a rank that have not ended.
-    fn sends_to(&self, peer: u32) -> usize {
-        self.requests.values().filter(|one| one.sends && one.peer == peer).count()
     }
 
     /// Returns the error of a receive from a rank that is lost.
@@ -254,8 +281,7 @@ impl Carrier for UcxCarrier {
         from: *const u8,
         bytes: usize,
     ) -> Result<usize, Error> {
-        let (operation, flushes) = (None, false);
-        let request = UcxRequest { peer: to, tag, bytes, sends: true, operation, flushes };
+        let request = UcxRequest { peer: to, tag, bytes, sends: true, operation: None };
         let tag = full_tag(self.rank, tag);
         // SAFETY: the caller's promise: the operation ends before the request has ended or was cancelled.
         self.begin(request, |worker| unsafe { worker.send(to, tag, from, bytes) })
@@ -268,17 +294,17 @@ impl Carrier for UcxCarrier {
         to: *mut u8,
         bytes: usize,
     ) -> Result<usize, Error> {
-        let (operation, flushes) = (None, false);
-        let request = UcxRequest { peer: from, tag, bytes, sends: false, operation, flushes };
+        let request = UcxRequest { peer: from, tag, bytes, sends: false, operation: None };
         let tag = full_tag(from, tag);
         // SAFETY: as for `send`.
         self.begin(request, |worker| unsafe { worker.receive(tag, to, bytes) })
     }
 
     fn ended(&self, request: &mut usize) -> Result<bool, Error> {
-        let mut state = self.state();
+        let mut state = self.shared.state();
         let mut ended = state.step(*request);
         if ended == Ok(false) {
+            state.polled = Some(Instant::now());
             let mut failed = state.failed.clone();
             if failed.is_none() && state.looked.is_none_or(|looked| looked.elapsed() > LOOK) {
                 state.looked = Some(Instant::now());
@@ -300,7 +326,7 @@ impl Carrier for UcxCarrier {
     }
 
     fn cancel(&self, request: usize) {
-        let mut state = self.state();
+        let mut state = self.shared.state();
         if !matches!(state.step(request), Ok(true)) {
             state.take_back(request);
             state.failed.get_or_insert_with(|| {
@@ -314,7 +340,7 @@ impl Carrier for UcxCarrier {
     }
 
     fn name(&self) -> String {
-        let state = self.state();
+        let state = self.shared.state();
         let name = format!("UCX {}", state.worker.library.version);
         let transports: Vec<_> = state.worker.transports().into_iter().collect();
         match (&transports[..], std::env::var("UCX_TLS")) {
@@ -339,8 +365,16 @@ impl Carrier for UcxCarrier {
 
 impl Drop for UcxCarrier {
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.shared.stops.store(true, Ordering::Relaxed);
+        self.shared.state().worker.wake();
+        if let Some(attends) = self.attends.take() {
+            _ = attends.join();
+        }
+        let mut state = self.shared.state();
         let left: Vec<usize> = state.requests.keys().copied().collect();
         left.into_iter().for_each(|request| state.take_back(request));
+        if state.failed.is_none() {
+            state.worker.flush_all(LEAVING);
+        }
     }
 }

@@ -8,8 +8,10 @@ pub(super) type Status = i8;
 /// An object of the library.
 pub(super) type Object = *mut c_void;
 
-/// The error of a message that is longer than its receive, and the least error: a pointer from there on is an error.
+/// The errors of a message that is longer than its receive, and of a worker that has something to do; and the least
+/// error: a pointer from there on is an error.
 pub(super) const TRUNCATED: Status = -9;
+pub(super) const BUSY: Status = -15;
 pub(super) const UNDER_WAY: Status = 1;
 pub(super) const LEAST: isize = -100;
 
@@ -232,6 +234,7 @@ functions! {
     progress c"ucp_worker_progress" (Object) -> c_uint;
     descriptor c"ucp_worker_get_efd" (Object, *mut c_int) -> Status;
     arm c"ucp_worker_arm" (Object) -> Status;
+    signal c"ucp_worker_signal" (Object) -> Status;
     endpoint_create c"ucp_ep_create" (Object, *const EndpointParams, *mut Object) -> Status;
     endpoint_query c"ucp_ep_query" (Object, *mut EndpointFacts) -> Status;
     endpoint_flush c"ucp_ep_flush_nbx" (Object, *const RequestParams) -> Object;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::functions::{
-    ContextParams, EndpointFacts, EndpointParams, LEAST, Object, Received, RequestParams,
+    BUSY, ContextParams, EndpointFacts, EndpointParams, LEAST, Object, Received, RequestParams,
     SERIALIZED, Status, TAGGED, TransportName, UNDER_WAY, WAKES, WorkerFacts, WorkerParams, empty,
 };
 use super::library::{Library, text};
@@ -175,7 +175,7 @@ impl Worker {
     ) -> Result<Option<Operation>, Status> {
         let Some(to) = self.endpoints.get(&to) else { return Ok(None) };
         // SAFETY: zeros and nulls are values of all fields, and with no mask the data is bytes; the caller's promise.
-        begun(unsafe {
+        begun_at(unsafe {
             let params: RequestParams = empty();
             let from = from.cast();
             (self.library.functions.send)(to.endpoint, from, bytes, tag, &raw const params)
@@ -193,7 +193,7 @@ impl Worker {
         bytes: usize,
     ) -> Result<Option<Operation>, Status> {
         // SAFETY: as for `send`.
-        begun(unsafe {
+        begun_at(unsafe {
             let mut params: RequestParams = empty();
             params.mask = RequestParams::ALWAYS_REQUEST;
             let (to, every) = (to.cast(), u64::MAX);
@@ -201,14 +201,20 @@ impl Worker {
         })
     }
 
-    /// Begins to bring what was sent to a rank out of this process; `None` where it is.
-    pub(super) fn flush(&mut self, to: u32) -> Result<Option<Operation>, Status> {
-        let Some(to) = self.endpoints.get(&to) else { return Ok(None) };
-        // SAFETY: zeros and nulls are values of all fields; the endpoint is there.
-        begun(unsafe {
+    /// Brings what was sent to all ranks out of this process, as far as the time suffices.
+    pub(super) fn flush_all(&mut self, time: Duration) {
+        let begun = Instant::now();
+        // SAFETY: zeros and nulls are values of all fields; the endpoints are there.
+        let flush = |one: &Endpoint| unsafe {
             let params: RequestParams = empty();
-            (self.library.functions.endpoint_flush)(to.endpoint, &raw const params)
-        })
+            begun_at((self.library.functions.endpoint_flush)(one.endpoint, &raw const params))
+        };
+        let all: Vec<_> = self.endpoints.values().map(flush).collect();
+        // An error is that of a rank that is gone.
+        for operation in all.into_iter().filter_map(|flushed| flushed.ok()?) {
+            self.until_ended(operation, time.saturating_sub(begun.elapsed()));
+            self.free(operation);
+        }
     }
 
     /// Returns the result of an operation: [`UNDER_WAY`] until it has ended.
@@ -261,7 +267,7 @@ impl Worker {
     pub(super) fn close(&mut self, peer: u32) {
         let Some(Endpoint { endpoint, lost, .. }) = self.endpoints.remove(&peer) else { return };
         // SAFETY: zeros and nulls are values of all fields; the endpoint is there until it is closed.
-        let closing = begun(unsafe {
+        let closing = begun_at(unsafe {
             let mut params: RequestParams = empty();
             (params.mask, params.flags) = (RequestParams::FLAGS, RequestParams::FORCED);
             (self.library.functions.endpoint_close)(endpoint, &raw const params)
@@ -295,20 +301,48 @@ impl Worker {
         all
     }
 
-    /// Has the library wake the returned descriptor's readers when there is something to do; `None` where there is
-    /// something already, or the library has no descriptor.
-    pub(super) fn arm(&mut self) -> Option<c_int> {
+    /// Has the library wake a descriptor's readers when there is something to do.
+    pub(super) fn arm(&mut self) -> Armed {
         let (functions, mut descriptor) = (&self.library.functions, -1);
         // SAFETY: the worker is there, and there is room for the answer.
         unsafe {
-            let told = (functions.descriptor)(self.worker, &raw mut descriptor);
-            (told == 0 && (functions.arm)(self.worker) == 0).then_some(descriptor)
+            match (functions.descriptor)(self.worker, &raw mut descriptor) {
+                0 => match (functions.arm)(self.worker) {
+                    0 => Armed::Wakes(descriptor),
+                    BUSY => Armed::HasWork,
+                    _ => Armed::Never,
+                },
+                _ => Armed::Never,
+            }
         }
+    }
+
+    /// Wakes the readers of the descriptor.
+    pub(super) fn wake(&mut self) {
+        // SAFETY: the worker is there.
+        unsafe { (self.library.functions.signal)(self.worker) };
     }
 }
 
+/// What a worker does for those who sleep.
+pub(super) enum Armed {
+    /// It wakes the readers of this descriptor, which stays as long as the worker.
+    Wakes(c_int),
+    /// There is something to do.
+    HasWork,
+    /// The library cannot.
+    Never,
+}
+
+/// Sleeps until the descriptor of a worker is woken, or the time is over.
+pub(super) fn await_event(descriptor: c_int, time: Duration) {
+    let mut one = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+    // SAFETY: there is one entry.
+    unsafe { libc::poll(&raw mut one, 1, time.as_millis() as c_int) };
+}
+
 /// Returns the operation of a pointer of the library: a null has ended well, and the highest addresses are errors.
-fn begun(at: Object) -> Result<Option<Operation>, Status> {
+fn begun_at(at: Object) -> Result<Option<Operation>, Status> {
     let number = at as isize;
     if (LEAST..0).contains(&number) { Err(number as Status) } else { Ok(NonNull::new(at)) }
 }
