@@ -17,9 +17,24 @@ fn free_port() -> u16 {
     listener.local_addr().expect("it is bound").port()
 }
 
+/// A way to bring messages between hosts, as `ROUNDELAY_CARRIER` names it.
+type By = &'static str;
+
+/// The carriers of ranks that meet by TCP, where this machine has them.
+fn carriers() -> Vec<By> {
+    match roundelay_kernels::ucx::UcxCarrier::find_library() {
+        Ok(()) => vec!["tcp", "ucx"],
+        Err(error) => {
+            println!("UCX is not tried: {error}");
+            vec!["tcp"]
+        }
+    }
+}
+
 /// The command of a rank that meets the others at a port; ranks of one machine are on `hosts` hosts by turns.
-fn of_hosts(test: &str, case: &str, hosts: u32, rank: u32, port: u16) -> Command {
+fn of_hosts(by: By, test: &str, case: &str, hosts: u32, rank: u32, port: u16) -> Command {
     let mut command = of_test(&[], test, case);
+    command.env("ROUNDELAY_CARRIER", by);
     command.env("ROUNDELAY_ROOT", format!("127.0.0.1:{port}"));
     command.env("ROUNDELAY_KEY", "5a".repeat(32));
     command.env("ROUNDELAY_HOST_ID", (rank % hosts).to_string());
