@@ -49,10 +49,22 @@ const PACKAGES: [(&str, Packages); 4] = [
 /// Debian's packages of its MPIs; the first two are of Open MPI.
 const DEBIAN: [&str; 4] = ["openmpi-bin", "libopenmpi-dev", "mpich", "libmpich-dev"];
 
+/// Debian's packages of UCX.
+const UCX: [&str; 2] = ["libucx-dev", "ucx-utils"];
+
 /// Installs the MPIs that each run of the tests needs.
 pub(crate) fn install(_: &Path) -> Result<(), String> {
     named("openmpi")?;
     named("impi")
+}
+
+/// Installs UCX, its header and `ucx_info`, by which it is known. Without it, tests of messages between hosts are by TCP
+/// alone, which is printed.
+pub(crate) fn install_ucx() -> Result<(), String> {
+    if !there("ucx_info") && !debian(&UCX)? {
+        println!("UCX is not tried: `apt-get install {}` installs it", UCX.join(" "));
+    }
+    Ok(())
 }
 
 /// Installs the packages of a name, unless they are there.
