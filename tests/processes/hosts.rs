@@ -397,3 +397,33 @@ fn carriers_that_differ_are_told() {
         assert!(lacks[1].contains("/no/such/library"), "{}", lacks[1]);
     }
 }
+
+/// Hosts have different versions of UCX: that of the system, and one below `target/`.
+#[test]
+fn two_versions_of_ucx_meet() {
+    const TEST: &str = "hosts::two_versions_of_ucx_meet";
+    if case().is_some() {
+        let world = World::from_env_with(Options::new().deadline(DEADLINE)).expect("a world");
+        calls(&world);
+        say(&world.carrier().expect("it spans hosts"));
+        return;
+    }
+    let other = roundelay_tests::root().join("target/ucx/libucx/lib/libucp.so.0");
+    if carriers().len() < 2 || !other.exists() {
+        println!("two versions are not tried: `cargo xtask test` installs them");
+        return;
+    }
+    let port = free_port();
+    let start = |rank: u32| {
+        let mut command = of_hosts("ucx", TEST, "all", 2, rank, port);
+        if rank % 2 == 1 {
+            command.env("ROUNDELAY_UCX_LIB", &other);
+        }
+        command
+    };
+    let told = run_by(start, 4, |_, _| {});
+    let names: Vec<&str> =
+        told.iter().map(|told| told.said.first().map_or(&*told.all, String::as_str)).collect();
+    assert!(names.iter().all(|name| name.starts_with("UCX 1.")), "{names:?}");
+    assert!(names[0] == names[2] && names[1].starts_with("UCX 1.22.0 over tcp ("), "{names:?}");
+}

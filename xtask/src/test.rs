@@ -133,7 +133,7 @@ const STEPS: [TestStep; 23] = [
     always("generated parser", |_| crate::parser::check()),
     always("CUDA's compiler", |run| crate::nvrtc::install(&run.root)),
     always("two MPIs", |run| crate::mpi::install(&run.root)),
-    always("UCX", |_| crate::mpi::install_ucx()),
+    always("two UCXs", |run| crate::mpi::install_ucx(&run.root)),
     always("NCCL", |run| crate::nccl::install(&run.root)),
     always("lints", |_| {
         let strict = ["--bins", "--tests", "--", "-D", "warnings"];

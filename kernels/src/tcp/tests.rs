@@ -378,6 +378,39 @@ fn a_message_of_another_length_is_an_error() {
     }
 }
 
+/// A long send without a receive, and a receive of which a part has come: both memories are the caller's at once.
+#[test]
+fn what_is_taken_back_is_touched_no_more() {
+    const LONG: usize = 32 << 20;
+    for kind in kinds() {
+        for polls in [0, 1, 50] {
+            let carriers = carriers(kind, &jobs(2));
+            let (mut sent, mut got) = (vec![1_u8; LONG], vec![0_u8; LONG]);
+            // SAFETY: both are kept until the requests have ended or were cancelled.
+            unsafe {
+                let mut send = carriers[0].send(1, 3, sent.as_ptr(), LONG).expect("it begins");
+                let mut receive = (polls > 0)
+                    .then(|| carriers[1].receive(0, 3, got.as_mut_ptr(), LONG).expect("it begins"));
+                for _ in 0..polls {
+                    let ended = carriers[0].ended(&mut send).expect("nobody is gone");
+                    assert!(!ended, "it is too long for {polls} looks");
+                    if let Some(receive) = &mut receive {
+                        assert!(!carriers[1].ended(receive).expect("nobody is gone"));
+                    }
+                }
+                let begun = Instant::now();
+                receive.into_iter().for_each(|receive| carriers[1].cancel(receive));
+                carriers[0].cancel(send);
+                assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+            }
+            sent.fill(2);
+            got.fill(0);
+            thread::sleep(Duration::from_millis(20));
+            assert!(got.iter().all(|byte| *byte == 0));
+        }
+    }
+}
+
 #[test]
 fn an_id_holds_addresses_and_a_key() {
     let addresses: Vec<SocketAddr> =

@@ -34,14 +34,14 @@ const LEAVING: Duration = Duration::from_secs(2);
 
 /// Carries messages between the ranks of a job by UCX: each rank has a worker, whose address the others were told by the
 /// encrypted exchange at which the ranks met. **Data is neither encrypted nor authenticated**: a worker takes the messages of
-/// whoever knows its address.
+/// any process that knows its address.
 pub struct UcxCarrier {
     rank: u32,
     /// The address of each rank's worker.
     addresses: Vec<Vec<u8>>,
     shared: Arc<UcxLock>,
     attends: Option<JoinHandle<()>>,
-    /// What the ranks meet by, hear of each other's end by, and make smaller worlds by. It is dropped last.
+    /// The carrier by which the ranks have met, hear of each other's end, and make other worlds. It is dropped last.
     meeting: TcpCarrier,
 }
 

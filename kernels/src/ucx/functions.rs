@@ -19,7 +19,7 @@ pub(super) const LEAST: isize = -100;
 pub(super) const TAGGED: u64 = 1 << 0;
 pub(super) const WAKES: u64 = 1 << 4;
 
-/// What a context is to have.
+/// The parameters of a context.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct ContextParams {
@@ -41,7 +41,7 @@ impl ContextParams {
     pub(super) const SENDERS: u64 = 1 << 4;
 }
 
-/// What a worker is to have.
+/// The parameters of a worker.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct WorkerParams {
@@ -64,7 +64,7 @@ impl WorkerParams {
 /// Several threads call, one at a time.
 pub(super) const SERIALIZED: c_uint = 1;
 
-/// What a worker tells.
+/// The facts that a worker tells.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct WorkerFacts {
@@ -97,7 +97,7 @@ pub(super) struct SocketAddress {
     pub(super) len: u32,
 }
 
-/// What an endpoint is to have.
+/// The parameters of an endpoint.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct EndpointParams {
@@ -122,7 +122,7 @@ impl EndpointParams {
     pub(super) const PEER: c_uint = 1;
 }
 
-/// What an operation is to have.
+/// The parameters of an operation.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct RequestParams {
@@ -149,7 +149,7 @@ impl RequestParams {
     pub(super) const FORCED: u32 = 1 << 0;
 }
 
-/// What a receive got.
+/// The message that a receive got.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub(super) struct Received {
@@ -165,7 +165,7 @@ pub(super) struct TransportName {
     pub(super) device: *const c_char,
 }
 
-/// What an endpoint tells.
+/// The facts that an endpoint tells.
 #[repr(C)]
 #[derive(Debug)]
 pub(super) struct EndpointFacts {
@@ -195,11 +195,11 @@ macro_rules! functions {
     ($($name:ident $symbol:literal ($($arg:ty),*) $(-> $result:ty)?;)*) => {
         /// Pointers to the functions.
         #[derive(Clone, Debug)]
-        pub(super) struct Functions {
+        pub(super) struct UcxFunctions {
             $(pub(super) $name: unsafe extern "C" fn($($arg),*) $(-> $result)?,)*
         }
 
-        impl Functions {
+        impl UcxFunctions {
             /// Returns a library's functions.
             ///
             /// # Errors

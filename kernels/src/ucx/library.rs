@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use super::functions::{Functions, Object, Status};
+use super::functions::{Object, Status, UcxFunctions};
 use crate::Error;
 use crate::loaded_library::LoadedLibrary;
 
@@ -20,7 +20,7 @@ const SIGNALS: &str = "UCX_HANDLE_ERRORS";
 /// A UCX library.
 #[derive(Debug)]
 pub(super) struct Library {
-    pub(super) functions: Functions,
+    pub(super) functions: UcxFunctions,
     pub(super) version: String,
 }
 
@@ -63,7 +63,7 @@ impl Library {
                 ));
             }
         };
-        let functions = Functions::of(&|name| library.symbol(name)).map_err(|missing| {
+        let functions = UcxFunctions::of(&|name| library.symbol(name)).map_err(|missing| {
             format!("{} lacks {missing}: UCX 1.12 or later is needed", library.path().display())
         })?;
         // SAFETY: the function may be called at any time, and its text is constant.

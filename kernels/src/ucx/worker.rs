@@ -324,7 +324,7 @@ impl Worker {
     }
 }
 
-/// What a worker does for those who sleep.
+/// The answer of a worker that is to wake a descriptor's readers.
 pub(super) enum Armed {
     /// It wakes the readers of this descriptor, which stays as long as the worker.
     Wakes(c_int),
@@ -356,7 +356,7 @@ impl Drop for Worker {
             self.close(peer);
         }
         let _one = BEGINNING.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: both are there, and nobody uses them after this.
+        // SAFETY: both are there, and no other code uses them after this.
         unsafe {
             (self.library.functions.worker_destroy)(self.worker);
             (self.library.functions.cleanup)(self.context);
