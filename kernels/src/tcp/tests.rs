@@ -259,6 +259,35 @@ fn a_rank_that_is_gone_is_known_to_all() {
     }
 }
 
+/// The carrier itself sees a connection that is lost, where the root has said nothing.
+#[test]
+fn a_lost_connection_is_seen_without_the_root() {
+    for kind in kinds() {
+        let jobs = jobs(2);
+        let mut carriers = carriers(kind, &jobs);
+        let mut byte = [0];
+        // SAFETY: both are kept until the requests have ended.
+        let mut both = unsafe {
+            [
+                (0, carriers[0].receive(1, 1, byte.as_mut_ptr(), 1).expect("it begins")),
+                (1, carriers[1].send(0, 1, [7].as_ptr(), 1).expect("it begins")),
+            ]
+        };
+        for (at, request) in &mut both {
+            while !carriers[*at].ended(request).expect("nobody is gone") {
+                thread::yield_now();
+            }
+        }
+        assert_eq!(byte, [7]);
+        drop(carriers.remove(1));
+        let begun = Instant::now();
+        let error = fails(&*carriers[0], 1).to_string();
+        println!("{}: {:?}: {error}", carriers[0].name(), begun.elapsed());
+        assert!(error.contains("rank 1 is gone") && error.contains("[E0428]"), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    }
+}
+
 #[test]
 fn an_abort_is_told_to_all() {
     for kind in kinds() {
@@ -383,24 +412,22 @@ fn a_message_of_another_length_is_an_error() {
 fn what_is_taken_back_is_touched_no_more() {
     const LONG: usize = 32 << 20;
     for kind in kinds() {
-        for polls in [0, 1, 50] {
+        for polls in [0, 1, 3, 10] {
             let carriers = carriers(kind, &jobs(2));
             let (mut sent, mut got) = (vec![1_u8; LONG], vec![0_u8; LONG]);
             // SAFETY: both are kept until the requests have ended or were cancelled.
             unsafe {
-                let mut send = carriers[0].send(1, 3, sent.as_ptr(), LONG).expect("it begins");
-                let mut receive = (polls > 0)
-                    .then(|| carriers[1].receive(0, 3, got.as_mut_ptr(), LONG).expect("it begins"));
+                let send = carriers[0].send(1, 3, sent.as_ptr(), LONG).expect("it begins");
+                let mut open = vec![(0, send)];
+                if polls > 0 {
+                    let receive = carriers[1].receive(0, 3, got.as_mut_ptr(), LONG);
+                    open.push((1, receive.expect("it begins")));
+                }
                 for _ in 0..polls {
-                    let ended = carriers[0].ended(&mut send).expect("nobody is gone");
-                    assert!(!ended, "it is too long for {polls} looks");
-                    if let Some(receive) = &mut receive {
-                        assert!(!carriers[1].ended(receive).expect("nobody is gone"));
-                    }
+                    open.retain_mut(|(at, one)| !carriers[*at].ended(one).expect("nobody is gone"));
                 }
                 let begun = Instant::now();
-                receive.into_iter().for_each(|receive| carriers[1].cancel(receive));
-                carriers[0].cancel(send);
+                open.into_iter().rev().for_each(|(at, one)| carriers[at].cancel(one));
                 assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
             }
             sent.fill(2);

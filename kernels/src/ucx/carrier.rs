@@ -17,7 +17,9 @@ use crate::tcp::{TcpCarrier, TcpJob, lost_connection, other_length};
 use crate::{Error, Options};
 
 /// Bytes of a part of a message.
-const PIECE: usize = 128 << 10;
+const PIECE: usize = 1 << 20;
+/// The bytes with which a rank tells the length of its address and its version.
+const RECORD: usize = 32;
 /// The time between two looks for ranks that are gone.
 const LOOK: Duration = Duration::from_millis(20);
 /// The time in which messages that a lost rank has sent may still come.
@@ -81,6 +83,22 @@ impl fmt::Debug for UcxCarrier {
     }
 }
 
+/// Returns the record of an address's length and a version.
+fn record(len: usize, version: &str) -> [u8; RECORD] {
+    let mut record = [0; RECORD];
+    record[..4].copy_from_slice(&(len as u32).to_le_bytes());
+    let text = version.bytes().take(RECORD - 4);
+    record[4..].iter_mut().zip(text).for_each(|(to, from)| *to = from);
+    record
+}
+
+/// Returns the length and the version of a record.
+fn read(record: &[u8]) -> Option<(usize, &[u8])> {
+    let (len, version) = record.split_first_chunk()?;
+    let text = version.split(|byte| *byte == 0).next()?;
+    Some((u32::from_le_bytes(*len) as usize, text))
+}
+
 /// Returns the 64 bits by which a message and its receive meet.
 fn full_tag(sender: u32, tag: u32) -> u64 {
     u64::from(sender) << u32::BITS | u64::from(tag)
@@ -106,24 +124,33 @@ impl UcxCarrier {
             Ok((worker, address))
         });
         // A rank without a worker has no address, and the others wait for none.
-        let own = begun.as_ref().map_or(&[][..], |(_, address)| address);
-        let lens = job.allgather(&(own.len() as u32).to_le_bytes())?;
-        let lens = lens.as_chunks().0.iter().map(|len| u32::from_le_bytes(*len) as usize);
-        let lens: Vec<usize> = lens.collect();
-        let most = lens.iter().copied().max().unwrap_or(0);
+        let (own, version) = begun
+            .as_ref()
+            .map_or((&[][..], ""), |(worker, address)| (address, &worker.library.version));
+        let told = job.allgather(&record(own.len(), version))?;
+        let told: Vec<(usize, &[u8])> = told.chunks_exact(RECORD).filter_map(read).collect();
+        let most = told.iter().map(|(len, _)| *len).max().unwrap_or(0);
         let mut padded = own.to_vec();
         padded.resize(most, 0);
         let all = job.allgather(&padded)?;
         let (worker, _) = begun?;
-        if let Some(rank) = lens.iter().position(|len| *len == 0) {
+        if let Some(rank) = told.iter().position(|(len, _)| *len == 0) {
             return Err(not_joined(format!("rank {rank} cannot send by UCX, as it says")));
         }
-        let parts = all.chunks_exact(most).zip(&lens);
-        let addresses = parts.map(|(part, len)| part[..*len].to_vec()).collect();
+        // UCX ends the process where a message of another version makes no sense to it.
+        let (rank, mine) = (job.rank, told[job.rank as usize].1);
+        if let Some(other) = told.iter().position(|(_, version)| *version != mine) {
+            let [mine, others] = [mine, told[other].1].map(String::from_utf8_lossy);
+            return Err(not_joined(format!(
+                "rank {rank} has UCX {mine}, and rank {other} UCX {others}, and UCX takes no messages of other versions; give all hosts one, by ROUNDELAY_UCX_LIB"
+            )));
+        }
+        let parts = all.chunks_exact(most).zip(&told);
+        let addresses = parts.map(|(part, (len, _))| part[..*len].to_vec()).collect();
         let (requests, last) = (BTreeMap::new(), 0);
         let state = UcxState { worker, polled: None, requests, last, looked: None, failed: None };
         let shared = UcxLock { stops: AtomicBool::new(false), state: Mutex::new(state) };
-        let (rank, meeting, shared) = (job.rank, job.tcp_carrier()?, Arc::new(shared));
+        let (meeting, shared) = (job.tcp_carrier()?, Arc::new(shared));
         let attended = shared.clone();
         let attends = Some(thread::spawn(move || attended.attend()));
         Ok(Self { rank, addresses, shared, attends, meeting })

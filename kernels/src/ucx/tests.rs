@@ -120,7 +120,7 @@ fn structures_are_those_of_the_header() {
          #define at(type, field) printf(\"%s.%s %zu\\n\", #type, #field, offsetof(type, field))\n\
          #define value(name) printf(\"%s %lld\\n\", #name, (long long)(name))\n\
          int main(void) {{\n{all}{values}\n\
-         #if UCP_API_VERSION >= UCP_VERSION(1, 15)\n{more}\n#endif\nreturn 0; }}\n"
+         #if UCP_API_VERSION >= UCP_VERSION(1, 22)\n{more}\n#endif\nreturn 0; }}\n"
     );
     let folder = tempfile::tempdir().expect("a folder");
     let [source, program] = ["layout.c", "layout"].map(|name| folder.path().join(name));
