@@ -399,7 +399,9 @@ impl Drop for UcxCarrier {
         }
         let mut state = self.shared.state();
         let left: Vec<usize> = state.requests.keys().copied().collect();
-        left.into_iter().for_each(|request| state.take_back(request));
+        for request in left {
+            state.take_back(request);
+        }
         if state.failed.is_none() {
             state.worker.flush_all(LEAVING);
         }

@@ -30,7 +30,7 @@ pub(super) type Operation = NonNull<std::ffi::c_void>;
 pub(super) struct Worker {
     pub(super) library: &'static Library,
     context: Object,
-    worker: Object,
+    object: Object,
     endpoints: BTreeMap<u32, Endpoint>,
 }
 
@@ -39,7 +39,7 @@ unsafe impl Send for Worker {}
 
 /// A connection to a rank.
 struct Endpoint {
-    endpoint: Object,
+    object: Object,
     /// The error with which the library said that the other end is lost; 0 before.
     lost: Box<AtomicI8>,
     /// The time at which that was seen first.
@@ -85,7 +85,7 @@ impl Worker {
                 return Err(why);
             }
         }
-        let made = Self { library, context, worker, endpoints: BTreeMap::new() };
+        let made = Self { library, context, object: worker, endpoints: BTreeMap::new() };
         let threads = made.facts(WorkerFacts::THREADS)?.threads;
         if threads < SERIALIZED {
             return Err(format!(
@@ -102,7 +102,7 @@ impl Worker {
             let mut facts: WorkerFacts = empty();
             facts.mask = mask;
             facts.address_flags = WorkerFacts::OF_NETWORK;
-            let status = (self.library.functions.worker_query)(self.worker, &raw mut facts);
+            let status = (self.library.functions.worker_query)(self.object, &raw mut facts);
             (facts, status)
         };
         if status == 0 { Ok(facts) } else { Err(self.library.failed("ucp_worker_query", status)) }
@@ -118,7 +118,7 @@ impl Worker {
         unsafe {
             let address = std::slice::from_raw_parts(facts.address.cast(), facts.address_len);
             let address = address.to_vec();
-            (self.library.functions.release_address)(self.worker, facts.address);
+            (self.library.functions.release_address)(self.object, facts.address);
             Ok(address)
         }
     }
@@ -142,7 +142,7 @@ impl Worker {
             params.lost = Some(lost);
             params.lost_with = (&raw const *error).cast_mut().cast();
             (self.library.functions.endpoint_create)(
-                self.worker,
+                self.object,
                 &raw const params,
                 &raw mut endpoint,
             )
@@ -150,7 +150,7 @@ impl Worker {
         if status != 0 {
             return Err(self.library.failed("ucp_ep_create", status));
         }
-        self.endpoints.insert(peer, Endpoint { endpoint, lost: error, seen: None });
+        self.endpoints.insert(peer, Endpoint { object: endpoint, lost: error, seen: None });
         Ok(())
     }
 
@@ -178,7 +178,7 @@ impl Worker {
         begun_at(unsafe {
             let params: RequestParams = empty();
             let from = from.cast();
-            (self.library.functions.send)(to.endpoint, from, bytes, tag, &raw const params)
+            (self.library.functions.send)(to.object, from, bytes, tag, &raw const params)
         })
     }
 
@@ -197,7 +197,7 @@ impl Worker {
             let mut params: RequestParams = empty();
             params.mask = RequestParams::ALWAYS_REQUEST;
             let (to, every) = (to.cast(), u64::MAX);
-            (self.library.functions.receive)(self.worker, to, bytes, tag, every, &raw const params)
+            (self.library.functions.receive)(self.object, to, bytes, tag, every, &raw const params)
         })
     }
 
@@ -207,7 +207,7 @@ impl Worker {
         // SAFETY: zeros and nulls are values of all fields; the endpoints are there.
         let flush = |one: &Endpoint| unsafe {
             let params: RequestParams = empty();
-            begun_at((self.library.functions.endpoint_flush)(one.endpoint, &raw const params))
+            begun_at((self.library.functions.endpoint_flush)(one.object, &raw const params))
         };
         let all: Vec<_> = self.endpoints.values().map(flush).collect();
         // An error is that of a rank that is gone.
@@ -240,13 +240,13 @@ impl Worker {
     /// Asks the library to end a receive, which then ends soon unless its message has begun to come.
     pub(super) fn cancel(&mut self, operation: Operation) {
         // SAFETY: the operation was not freed.
-        unsafe { (self.library.functions.cancel)(self.worker, operation.as_ptr()) };
+        unsafe { (self.library.functions.cancel)(self.object, operation.as_ptr()) };
     }
 
     /// Goes on with all operations, and returns whether any of them went on.
     pub(super) fn progress(&mut self) -> bool {
         // SAFETY: the worker is there, and no callback calls it.
-        unsafe { (self.library.functions.progress)(self.worker) != 0 }
+        unsafe { (self.library.functions.progress)(self.object) != 0 }
     }
 
     /// Goes on with all operations until one has ended or the time is over, and returns whether it has.
@@ -265,12 +265,12 @@ impl Worker {
 
     /// Closes the endpoint of a rank: what is under way to it ends with an error.
     pub(super) fn close(&mut self, peer: u32) {
-        let Some(Endpoint { endpoint, lost, .. }) = self.endpoints.remove(&peer) else { return };
+        let Some(Endpoint { object, lost, .. }) = self.endpoints.remove(&peer) else { return };
         // SAFETY: zeros and nulls are values of all fields; the endpoint is there until it is closed.
         let closing = begun_at(unsafe {
             let mut params: RequestParams = empty();
             (params.mask, params.flags) = (RequestParams::FLAGS, RequestParams::FORCED);
-            (self.library.functions.endpoint_close)(endpoint, &raw const params)
+            (self.library.functions.endpoint_close)(object, &raw const params)
         });
         if let Ok(Some(closing)) = closing {
             if !self.until_ended(closing, CLOSING) {
@@ -284,7 +284,7 @@ impl Worker {
     /// Returns the transports of all endpoints with their devices, as far as the library tells them.
     pub(super) fn transports(&self) -> BTreeSet<String> {
         let mut all = BTreeSet::new();
-        for Endpoint { endpoint, .. } in self.endpoints.values() {
+        for Endpoint { object, .. } in self.endpoints.values() {
             let mut names = [TransportName { transport: null(), device: null() }; TRANSPORTS];
             // SAFETY: zeros and nulls are values of all fields; there is room for as many names as `count` says, and
             // names that are not told stay null.
@@ -293,7 +293,7 @@ impl Worker {
                 facts.mask = EndpointFacts::TRANSPORTS;
                 facts.transports = names.as_mut_ptr();
                 (facts.count, facts.size) = (TRANSPORTS as u32, size_of::<TransportName>());
-                (self.library.functions.endpoint_query)(*endpoint, &raw mut facts)
+                (self.library.functions.endpoint_query)(*object, &raw mut facts)
             };
             let names = names.iter().filter(|one| told == 0 && !one.transport.is_null());
             all.extend(names.map(|one| format!("{} ({})", text(one.transport), text(one.device))));
@@ -306,8 +306,8 @@ impl Worker {
         let (functions, mut descriptor) = (&self.library.functions, -1);
         // SAFETY: the worker is there, and there is room for the answer.
         unsafe {
-            match (functions.descriptor)(self.worker, &raw mut descriptor) {
-                0 => match (functions.arm)(self.worker) {
+            match (functions.descriptor)(self.object, &raw mut descriptor) {
+                0 => match (functions.arm)(self.object) {
                     0 => Armed::Wakes(descriptor),
                     BUSY => Armed::HasWork,
                     _ => Armed::Never,
@@ -320,7 +320,7 @@ impl Worker {
     /// Wakes the readers of the descriptor.
     pub(super) fn wake(&mut self) {
         // SAFETY: the worker is there.
-        unsafe { (self.library.functions.signal)(self.worker) };
+        unsafe { (self.library.functions.signal)(self.object) };
     }
 }
 
@@ -358,7 +358,7 @@ impl Drop for Worker {
         let _one = BEGINNING.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: both are there, and no other code uses them after this.
         unsafe {
-            (self.library.functions.worker_destroy)(self.worker);
+            (self.library.functions.worker_destroy)(self.object);
             (self.library.functions.cleanup)(self.context);
         }
     }
