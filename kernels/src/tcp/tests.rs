@@ -259,6 +259,40 @@ fn a_rank_that_is_gone_is_known_to_all() {
     }
 }
 
+/// A send may end before its receive has begun: its message comes also where the sender leaves at once.
+#[test]
+fn a_message_arrives_whose_sender_has_left() {
+    for (kind, len) in
+        kinds().into_iter().flat_map(|kind| [1, 5000, 300_000].map(|len| (kind, len)))
+    {
+        for pause in [0, 1, 30] {
+            let jobs = jobs(2);
+            let carriers = carriers(kind, &jobs);
+            let [receives, sends] = <[_; 2]>::try_from(carriers).ok().expect("two ranks");
+            let (sent, mut got) = (vec![9_u8; len], vec![0_u8; len]);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    // SAFETY: the memory is kept until the request has ended.
+                    let begun = unsafe { sends.send(0, 1, sent.as_ptr(), len) };
+                    let mut request = begun.expect("it begins");
+                    while !sends.ended(&mut request).expect("it ends") {
+                        thread::yield_now();
+                    }
+                    drop(sends);
+                });
+                thread::sleep(Duration::from_millis(pause));
+                // SAFETY: the memory is kept until the request has ended.
+                let begun = unsafe { receives.receive(1, 1, got.as_mut_ptr(), len) };
+                let mut request = begun.expect("it begins");
+                while !receives.ended(&mut request).expect("it comes") {
+                    thread::yield_now();
+                }
+            });
+            assert!(got == sent);
+        }
+    }
+}
+
 /// The carrier itself sees a connection that is lost, where the root has said nothing.
 #[test]
 fn a_lost_connection_is_seen_without_the_root() {
