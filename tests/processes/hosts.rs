@@ -250,6 +250,7 @@ fn a_killed_rank_is_known_on_every_host() {
             if let Err(error) = rank.all_reduce(&mut all, ReduceOp::Max) {
                 assert!(begun.elapsed() < KNOWN, "{:?}", begun.elapsed());
                 say(&error.to_string());
+                say(&format!("{:?}", begun.elapsed()));
                 return;
             }
         }
@@ -258,7 +259,8 @@ fn a_killed_rank_is_known_on_every_host() {
         let (port, case) = (free_port(), format!("{bad} {}", 3 * bad));
         let told = run_by(|rank| of_hosts(by, TEST, &case, 2, rank, port), 4, |_, _| {});
         for (rank, told) in (0..).zip(&told).filter(|(rank, _)| *rank != bad) {
-            let said = told.said.first().unwrap_or_else(|| panic!("rank {rank}: {}", told.all));
+            let [said, after] = &told.said[..] else { panic!("rank {rank}: {}", told.all) };
+            println!("{by}: rank {rank} knows of rank {bad} after {after}");
             // The root is in the process of rank 0.
             assert!(said.contains(&format!("rank {bad} ")), "rank {rank}: {said}");
             assert!(said.contains("[E0428]") || said.contains("[E0413]"), "rank {rank}: {said}");

@@ -8,10 +8,11 @@ pub(super) type Status = i8;
 /// An object of the library.
 pub(super) type Object = *mut c_void;
 
-/// The errors of a message that is longer than its receive, and of a worker that has something to do; and the least
-/// error: a pointer from there on is an error.
+/// The errors of a message that is longer than its receive, of a worker that has something to do, and of a rank without an
+/// endpoint; and the least error: a pointer from there on is an error.
 pub(super) const TRUNCATED: Status = -9;
 pub(super) const BUSY: Status = -15;
+pub(super) const NOT_CONNECTED: Status = -24;
 pub(super) const UNDER_WAY: Status = 1;
 pub(super) const LEAST: isize = -100;
 

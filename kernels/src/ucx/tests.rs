@@ -105,6 +105,7 @@ fn structures_are_those_of_the_header() {
         ("UCP_FEATURE_WAKEUP", super::functions::WAKES),
         ("UCS_THREAD_MODE_SERIALIZED", super::functions::SERIALIZED.into()),
         ("-UCS_ERR_MESSAGE_TRUNCATED", (-super::functions::TRUNCATED) as u64),
+        ("-UCS_ERR_NOT_CONNECTED", (-super::functions::NOT_CONNECTED) as u64),
         ("-UCS_ERR_BUSY", (-super::functions::BUSY) as u64),
         ("-UCS_ERR_LAST", (-super::functions::LEAST) as u64),
         ("UCS_INPROGRESS", super::functions::UNDER_WAY as u64),

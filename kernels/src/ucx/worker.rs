@@ -8,8 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::functions::{
-    BUSY, ContextParams, EndpointFacts, EndpointParams, LEAST, Object, Received, RequestParams,
-    SERIALIZED, Status, TAGGED, TransportName, UNDER_WAY, WAKES, WorkerFacts, WorkerParams, empty,
+    BUSY, ContextParams, EndpointFacts, EndpointParams, LEAST, NOT_CONNECTED, Object, Received,
+    RequestParams, SERIALIZED, Status, TAGGED, TransportName, UNDER_WAY, WAKES, WorkerFacts,
+    WorkerParams, empty,
 };
 use super::library::{Library, text};
 
@@ -39,6 +40,7 @@ unsafe impl Send for Worker {}
 
 /// A connection to a rank.
 struct Endpoint {
+    /// Null where none could be made.
     object: Object,
     /// The error with which the library said that the other end is lost; 0 before.
     lost: Box<AtomicI8>,
@@ -123,15 +125,15 @@ impl Worker {
         }
     }
 
-    /// Makes the endpoint of a rank, if there is none yet.
+    /// Makes the endpoint of a rank, if that was not tried yet.
     ///
     /// # Errors
-    /// The library's text.
+    /// The library's text. The rank counts as lost then.
     pub(super) fn connect(&mut self, peer: u32, address: &[u8]) -> Result<(), String> {
         if self.endpoints.contains_key(&peer) {
             return Ok(());
         }
-        let (error, mut endpoint) = (Box::new(AtomicI8::new(0)), null_mut());
+        let (mut error, mut endpoint) = (Box::new(AtomicI8::new(0)), null_mut());
         // SAFETY: zeros and nulls are values of all fields; the address was made by a worker, there is room for the
         // answer, and `error` outlives the endpoint.
         let status = unsafe {
@@ -148,10 +150,14 @@ impl Worker {
             )
         };
         if status != 0 {
-            return Err(self.library.failed("ucp_ep_create", status));
+            (endpoint, *error.get_mut()) = (null_mut(), status);
         }
         self.endpoints.insert(peer, Endpoint { object: endpoint, lost: error, seen: None });
-        Ok(())
+        if status == 0 { Ok(()) } else { Err(self.library.failed("ucp_ep_create", status)) }
+    }
+
+    fn made(&self) -> impl Iterator<Item = &Endpoint> {
+        self.endpoints.values().filter(|one| !one.object.is_null())
     }
 
     /// Returns the error with which a rank was lost, and the time for which that is known.
@@ -173,7 +179,10 @@ impl Worker {
         from: *const u8,
         bytes: usize,
     ) -> Result<Option<Operation>, Status> {
-        let Some(to) = self.endpoints.get(&to) else { return Ok(None) };
+        let Some(to) = self.endpoints.get(&to) else { return Err(NOT_CONNECTED) };
+        if to.object.is_null() {
+            return Err(to.lost.load(Ordering::Relaxed));
+        }
         // SAFETY: zeros and nulls are values of all fields, and with no mask the data is bytes; the caller's promise.
         begun_at(unsafe {
             let params: RequestParams = empty();
@@ -209,7 +218,7 @@ impl Worker {
             let params: RequestParams = empty();
             begun_at((self.library.functions.endpoint_flush)(one.object, &raw const params))
         };
-        let all: Vec<_> = self.endpoints.values().map(flush).collect();
+        let all: Vec<_> = self.made().map(flush).collect();
         // An error is that of a rank that is gone.
         for operation in all.into_iter().filter_map(|flushed| flushed.ok()?) {
             self.until_ended(operation, time.saturating_sub(begun.elapsed()));
@@ -266,6 +275,9 @@ impl Worker {
     /// Closes the endpoint of a rank: what is under way to it ends with an error.
     pub(super) fn close(&mut self, peer: u32) {
         let Some(Endpoint { object, lost, .. }) = self.endpoints.remove(&peer) else { return };
+        if object.is_null() {
+            return;
+        }
         // SAFETY: zeros and nulls are values of all fields; the endpoint is there until it is closed.
         let closing = begun_at(unsafe {
             let mut params: RequestParams = empty();
@@ -284,7 +296,7 @@ impl Worker {
     /// Returns the transports of all endpoints with their devices, as far as the library tells them.
     pub(super) fn transports(&self) -> BTreeSet<String> {
         let mut all = BTreeSet::new();
-        for Endpoint { object, .. } in self.endpoints.values() {
+        for Endpoint { object, .. } in self.made() {
             let mut names = [TransportName { transport: null(), device: null() }; TRANSPORTS];
             // SAFETY: zeros and nulls are values of all fields; there is room for as many names as `count` says, and
             // names that are not told stay null.
