@@ -62,6 +62,13 @@ pub mod tcp;
 pub mod threads;
 #[doc(hidden)]
 pub mod trust;
+#[cfg(all(
+    feature = "tcp",
+    target_os = "linux",
+    target_pointer_width = "64",
+    target_endian = "little"
+))]
+pub mod ucx;
 
 pub use blocks::BlocksAt;
 pub use element::{Element, bytes_of, bytes_of_mut};

@@ -1,4 +1,4 @@
-//! A world of the ranks of a job on several hosts, which MPI or TCP joins.
+//! A world of the ranks of a job on several hosts, which MPI or TCP joins; messages go by these, or by UCX.
 
 use std::sync::Arc;
 
@@ -9,6 +9,8 @@ use roundelay_kernels::shared_memory;
 use roundelay_kernels::shared_memory::UniqueId;
 #[cfg(feature = "tcp")]
 use roundelay_kernels::tcp::{Key, Root, TcpJob};
+#[cfg(feature = "tcp")]
+use roundelay_kernels::ucx::UcxCarrier;
 
 use super::World;
 use super::joining::{Roster, not_joined};
@@ -25,6 +27,8 @@ enum WantedCarrier {
     /// The one that the variables of the job name.
     Any,
     Tcp,
+    /// UCX, for ranks that meet by TCP.
+    Ucx,
     Mpi,
 }
 
@@ -38,10 +42,11 @@ impl WantedCarrier {
         match &*name.to_string_lossy() {
             "" => Ok(Self::Any),
             "tcp" => Ok(Self::Tcp),
+            "ucx" => Ok(Self::Ucx),
             "mpi" => Ok(Self::Mpi),
             other => {
                 let what = format!("the environment variable {CARRIER} is `{other}`");
-                let fix = "give `tcp` or `mpi`, or leave it unset";
+                let fix = "give `tcp`, `ucx` or `mpi`, or leave it unset";
                 Err(roundelay_kernels::Error::BadOption { what, fix }.into())
             }
         }
@@ -67,9 +72,10 @@ impl World {
         if !named && !shared_memory::World::spans_hosts()? {
             return Ok(None);
         }
-        if wanted == WantedCarrier::Tcp {
+        if let WantedCarrier::Tcp | WantedCarrier::Ucx = wanted {
+            let name = if wanted == WantedCarrier::Tcp { "tcp" } else { "ucx" };
             let what = format!(
-                "{CARRIER} is `tcp`, and ROUNDELAY_ROOT does not say where ranks of several hosts meet; set it to an address of rank 0's host, such as node1:7000"
+                "{CARRIER} is `{name}`, and ROUNDELAY_ROOT does not say where ranks of several hosts meet; set it to an address of rank 0's host, such as node1:7000"
             );
             return Err(not_joined(what));
         }
@@ -82,7 +88,8 @@ impl World {
     /// E0427 where there is no MPI, or the ranks of a host do not meet.
     fn over_mpi(options: Options) -> Result<Self, Error> {
         let job = MpiJob::begin()?;
-        Self::over_job(job.rank, |mine| job.allgather(mine), || job.carrier(), options)
+        let allgather = |mine: &[u8]| job.allgather(mine);
+        Self::over_job(job.rank, allgather, false, || job.carrier(), options)
     }
 
     /// Joins the world of a job whose ranks meet by TCP, if this process's variables name their root: `ROUNDELAY_ROOT`, or
@@ -175,24 +182,37 @@ impl World {
 
     #[cfg(feature = "tcp")]
     fn over_tcp_job(job: &TcpJob, options: Options) -> Result<Self, Error> {
-        Self::over_job(job.rank, |mine| job.allgather(mine), || job.carrier(), options)
+        let by_ucx = WantedCarrier::of_process()? == WantedCarrier::Ucx;
+        let carrier = || -> Refusable<Arc<dyn Carrier>> {
+            if by_ucx { Ok(Arc::new(UcxCarrier::of_job(job)?)) } else { job.carrier() }
+        };
+        Self::over_job(job.rank, |mine| job.allgather(mine), by_ucx, carrier, options)
     }
 
     /// Joins the world of a job as this rank: `allgather` brings the bytes of all ranks together, equally many of each, and
-    /// `carrier` makes the carrier of messages between hosts.
+    /// `carrier` makes the carrier of messages between hosts, which is UCX or that by which the ranks met.
     fn over_job(
         rank: u32,
         allgather: impl Fn(&[u8]) -> Refusable<Vec<u8>>,
+        by_ucx: bool,
         carrier: impl FnOnce() -> Refusable<Arc<dyn Carrier>>,
         options: Options,
     ) -> Result<Self, Error> {
         let roster = Roster::new(rank, |mine| Ok(allgather(mine)?))?;
         let joined = roster.join_host(options);
         // The ranks of another host may not have met: then no rank goes on. The link is measured where rank 0 says so.
-        let met = allgather(&[u8::from(joined.is_ok()), u8::from(options.measures())])?;
+        let met = allgather(&[joined.is_ok(), options.measures(), by_ucx].map(u8::from))?;
         let engine = joined?;
-        if let Some(member) = met.chunks_exact(2).position(|told| told[0] == 0) {
+        let told = || met.chunks_exact(3);
+        if let Some(member) = told().position(|told| told[0] == 0) {
             let what = format!("the ranks on the host of rank {member} did not meet, as they say");
+            return Err(not_joined(what));
+        }
+        if let Some(other) = told().position(|told| told[2] != u8::from(by_ucx)) {
+            let [own, others] = if by_ucx { ["UCX", "TCP"] } else { ["TCP", "UCX"] };
+            let what = format!(
+                "rank {rank} sends to other hosts by {own}, and rank {other} by {others}; give all ranks the same {CARRIER}"
+            );
             return Err(not_joined(what));
         }
         let world = Self::over_hosts(engine, roster.hosts, rank, carrier()?)?;

@@ -24,11 +24,13 @@ impl World {
     /// (`host:port`, at which rank 0 listens), with the key of `ROUNDELAY_KEY_FILE` or `ROUNDELAY_KEY`. The rank and the
     /// number of ranks come from the variables above. Data between hosts goes by TCP, in clear.
     ///
-    /// Where both could be, `ROUNDELAY_CARRIER` chooses: `tcp` or `mpi`. [`World::carrier`] tells which it is.
+    /// Where both could be, `ROUNDELAY_CARRIER` chooses: `tcp` or `mpi`. With `ucx` ranks meet by TCP, and data between hosts
+    /// goes by UCX, neither encrypted nor authenticated: of the library that the process has, else of the library that
+    /// `ROUNDELAY_UCX_LIB` names, else of the library that the loader finds. [`World::carrier`] tells which it is.
     ///
     /// * [`World::alloc`] lends memory of this host.
     /// * Over MPI, [`World::split`] makes worlds whose ranks are all on one host, and refuses others (E0427), and
-    ///   [`World::shrink`] is refused (E0427). Over TCP both work as on one host.
+    ///   [`World::shrink`] is refused (E0427). Over TCP and UCX both work as on one host.
     /// * Ranks of one host compare their calls before data moves. Ranks of different hosts that make different calls wait
     ///   for each other until the deadline (E0405).
     ///

@@ -17,9 +17,24 @@ fn free_port() -> u16 {
     listener.local_addr().expect("it is bound").port()
 }
 
+/// A way to bring messages between hosts, as `ROUNDELAY_CARRIER` names it.
+type By = &'static str;
+
+/// The carriers of ranks that meet by TCP, where this machine has them.
+fn carriers() -> Vec<By> {
+    match roundelay_kernels::ucx::UcxCarrier::find_library() {
+        Ok(()) => vec!["tcp", "ucx"],
+        Err(error) => {
+            println!("UCX is not tried: {error}");
+            vec!["tcp"]
+        }
+    }
+}
+
 /// The command of a rank that meets the others at a port; ranks of one machine are on `hosts` hosts by turns.
-fn of_hosts(test: &str, case: &str, hosts: u32, rank: u32, port: u16) -> Command {
+fn of_hosts(by: By, test: &str, case: &str, hosts: u32, rank: u32, port: u16) -> Command {
     let mut command = of_test(&[], test, case);
+    command.env("ROUNDELAY_CARRIER", by);
     command.env("ROUNDELAY_ROOT", format!("127.0.0.1:{port}"));
     command.env("ROUNDELAY_KEY", "5a".repeat(32));
     command.env("ROUNDELAY_HOST_ID", (rank % hosts).to_string());
@@ -75,15 +90,20 @@ fn calls(world: &World) {
 #[test]
 fn ranks_of_hosts_meet_without_mpi() {
     const TEST: &str = "hosts::ranks_of_hosts_meet_without_mpi";
-    if case().is_some() {
+    if let Some(by) = case() {
         let world = World::from_env_with(Options::new().deadline(DEADLINE)).expect("a world");
         calls(&world);
+        let carrier = world.carrier().expect("it spans hosts");
+        assert!(carrier.to_lowercase().starts_with(&by), "{carrier}");
         say("right");
         return;
     }
-    for (hosts, nranks) in [(2, 2), (3, 6), (2, 5)] {
-        let port = free_port();
-        right(&run_by(|rank| of_hosts(TEST, "all", hosts, rank, port), nranks, |_, _| {}));
+    for by in carriers() {
+        for (hosts, nranks) in [(2, 2), (3, 6), (2, 5)] {
+            let port = free_port();
+            let start = |rank| of_hosts(by, TEST, by, hosts, rank, port);
+            right(&run_by(start, nranks, |_, _| {}));
+        }
     }
 }
 
@@ -138,8 +158,10 @@ fn worlds_of_some_ranks_span_hosts() {
         say("right");
         return;
     }
-    let port = free_port();
-    right(&run_by(|rank| of_hosts(TEST, "all", 2, rank, port), 4, |_, _| {}));
+    for by in carriers() {
+        let port = free_port();
+        right(&run_by(|rank| of_hosts(by, TEST, "all", 2, rank, port), 4, |_, _| {}));
+    }
 }
 
 /// Ranks are killed one after the other, rank 0 with the root first or later; those who are left go on without them.
@@ -170,10 +192,11 @@ fn those_who_are_left_go_on() {
         say("right");
         return;
     }
-    for dead in [&[3, 1][..], &[0, 1], &[2, 0]] {
+    let all = carriers().into_iter().flat_map(|by| [[3, 1], [0, 1], [2, 0]].map(|dead| (by, dead)));
+    for (by, dead) in all {
         let case = dead.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         let port = free_port();
-        let told = run_by(|rank| of_hosts(TEST, &case, 2, rank, port), 5, |_, _| {});
+        let told = run_by(|rank| of_hosts(by, TEST, &case, 2, rank, port), 5, |_, _| {});
         let left = (0..).zip(told).filter(|(rank, _)| !dead.contains(rank));
         right(&left.map(|(_, told)| told).collect::<Vec<_>>());
     }
@@ -196,7 +219,8 @@ fn one_that_is_left_and_does_not_come_is_named() {
     }
     for (away, words) in [(0, "for rank 0, which is there"), (2, "rank 2 of 3 did not come")] {
         let port = free_port();
-        let told = run_by(|rank| of_hosts(TEST, &away.to_string(), 3, rank, port), 3, |_, _| {});
+        let start = |rank| of_hosts("tcp", TEST, &away.to_string(), 3, rank, port);
+        let told = run_by(start, 3, |_, _| {});
         for (rank, told) in (0..).zip(told).filter(|(rank, _)| *rank != away) {
             let said = told.said.first().unwrap_or_else(|| panic!("rank {rank}: {}", told.all));
             assert!(said.contains(words) && said.contains("[E0427]"), "rank {rank}: {said}");
@@ -226,15 +250,17 @@ fn a_killed_rank_is_known_on_every_host() {
             if let Err(error) = rank.all_reduce(&mut all, ReduceOp::Max) {
                 assert!(begun.elapsed() < KNOWN, "{:?}", begun.elapsed());
                 say(&error.to_string());
+                say(&format!("{:?}", begun.elapsed()));
                 return;
             }
         }
     }
-    for (nth, bad) in [0_u32, 1, 2, 3].into_iter().enumerate() {
-        let (port, case) = (free_port(), format!("{bad} {}", 3 * nth));
-        let told = run_by(|rank| of_hosts(TEST, &case, 2, rank, port), 4, |_, _| {});
+    for (by, bad) in carriers().into_iter().flat_map(|by| (0..4).map(move |bad| (by, bad))) {
+        let (port, case) = (free_port(), format!("{bad} {}", 3 * bad));
+        let told = run_by(|rank| of_hosts(by, TEST, &case, 2, rank, port), 4, |_, _| {});
         for (rank, told) in (0..).zip(&told).filter(|(rank, _)| *rank != bad) {
-            let said = told.said.first().unwrap_or_else(|| panic!("rank {rank}: {}", told.all));
+            let [said, after] = &told.said[..] else { panic!("rank {rank}: {}", told.all) };
+            println!("{by}: rank {rank} knows of rank {bad} after {after}");
             // The root is in the process of rank 0.
             assert!(said.contains(&format!("rank {bad} ")), "rank {rank}: {said}");
             assert!(said.contains("[E0428]") || said.contains("[E0413]"), "rank {rank}: {said}");
@@ -266,9 +292,10 @@ fn an_abort_ends_calls_on_every_host() {
         std::thread::sleep(Duration::from_millis(500));
         return;
     }
-    for bad in [0_u32, 3] {
+    for (by, bad) in carriers().into_iter().flat_map(|by| [0_u32, 3].map(|bad| (by, bad))) {
         let port = free_port();
-        let told = run_by(|rank| of_hosts(TEST, &bad.to_string(), 2, rank, port), 4, |_, _| {});
+        let start = |rank| of_hosts(by, TEST, &bad.to_string(), 2, rank, port);
+        let told = run_by(start, 4, |_, _| {});
         for (rank, told) in told.iter().enumerate() {
             let said = told.said.first().unwrap_or_else(|| panic!("rank {rank}: {}", told.all));
             let words = ["it aborted: the input is not what it should be", "[E0413]"];
@@ -289,7 +316,7 @@ fn what_is_missing_is_told() {
     let told = |nranks: u32, with: &dyn Fn(&mut Command)| {
         let port = free_port();
         let start = |rank| {
-            let mut command = of_hosts(TEST, "all", 2, rank, port);
+            let mut command = of_hosts("", TEST, "all", 2, rank, port);
             with(&mut command);
             command
         };
@@ -308,14 +335,18 @@ fn what_is_missing_is_told() {
     });
     assert!(no_address.contains("no address such as node1:7000"), "{no_address}");
     let no_carrier = told(1, &|command| {
-        command.env("ROUNDELAY_CARRIER", "ucx");
+        command.env("ROUNDELAY_CARRIER", "rdma");
     });
-    let values = "ROUNDELAY_CARRIER is `ucx`; give `tcp` or `mpi`";
+    let values = "ROUNDELAY_CARRIER is `rdma`; give `tcp`, `ucx` or `mpi`";
     assert!(no_carrier.contains(values) && no_carrier.contains("[E0406]"), "{no_carrier}");
     let no_mpi = told(1, &|command| {
         command.env("ROUNDELAY_CARRIER", "mpi").env("ROUNDELAY_MPI_LIB", "/no/such/library");
     });
     assert!(no_mpi.contains("/no/such/library") && no_mpi.contains("[E0427]"), "{no_mpi}");
+    let no_ucx = told(1, &|command| {
+        command.env("ROUNDELAY_CARRIER", "ucx").env("ROUNDELAY_UCX_LIB", "/no/such/library");
+    });
+    assert!(no_ucx.contains("/no/such/library") && no_ucx.contains("[E0427]"), "{no_ucx}");
     // As `mpirun` starts the first of two ranks, on two hosts.
     let mut command = of_test(&[], TEST, "all");
     command.env("ROUNDELAY_CARRIER", "tcp").env("PMIX_NAMESPACE", "two hosts");
@@ -336,4 +367,79 @@ fn what_is_missing_is_told() {
         read_by_all.contains("other users may read") && read_by_all.contains("chmod 600"),
         "{read_by_all}"
     );
+}
+
+/// Ranks that want other carriers do not wait for each other; nor do those whose rank has no library.
+#[test]
+fn carriers_that_differ_are_told() {
+    const TEST: &str = "hosts::carriers_that_differ_are_told";
+    if case().is_some() {
+        let options = Options::new().deadline(DEADLINE);
+        say(&World::from_env_with(options).expect_err("it is refused").to_string());
+        return;
+    }
+    let told = |by: [By; 2], library: &str| {
+        let port = free_port();
+        let start = |rank: u32| {
+            let mut command = of_hosts(by[rank as usize], TEST, "all", 2, rank, port);
+            if rank == 1 && !library.is_empty() {
+                command.env("ROUNDELAY_UCX_LIB", library);
+            }
+            command
+        };
+        let told = run_by(start, 2, |_, _| {});
+        told.into_iter().map(|told| told.said.concat()).collect::<Vec<_>>()
+    };
+    let differ = told(["tcp", "ucx"], "");
+    assert!(differ[0].contains("rank 0 sends to other hosts by TCP, and rank 1 by UCX"));
+    assert!(differ[1].contains("rank 1 sends to other hosts by UCX, and rank 0 by TCP"));
+    if carriers().len() > 1 {
+        let lacks = told(["ucx", "ucx"], "/no/such/library");
+        assert!(lacks[0].contains("rank 1 cannot send by UCX, as it says"), "{}", lacks[0]);
+        assert!(lacks[1].contains("/no/such/library"), "{}", lacks[1]);
+    }
+}
+
+/// Hosts with different versions of UCX, that of the system and one below `target/`, are told so; each works by itself.
+#[test]
+fn two_versions_of_ucx_are_told() {
+    const TEST: &str = "hosts::two_versions_of_ucx_are_told";
+    if case().is_some() {
+        let world = match World::from_env_with(Options::new().deadline(DEADLINE)) {
+            Ok(world) => world,
+            Err(error) => return say(&error.to_string()),
+        };
+        calls(&world);
+        say(&world.carrier().expect("it spans hosts"));
+        return;
+    }
+    let other = roundelay_tests::root().join("target/ucx/libucx/lib/libucp.so.0");
+    if carriers().len() < 2 || !other.exists() {
+        println!("two versions are not tried: `cargo xtask test` installs them");
+        return;
+    }
+    let told = |others: fn(u32) -> bool| {
+        let port = free_port();
+        let start = |rank: u32| {
+            let mut command = of_hosts("ucx", TEST, "all", 2, rank, port);
+            if others(rank) {
+                command.env("ROUNDELAY_UCX_LIB", &other);
+            }
+            command
+        };
+        let said = |told: Told| told.said.first().cloned().unwrap_or(told.all);
+        run_by(start, 4, |_, _| {}).into_iter().map(said).collect::<Vec<_>>()
+    };
+    let one = told(|_| true);
+    assert!(one.iter().all(|name| name.starts_with("UCX 1.22.0 over tcp (")), "{one:?}");
+    let both = told(|rank| rank % 2 == 1);
+    if both == one {
+        println!("the version of the system is the other one, too");
+        return;
+    }
+    for (rank, said) in both.iter().enumerate() {
+        let words =
+            [&*format!("rank {rank} has UCX 1."), "and rank", "give all hosts one", "E0427"];
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
 }

@@ -49,10 +49,28 @@ const PACKAGES: [(&str, Packages); 4] = [
 /// Debian's packages of its MPIs; the first two are of Open MPI.
 const DEBIAN: [&str; 4] = ["openmpi-bin", "libopenmpi-dev", "mpich", "libmpich-dev"];
 
+/// Debian's packages of UCX, and another version.
+const UCX: [&str; 2] = ["libucx-dev", "ucx-utils"];
+const LATER_UCX: Packages = Packages {
+    folder: "ucx",
+    into: "--target",
+    names: &["libucx-cu12==1.22.0"],
+    files: &["libucx/lib/libucp.so.0"],
+};
+
 /// Installs the MPIs that each run of the tests needs.
 pub(crate) fn install(_: &Path) -> Result<(), String> {
     named("openmpi")?;
     named("impi")
+}
+
+/// Installs UCX, its header and `ucx_info`, by which it is known, and another version below `target/`. Without the first,
+/// tests of messages between hosts are by TCP alone, which is printed.
+pub(crate) fn install_ucx(root: &Path) -> Result<(), String> {
+    if !there("ucx_info") && !debian(&UCX)? {
+        println!("UCX is not tried: `apt-get install {}` installs it", UCX.join(" "));
+    }
+    LATER_UCX.install(root).map(drop)
 }
 
 /// Installs the packages of a name, unless they are there.

@@ -131,11 +131,12 @@ fn extension(path: &str) -> Option<&str> {
 /// The pages that tests of the model of costs compare.
 const COSTS: [&str; 2] = ["book/src/reference/costs.md", "book/src/tutorial/costs.md"];
 
-const STEPS: [TestStep; 22] = [
+const STEPS: [TestStep; 23] = [
     always("format", |_| run(&mut cargo(&["fmt", "--all", "--check"]))),
     always("generated parser", |_| crate::parser::check()),
     always("CUDA's compiler", |run| crate::nvrtc::install(&run.root)),
     always("two MPIs", |run| crate::mpi::install(&run.root)),
+    always("two UCXs", |run| crate::mpi::install_ucx(&run.root)),
     always("NCCL", |run| crate::nccl::install(&run.root)),
     always("lints", |_| {
         let strict = ["--bins", "--tests", "--", "-D", "warnings"];

@@ -99,6 +99,11 @@ impl TcpCarrier {
         Ok(Self { rank, key, peers, control, shared, accepts: Some(accepts) })
     }
 
+    /// The rank that is gone or has ended all calls, as the root says.
+    pub(crate) fn gone(&self) -> Option<Error> {
+        self.control.gone()
+    }
+
     /// Connects to a rank, which takes connections as long as its carrier is there.
     fn reach(&self, rank: u32) -> io::Result<Secure> {
         let addresses = self.peers.get(rank as usize).map_or(&[][..], Vec::as_slice);
@@ -149,7 +154,7 @@ impl TcpCarrier {
             // SAFETY: the caller of `receive` lends the memory.
             posted = unsafe { mailboxes.entry(peer).or_default().post(id, request) };
         }
-        let begun = posted.map_err(|error| wrong(peer, &error));
+        let begun = posted.map_err(|error| lost_connection(peer, &error));
         match begun.and_then(|()| state.go_on_with(peer, sends, self.most())) {
             Ok(()) => Ok(id),
             // The memory is the caller's again.
@@ -158,8 +163,8 @@ impl TcpCarrier {
     }
 }
 
-/// Returns the error of a connection.
-fn wrong(peer: u32, error: &io::Error) -> Error {
+/// Returns the error of a connection to a rank, or of its messages.
+pub(crate) fn lost_connection(peer: u32, error: &io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::OutOfMemory => {
             not_joined(format!("the messages of rank {peer} make no sense: {error}"))
@@ -202,7 +207,7 @@ impl CarrierState {
             incoming.get_mut(&peer).map(|from| unsafe { from.go_on(mailbox, requests, most) })
         };
         match went {
-            Some(Err(error)) => Err(wrong(peer, &error)),
+            Some(Err(error)) => Err(lost_connection(peer, &error)),
             _ => Ok(()),
         }
     }
@@ -212,13 +217,13 @@ impl CarrierState {
         let Self { outgoing, incoming, mailboxes, requests, .. } = self;
         for (peer, to) in outgoing {
             // SAFETY: requests that have not ended lend their memory.
-            unsafe { to.go_on(requests) }.map_err(|error| wrong(*peer, &error))?;
+            unsafe { to.go_on(requests) }.map_err(|error| lost_connection(*peer, &error))?;
         }
         for (peer, from) in incoming {
             let mailbox = mailboxes.entry(*peer).or_default();
             // SAFETY: requests that have not ended lend their memory.
             let went = unsafe { from.go_on(mailbox, requests, most) };
-            went.map_err(|error| wrong(*peer, &error))?;
+            went.map_err(|error| lost_connection(*peer, &error))?;
             if from.closed && from.is_awaited(mailbox) {
                 return Err(gone(*peer, "its connection was closed"));
             }

@@ -163,7 +163,7 @@ pub(super) struct Mailbox {
 }
 
 /// Returns the error of a message that is not as long as its receive.
-fn other_length(tag: u32, sent: usize, wanted: usize) -> io::Error {
+pub(crate) fn other_length(tag: u32, sent: usize, wanted: usize) -> io::Error {
     let what = format!("a message of tag {tag} has {sent} bytes, and its receive {wanted}");
     io::Error::new(io::ErrorKind::InvalidData, what)
 }

@@ -23,6 +23,8 @@ mod tcp_job;
 mod tests;
 
 pub use carrier::TcpCarrier;
+pub(crate) use carrier::lost_connection;
+pub(crate) use connections::other_length;
 pub use key::Key;
 pub use root::Root;
 pub use tcp_job::TcpJob;

@@ -165,25 +165,31 @@ impl TcpJob {
     /// # Errors
     /// E0427 where no port can be opened, or a rank is gone.
     pub fn carrier(&self) -> Result<Arc<dyn Carrier>, Error> {
-        let carrier = TcpCarrier::new(self.rank, self.key.clone(), self.control.clone(), |mine| {
-            self.allgather(mine)
-        })?;
-        Ok(Arc::new(carrier))
+        Ok(Arc::new(self.tcp_carrier()?))
     }
 
-    /// Makes the carriers of `nranks` ranks of this process, for tests.
+    pub(crate) fn tcp_carrier(&self) -> Result<TcpCarrier, Error> {
+        TcpCarrier::new(self.rank, self.key.clone(), self.control.clone(), |mine| {
+            self.allgather(mine)
+        })
+    }
+
+    /// Makes the carriers of `nranks` ranks of this process, each by `carrier`, for tests.
     ///
     /// # Panics
     /// Where the ranks do not meet.
     #[doc(hidden)]
-    pub fn carriers_of(nranks: u32) -> Vec<Arc<dyn Carrier>> {
+    pub fn carriers_of(
+        nranks: u32,
+        carrier: impl Fn(&Self) -> Result<Arc<dyn Carrier>, Error> + Sync,
+    ) -> Vec<Arc<dyn Carrier>> {
         let options = Options::new();
         let id = Root::open_with_new_key(options).expect("a root");
         let at = id.addresses().expect("its addresses");
-        let join = |rank| {
+        let join = &|rank| {
             let key = Key::from_bytes(id.secret());
             let job = Self::join(&at, key, rank, nranks, options).expect("it joins");
-            job.carrier().expect("a carrier")
+            carrier(&job).expect("a carrier")
         };
         thread::scope(|scope| {
             let all: Vec<_> = (0..nranks).map(|rank| scope.spawn(move || join(rank))).collect();

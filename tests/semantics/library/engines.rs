@@ -20,6 +20,8 @@ use roundelay_kernels::shared_memory::{World, WorldPlan};
 #[cfg(target_os = "linux")]
 use roundelay_kernels::tcp::TcpJob;
 #[cfg(target_os = "linux")]
+use roundelay_kernels::ucx::UcxCarrier;
+#[cfg(target_os = "linux")]
 use roundelay_tests::takes_all;
 
 use super::super::runs::{self, Kind, Proofs};
@@ -252,13 +254,16 @@ fn places() -> Vec<Vec<Vec<u32>>> {
     ]
 }
 
-/// Returns the carriers of all ranks: between threads, or by TCP.
+/// Returns the carriers of all ranks: between threads, or by turns by TCP, or by UCX where it is there.
 #[cfg(target_os = "linux")]
-fn carriers(nranks: u32, how: How, by_tcp: bool) -> Vec<Arc<dyn Carrier>> {
-    if by_tcp {
-        return TcpJob::carriers_of(nranks);
+fn carriers(nranks: u32, how: How, turn: usize) -> Vec<Arc<dyn Carrier>> {
+    match turn % 5 {
+        1 => TcpJob::carriers_of(nranks, TcpJob::carrier),
+        3 if UcxCarrier::find_library().is_ok() => {
+            TcpJob::carriers_of(nranks, |job| Ok(Arc::new(UcxCarrier::of_job(job)?)))
+        }
+        _ => Channels::new(nranks, how).into_iter().map(|one| one as Arc<dyn Carrier>).collect(),
     }
-    Channels::new(nranks, how).into_iter().map(|one| one as Arc<dyn Carrier>).collect()
 }
 
 /// Returns all ranks of such hosts, in their order: each host is an arena, and the carriers stand for the network between
@@ -297,7 +302,7 @@ fn hosts(subject: Subject) {
             fails_after: u64::MAX,
             seed: turn as u64,
         };
-        let hosts = together(&places, &carriers(nranks, how, turn % 5 == 1));
+        let hosts = together(&places, &carriers(nranks, how, turn));
         let values = Values::all(subject.params, nranks);
         let values = &values[turn * 7 % values.len()];
         let _told = Told(values);
