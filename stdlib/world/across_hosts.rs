@@ -37,8 +37,8 @@ impl World {
     /// * [`World::alloc`] lends memory of this host.
     /// * [`World::split`] makes worlds whose ranks are on several hosts, and [`World::shrink`] any, if the carrier can
     ///   ([`Carrier::open_place`], [`Carrier::survivors`]); else they are refused (E0427).
-    /// * [`World::abort`] ends the calls of all hosts, if the carrier can tell them ([`Carrier::abort`]), as those of TCP and UCX can; over
-    ///   MPI it ends this host's, and ranks of other hosts wait until the deadline.
+    /// * [`World::abort`] ends the calls of all hosts, if the carrier can tell them ([`Carrier::abort`]), as those of TCP
+    ///   and UCX can; over MPI it ends this host's, and ranks of other hosts wait until the deadline.
     /// * A call in which ranks of this host differ (E0414) ends the world, for other hosts may be in it already. The
     ///   calls of ranks of different hosts are not compared: ranks whose calls differ wait for each other until the
     ///   deadline.
@@ -96,9 +96,9 @@ impl World {
         }
     }
 
-    /// Returns the name of the carrier that brings messages to ranks of other hosts, with what it goes over, such as `TCP over
-    /// eth0, 10.0.0.1`, `UCX 1.22.0 over tcp (eth0)` or `MPI, Open MPI v5.0.11`; `None` in a world that was made for one host. The environment variable
-    /// `ROUNDELAY_CARRIER` chooses it ([`World::from_env`]).
+    /// Returns the name of the carrier that brings messages to ranks of other hosts, with what it goes over, such as `TCP
+    /// over eth0, 10.0.0.1`, `UCX 1.22.0 over tcp (eth0)` or `MPI, Open MPI v5.0.11`; `None` in a world that was made for
+    /// one host. The environment variable `ROUNDELAY_CARRIER` chooses it ([`World::from_env`]).
     pub fn carrier(&self) -> Option<String> {
         Some(self.hosts.as_ref()?.carrier().name())
     }

@@ -175,7 +175,7 @@ const STEPS: [TestStep; 23] = [
     }),
     changed("pages", &["all", "roundelay"], |_| true, |run| run.of(&["all"], PAGES)),
     always("Python", |run| crate::python::check(&run.root)),
-    always("examples", examples),
+    always("examples", examples::run),
     always("signal and park protocol", loom),
     always("sources in canonical form", canonical),
     always("book", |run| crate::book::check(&run.root)),
@@ -450,40 +450,6 @@ fn loom(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
     run(Command::new(program).current_dir(root.join("kernels")).arg("loom"))
 }
 
-/// Runs the programs among the examples, each of which ends in a check of its own; the tests check the `.coll` files.
-/// Every engine is included: the one for GPUs itself reports a missing part.
-fn examples(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
-    run(&mut cargo(&BUILD))?;
-    for path in files(root, "examples", "rs")? {
-        let name = path.file_stem().unwrap_or_default();
-        let program = built(root, "examples").join(name);
-        let mut command = Command::new(&program);
-        // Its ranks are processes, which the command starts.
-        if name == "processes" {
-            command = Command::new(built(root, "roundelay"));
-            command.args(["launch", "-n", "4", "--"]).arg(&program);
-        }
-        if name == "crossed_groups" {
-            is_told(root, &program)?;
-            continue;
-        }
-        run(command.current_dir(&*root))?;
-    }
-    Ok(())
-}
-
-/// Checks that the ranks of an example with a mistake get an error that names both groups.
-fn is_told(root: &Path, program: &Path) -> Result<(), String> {
-    let mut launch = Command::new(built(root, "roundelay"));
-    launch.current_dir(root).args(["launch", "-n", "2", "--grace", "5s", "--"]).arg(program);
-    let out = launch.output().map_err(|error| format!("{launch:?} did not start: {error}"))?;
-    let told = String::from_utf8_lossy(&out.stderr).into_owned();
-    if out.status.success() || !told.contains("crossed") || !told.contains("E0405") {
-        return Err(format!("{launch:?} does not name the crossed groups:\n{told}"));
-    }
-    Ok(())
-}
-
 /// Returns the path of a built program or folder.
 fn built(root: &Path, folder: &str) -> PathBuf {
     root.join("target/debug").join(folder)
@@ -508,5 +474,6 @@ fn canonical(TestRun { root, .. }: &mut TestRun) -> Result<(), String> {
     run(command.current_dir(&*root).args(["fmt", "--check"]).args(sources))
 }
 
+mod examples;
 #[cfg(test)]
 mod tests;
