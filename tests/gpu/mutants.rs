@@ -311,10 +311,15 @@ pub(crate) fn all(choice: &Choice, extent: Extent, only: &[String], from: usize)
             wrong += 1;
         }
     }
-    let all = mutants();
+    let (all, stale) = (mutants(), stale());
+    for name in &stale {
+        println!("WRONG     {name} replaces a text that is not in its header");
+        wrong += 1;
+    }
     let wanted = |name: &str| only.is_empty() || only.iter().any(|word| name.contains(word));
     let (mut found, mut survived) = (0, 0);
-    for mutant in all.iter().skip(from).filter(|mutant| wanted(mutant.name)) {
+    let is_there = |mutant: &&Mutant| wanted(mutant.name) && !stale.contains(&mutant.name);
+    for mutant in all.iter().skip(from).filter(is_there) {
         let mut by_rule = None;
         let by_run = witnesses.iter().find_map(|ready| match ready.run(Some(mutant), choice) {
             Err(Found::Run(how)) => Some((ready.name(), how)),
