@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use roundelay_export::cuda::Form;
 use roundelay_kernels::cuda::{CudaOptions, CudaRank, ProcessPlan};
 
 use crate::comm::call::Call;
@@ -13,7 +14,8 @@ use crate::{Comm, Error};
 /// Calls of a rank with a process and a GPU of its own, by the algorithms that its [`World`](crate::World) uses.
 ///
 /// The plan of a shape is made at its first call, in which all ranks take part; a later call of that shape is one
-/// launch. All ranks make the same calls in one order.
+/// launch. All ranks make the same calls in one order. Moves of all ranks (`all.x`) are made by a switch where one reaches
+/// the memory of all ranks and has the op for the elements, else by the ranks themselves.
 ///
 /// ```no_run
 /// use roundelay::{Call, Collective, DType, ReduceOp, World};
@@ -86,8 +88,11 @@ impl DeviceCalls {
         let (algorithm, proved) = found?;
         rooted(proved.schedule(), &call)?;
         let Call { count, dtype, op, .. } = call;
-        let kind = (dtype, op);
-        let plan = ProcessPlan::new(&self.rank, &algorithm, &proved, count, kind, self.options)?;
+        let (kind, mut options) = ((dtype, op), self.options);
+        if self.rank.has_switch_for(&proved, kind) {
+            options = options.form(Form::Switch);
+        }
+        let plan = ProcessPlan::new(&self.rank, &algorithm, &proved, count, kind, options)?;
         let plan = Arc::new(plan);
         plans.make_room(|_| true);
         plans.insert((*choice, call), plan.clone());

@@ -4,7 +4,7 @@
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use roundelay::{DType, Options, ReduceOp};
+use roundelay::{Call, Collective, DType, Options, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::verify::Proved;
@@ -311,6 +311,31 @@ fn a_switch_makes_the_moves_of_all_ranks() {
 }
 
 /// Looks that a switch's kernel is refused for a reason.
+/// Calls by an algorithm with moves of all ranks take the switch, unless it has not the op, or there is none.
+#[test]
+fn calls_take_a_switch_where_there_is_one() {
+    fn here() {}
+    if std::env::var_os("ROUNDELAY_RANK").is_none() {
+        for variables in [&[MULTICAST][..], &[]] {
+            let ended = ranks(2, Devices::Each, variables, here).map(drop).expect_err("ranks");
+            all_succeeded(&ended);
+        }
+        return;
+    }
+    let world = roundelay::World::from_env().expect("a world");
+    let world = world.using(roundelay::library::SwitchAllReduce::new());
+    let calls = world.device_calls(world.rank().id() as usize).expect("a device each");
+    let form = |dtype, op| {
+        let (collective, count) = (Collective::AllReduce, 1003);
+        let plan = calls.plan(Call { collective, root: 0, count, dtype, op });
+        plan.expect("a plan").kernel().form
+    };
+    let has_switch = std::env::var(MULTICAST.0).is_ok_and(|value| value == MULTICAST.1);
+    let wanted = if has_switch { Form::Switch } else { Form::Loops };
+    assert_eq!(form(DType::F16, ReduceOp::Sum), wanted);
+    assert_eq!(form(DType::F32, ReduceOp::Prod), Form::Loops);
+}
+
 fn lacks_a_switch(rank: &CudaRank, why: &str) {
     let of = proved("SwitchAllReduce", rank.nranks());
     let error = plan_of(rank, &case(&of, sums(9), Form::Switch), options());

@@ -5,7 +5,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use cudarc::driver::sys::CUdevice_attribute;
+use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
+use roundelay_core::verify::{Callers, Proved};
+use roundelay_export::cuda::{Kernel, Protocol, Spec};
 
 use super::super::device::{Device, failed};
 use super::super::device_rank::DeviceRank;
@@ -236,6 +239,14 @@ impl CudaRank {
         let all = (0..).map(RankId).zip(&self.0.routes);
         all.filter(move |(rank, _)| *rank != mine)
             .map(|(rank, (transport, why))| (rank, *transport, why.as_deref()))
+    }
+
+    /// Whether a switch makes the moves of all ranks of an algorithm: the algorithm has some, the switch has the op for the
+    /// elements, and it reaches the memory of all ranks.
+    pub fn has_switch_for(&self, proved: &Proved, (element, op): (DType, ReduceOp)) -> bool {
+        let (protocol, callers) = (Protocol::Direct, Callers::Each);
+        let spec = Spec { element, op, protocol, vector: 16, callers };
+        self.0.no_switch.is_none() && Kernel::of_switch(proved, spec).is_ok()
     }
 
     /// Ends the launches of all ranks for a reason of the caller's: they and later ones fail with E0413.
