@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::connections::{Incoming, Mailbox, Outgoing, Request, Requests};
 use super::control::{Control, gone};
 use super::door::Door;
+use super::failure::CarrierFailure;
 use super::key::Key;
 use super::root::Root;
 use super::secure::Secure;
@@ -30,8 +31,6 @@ const RECORD: usize = 3 + 16 * ADDRESSES;
 const CONNECT: Duration = Duration::from_secs(10);
 /// The time in which a rank that has connected says why.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The time between two looks for ranks that are gone.
-const LOOK: Duration = Duration::from_millis(20);
 /// Bytes of a part of a message.
 const PIECE: usize = 128 << 10;
 
@@ -62,8 +61,7 @@ struct CarrierState {
     mailboxes: BTreeMap<u32, Mailbox>,
     requests: Requests,
     last: usize,
-    looked: Option<Instant>,
-    failed: Option<Error>,
+    failure: CarrierFailure,
 }
 
 // SAFETY: the pointers of requests are used under the state's lock alone, and their memory is lent until they end.
@@ -131,9 +129,7 @@ impl TcpCarrier {
     fn begin(&self, request: Request) -> Result<usize, Error> {
         let (peer, sends) = (request.peer, request.sends);
         let mut state = self.shared.state();
-        if let Some(failed) = &state.failed {
-            return Err(failed.clone());
-        }
+        state.failure.check()?;
         if sends && !state.outgoing.contains_key(&peer) {
             // Others may send meanwhile.
             drop(state);
@@ -234,8 +230,7 @@ impl CarrierState {
     /// Ends a request, and all that are to come, with an error.
     fn fail(&mut self, request: usize, error: Error) -> Error {
         self.requests.remove(&request);
-        self.failed = Some(error.clone());
-        error
+        self.failure.set(error)
     }
 }
 
@@ -267,13 +262,8 @@ impl Carrier for TcpCarrier {
     fn ended(&self, request: &mut usize) -> Result<bool, Error> {
         let mut state = self.shared.state();
         if !state.requests.get(request).is_none_or(|request| request.done) {
-            let mut failed = state.failed.clone();
-            if failed.is_none() && state.looked.is_none_or(|looked| looked.elapsed() > LOOK) {
-                state.looked = Some(Instant::now());
-                failed = self.control.gone();
-            }
-            let went = failed.map_or_else(|| state.go_on(self.most()), Err);
-            if let Err(error) = went {
+            let looked = state.failure.look(|| self.control.gone());
+            if let Err(error) = looked.and_then(|()| state.go_on(self.most())) {
                 // The rank that is gone may be another than the one whose connection shows it first.
                 let error = self.control.gone().unwrap_or(error);
                 return Err(state.fail(*request, error));
@@ -332,9 +322,7 @@ impl Carrier for TcpCarrier {
                 state.incoming.remove(&taken.peer);
             }
             state.mailboxes.values_mut().for_each(|from| from.forget(request));
-            state.failed.get_or_insert_with(|| {
-                not_joined("a call of this world failed with messages under way".to_owned())
-            });
+            state.failure.set_cut();
         }
     }
 }

@@ -13,15 +13,13 @@ use super::library::Library;
 use super::worker::{Armed, Operation, Worker, await_event};
 use crate::network::{Carrier, Survivors};
 use crate::shared_memory::UniqueId;
-use crate::tcp::{TcpCarrier, TcpJob, lost_connection, other_length};
+use crate::tcp::{CarrierFailure, TcpCarrier, TcpJob, lost_connection, not_joined, other_length};
 use crate::{Error, Options};
 
 /// Bytes of a part of a message.
 const PIECE: usize = 1 << 20;
 /// The bytes with which a rank tells the length of its address and its version.
 const RECORD: usize = 32;
-/// The time between two looks for ranks that are gone.
-const LOOK: Duration = Duration::from_millis(20);
 /// The time in which messages that a lost rank has sent may still come.
 const GRACE: Duration = Duration::from_millis(20);
 /// The time in which a receive that is taken back ends by itself, and the longest time that an operation may take whose
@@ -59,8 +57,7 @@ struct UcxState {
     polled: Option<Instant>,
     requests: BTreeMap<usize, UcxRequest>,
     last: usize,
-    looked: Option<Instant>,
-    failed: Option<Error>,
+    failure: CarrierFailure,
 }
 
 /// A send or a receive that has not ended.
@@ -147,8 +144,8 @@ impl UcxCarrier {
         }
         let parts = all.chunks_exact(most).zip(&told);
         let addresses = parts.map(|(part, (len, _))| part[..*len].to_vec()).collect();
-        let (requests, last) = (BTreeMap::new(), 0);
-        let state = UcxState { worker, polled: None, requests, last, looked: None, failed: None };
+        let (requests, failure) = (BTreeMap::new(), CarrierFailure::default());
+        let state = UcxState { worker, polled: None, requests, last: 0, failure };
         let shared = UcxLock { stops: AtomicBool::new(false), state: Mutex::new(state) };
         let (meeting, shared) = (job.tcp_carrier()?, Arc::new(shared));
         let attended = shared.clone();
@@ -163,9 +160,7 @@ impl UcxCarrier {
         begin: impl FnOnce(&mut Worker) -> Result<Option<Operation>, Status>,
     ) -> Result<usize, Error> {
         let mut state = self.shared.state();
-        if let Some(failed) = &state.failed {
-            return Err(failed.clone());
-        }
+        state.failure.check()?;
         let peer = request.peer;
         let address = self.addresses.get(peer as usize).map_or(&[][..], Vec::as_slice);
         let made = match state.worker.connect(peer, address) {
@@ -183,11 +178,7 @@ impl UcxCarrier {
                 state.requests.insert(id, UcxRequest { operation, ..request });
                 Ok(id)
             }
-            Err(error) => {
-                let error = self.meeting.gone().unwrap_or(error);
-                state.failed = Some(error.clone());
-                Err(error)
-            }
+            Err(error) => Err(state.failure.set(self.meeting.gone().unwrap_or(error))),
         }
     }
 }
@@ -275,8 +266,7 @@ impl UcxState {
     /// Ends a request, and all that are to come, with an error.
     fn fail(&mut self, id: usize, error: Error) -> Error {
         self.take_back(id);
-        self.failed = Some(error.clone());
-        error
+        self.failure.set(error)
     }
 }
 
@@ -294,10 +284,6 @@ impl Worker {
 /// Returns the error of a rank that is lost.
 fn lost(worker: &Worker, peer: u32, status: Status) -> Error {
     lost_connection(peer, &io::Error::other(format!("UCX: {}", worker.library.text(status))))
-}
-
-fn not_joined(what: String) -> Error {
-    Error::NotJoined { what }
 }
 
 impl Carrier for UcxCarrier {
@@ -336,12 +322,8 @@ impl Carrier for UcxCarrier {
         let mut ended = state.step(*request);
         if ended == Ok(false) {
             state.polled = Some(Instant::now());
-            let mut failed = state.failed.clone();
-            if failed.is_none() && state.looked.is_none_or(|looked| looked.elapsed() > LOOK) {
-                state.looked = Some(Instant::now());
-                failed = self.meeting.gone();
-            }
-            ended = failed.map_or(Ok(()), Err).and_then(|()| {
+            let looked = state.failure.look(|| self.meeting.gone());
+            ended = looked.and_then(|()| {
                 let went = state.worker.progress();
                 let ended = state.step(*request)?;
                 if !ended && !went {
@@ -360,9 +342,7 @@ impl Carrier for UcxCarrier {
         let mut state = self.shared.state();
         if !matches!(state.step(request), Ok(true)) {
             state.take_back(request);
-            state.failed.get_or_insert_with(|| {
-                not_joined("a call of this world failed with messages under way".to_owned())
-            });
+            state.failure.set_cut();
         }
     }
 
@@ -406,7 +386,7 @@ impl Drop for UcxCarrier {
         for request in left {
             state.take_back(request);
         }
-        if state.failed.is_none() {
+        if state.failure.check().is_ok() {
             state.worker.flush_all(LEAVING);
         }
     }
