@@ -23,8 +23,8 @@ const SEEDS: u64 = 4;
 const LISTS: [&str; 2] = [include_str!("mutants.txt"), include_str!("drawn_mutants.txt")];
 
 /// A mistake.
-struct Mutant {
-    name: &'static str,
+pub(crate) struct Mutant {
+    pub(crate) name: &'static str,
     header: &'static str,
     text: String,
     replacement: String,
@@ -33,7 +33,7 @@ struct Mutant {
 }
 
 /// The mistakes of the lists.
-fn mutants() -> Vec<Mutant> {
+pub(crate) fn mutants() -> Vec<Mutant> {
     let blocks = LISTS.into_iter().flat_map(|list| list.split("\n\n"));
     let of = |block: &'static str| {
         let mut lines = block.lines().filter(|line| !line.starts_with('#'));
@@ -51,13 +51,12 @@ fn mutants() -> Vec<Mutant> {
     blocks.filter_map(of).collect()
 }
 
-/// The mistakes whose texts are not in their headers: the headers have changed.
-pub(crate) fn stale() -> Vec<&'static str> {
-    let is_stale = |mutant: &Mutant| {
-        let header = HEADERS.iter().find(|(name, _)| *name == mutant.header);
-        !header.is_some_and(|(_, text)| text.contains(&mutant.text))
-    };
-    mutants().iter().filter(|mutant| is_stale(mutant)).map(|mutant| mutant.name).collect()
+impl Mutant {
+    /// Whether its text is not in its header, which has changed then.
+    pub(crate) fn is_stale(&self) -> bool {
+        let header = HEADERS.iter().find(|(name, _)| *name == self.header);
+        !header.is_some_and(|(_, text)| text.contains(&self.text))
+    }
 }
 
 /// A kernel that shall find mistakes, on data.
@@ -311,15 +310,15 @@ pub(crate) fn all(choice: &Choice, extent: Extent, only: &[String], from: usize)
             wrong += 1;
         }
     }
-    let (all, stale) = (mutants(), stale());
-    for name in &stale {
-        println!("WRONG     {name} replaces a text that is not in its header");
-        wrong += 1;
-    }
+    let all = mutants();
     let wanted = |name: &str| only.is_empty() || only.iter().any(|word| name.contains(word));
     let (mut found, mut survived) = (0, 0);
-    let is_there = |mutant: &&Mutant| wanted(mutant.name) && !stale.contains(&mutant.name);
-    for mutant in all.iter().skip(from).filter(is_there) {
+    for mutant in all.iter().skip(from).filter(|mutant| wanted(mutant.name)) {
+        if mutant.is_stale() {
+            println!("WRONG     {} replaces a text that is not in its header", mutant.name);
+            wrong += 1;
+            continue;
+        }
         let mut by_rule = None;
         let by_run = witnesses.iter().find_map(|ready| match ready.run(Some(mutant), choice) {
             Err(Found::Run(how)) => Some((ready.name(), how)),

@@ -143,11 +143,8 @@ impl Machine<'_> {
         match operation {
             Operation::Arithmetic(arithmetic) => {
                 let Arithmetic { op, to, from, negated } = arithmetic;
-                let mut source = 0;
-                let sources = from.map(|operand| {
-                    source += 1;
-                    warp.source(base, operand, negated >> (source - 1) & 1 == 1)
-                });
+                let sources =
+                    [0, 1, 2, 3].map(|nth| warp.source(base, from[nth], negated >> nth & 1 == 1));
                 let results = evaluate_lanes(*op, &sources, mask);
                 warp.set_all(base, *to, mask, &results);
             }
