@@ -5,7 +5,7 @@
 // launches, so none is ever reset.
 //
 // Words of `control`: [0] is 0, or 1 + the group that gave up first: from then on no op has an effect. From [8 + 8 *
-// group] on, the wait of a group: state (0 none, 1 waiting, 2 gave up), step, expected, seen, part.
+// group] on, the wait of a group: state (0 none, 1 waiting, 2 gave up), step, expected, seen, part; nanoseconds so far.
 #pragma once
 #include "base.cuh"
 
@@ -33,12 +33,15 @@ class Patience {
         return launch.control + 8 + 8 * waiter.group;
     }
 
-    ROUNDELAY_DEVICE void record(const Launch& launch, const Waiter& waiter, u64 seen, State state) {
+    ROUNDELAY_DEVICE void record(const Launch& launch, const Waiter& waiter, u64 seen, u64 waited, State state) {
         u64* record = record_of(launch, waiter);
         store_relaxed<Scope::System>(record + 1, waiter.step);
         store_relaxed<Scope::System>(record + 2, waiter.expected);
         store_relaxed<Scope::System>(record + 3, seen);
         store_relaxed<Scope::System>(record + 4, waiter.part);
+#ifdef ROUNDELAY_STAGED // Ranks with a process each are looked at from outside.
+        store_relaxed<Scope::System>(record + 5, waited);
+#endif
         store_release<Scope::System>(record, state);
         recorded = true;
     }
@@ -66,12 +69,12 @@ class Patience {
             since = now;
         }
         if (now - since >= launch.poll_limit_ns) {
-            record(launch, waiter, seen, GAVE_UP);
+            record(launch, waiter, seen, now - since, GAVE_UP);
             store_release<Scope::System>(launch.control, 1 + waiter.group);
             return false;
         }
         if (now - since >= LONG_NS) {
-            record(launch, waiter, seen, WAITING);
+            record(launch, waiter, seen, now - since, WAITING);
         }
         return true;
     }

@@ -90,14 +90,19 @@ macro_rules! on_each {
 }
 
 mod ends;
+mod pairs;
 mod registration;
+mod waits;
 
 fn all_succeeded(ended: &[Output]) {
+    let mut wrong = String::new();
     for (rank, Output { status, stdout, stderr }) in ended.iter().enumerate() {
         let [said, errors] = [stdout, stderr].map(|bytes| String::from_utf8_lossy(bytes));
-        assert!(status.success(), "rank {rank}: {status}\n{said}\n{errors}");
-        assert!(said.contains("1 passed"), "rank {rank} ran nothing:\n{said}");
+        if !status.success() || !said.contains("1 passed") {
+            wrong.push_str(&format!("rank {rank}: {status}\n{said}\n{errors}\n"));
+        }
     }
+    assert!(wrong.is_empty(), "{wrong}");
 }
 
 fn options() -> CudaOptions {
@@ -251,31 +256,6 @@ fn launches_follow_each_other_on_all_streams() {
     assert!(room.result(&rank, false) == expected);
 }
 
-/// A rank that launches too late, and then all ranks again: the plan is as good as before.
-#[test]
-fn a_rank_that_does_not_come_is_waited_for_until_the_deadline() {
-    let rank = on_each!(3, Devices::Each, &[]);
-    let of = proved("RingAllReduce", 3);
-    let case = case(&of, sums(100), Form::Loops);
-    // Long enough for all ranks to come on a machine with much load.
-    let late = CudaOptions::new().deadline(Duration::from_secs(4));
-    let plan = plan_of(&rank, &case, late).expect("a plan");
-    let expected = case.expected(false).expect("a form")[rank.rank().index()].clone();
-    let mut room = Room::new(&rank, &case);
-    if rank.rank() == RankId(2) {
-        // Its kernel then ends at once, as those of the others did.
-        std::thread::sleep(Duration::from_secs(6));
-    }
-    let error = room.launch(&rank, &plan, false).and_then(|()| plan.wait());
-    let error = error.expect_err("rank 2 is late");
-    assert_eq!(code(&error), "E0405", "{error}");
-    assert!(error.to_string().contains("waits for"), "{error}");
-    for _ in 0..3 {
-        room.launch(&rank, &plan, false).and_then(|()| plan.wait()).expect("all are here");
-        assert!(room.result(&rank, false) == expected);
-    }
-}
-
 /// The attribute of devices whose memory a switch reaches.
 const MULTICAST: (&str, &str) = ("ROUNDELAY_FAKE_ATTRIBUTES", "132=1");
 
@@ -310,7 +290,6 @@ fn a_switch_makes_the_moves_of_all_ranks() {
     refused("RingAllReduce", sums(9), "has no move of all ranks");
 }
 
-/// Looks that a switch's kernel is refused for a reason.
 /// Calls by an algorithm with moves of all ranks take the switch, unless it has not the op, or there is none.
 #[test]
 fn calls_take_a_switch_where_there_is_one() {
@@ -336,6 +315,7 @@ fn calls_take_a_switch_where_there_is_one() {
     assert_eq!(form(DType::F32, ReduceOp::Prod), Form::Loops);
 }
 
+/// Looks that a switch's kernel is refused for a reason.
 fn lacks_a_switch(rank: &CudaRank, why: &str) {
     let of = proved("SwitchAllReduce", rank.nranks());
     let error = plan_of(rank, &case(&of, sums(9), Form::Switch), options());

@@ -2,6 +2,7 @@
 //! whose process ends, or of one that ends all calls.
 
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use roundelay::{DType, Options, ReduceOp};
@@ -9,7 +10,7 @@ use roundelay_core::layout::Configured;
 use roundelay_core::prove_source;
 use roundelay_core::verify::Proved;
 use roundelay_export::cuda::{Form, Protocol};
-use roundelay_kernels::cuda::cudarc::driver::CudaSlice;
+use roundelay_kernels::cuda::cudarc::driver::{CudaSlice, CudaStream};
 use roundelay_kernels::cuda::{CudaOptions, CudaRank, Error, ProcessPlan};
 use roundelay_kernels::grid::Buffers;
 use roundelay_kernels::shared_memory::{UniqueId, World};
@@ -259,8 +260,17 @@ impl Room {
             stream.memcpy_htod(&entered, &mut room).expect("copied");
             return plan.launch_bytes_in_place(stream, &mut room);
         }
-        let mut output = self.shared.slice_mut(..b.output);
-        plan.launch_bytes(stream, &self.input.slice(..b.input), &mut output)
+        self.launch_on(stream, plan)
+    }
+
+    /// Launches the plan out of place, on a stream of the rank's device.
+    pub(crate) fn launch_on(
+        &mut self,
+        stream: &Arc<CudaStream>,
+        plan: &ProcessPlan,
+    ) -> Result<(), Error> {
+        let mut output = self.shared.slice_mut(..self.buffers.output);
+        plan.launch_bytes(stream, &self.input.slice(..self.buffers.input), &mut output)
     }
 
     pub(crate) fn result(&self, rank: &CudaRank, in_place: bool) -> Vec<u8> {

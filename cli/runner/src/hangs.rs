@@ -91,6 +91,7 @@ fn state(world: &ObservedWorld, rank: &ObservedRank, missing: u64) -> String {
         return format!("{who}{stopped} is in {} {}", call(rank.number), place(rank));
     }
     match missing {
+        0 if rank.on_gpu => format!("{who}{stopped} has no long wait on its GPU"),
         0 => format!("{who}{stopped} is in no call"),
         _ => format!("{who}{stopped} has not made {}", call(rank.number.saturating_add(1))),
     }

@@ -58,6 +58,7 @@ fn of_rank(world: &ObservedWorld, rank: &ObservedRank) -> Value {
         "threads": process.map(|process| process.threads),
         "processors": process.map(|process| &process.processors),
         "state": state,
+        "on_gpu": rank.on_gpu,
         "calls": rank.number,
         "in_call": rank.in_call,
         "step": rank.step.filter(|_| rank.in_call),

@@ -112,7 +112,11 @@ fn state(
     if rank.in_call {
         state.push_str(&hangs::place(rank));
     } else {
-        state.push_str(if rank.number == 0 { "before its first call" } else { "in no call" });
+        state.push_str(match (rank.on_gpu, rank.number) {
+            (true, _) => "no long wait on its GPU",
+            (false, 0) => "before its first call",
+            (false, _) => "in no call",
+        });
     }
     (state, time.map_or_else(String::new, since))
 }
@@ -122,6 +126,7 @@ fn last_calls(rank: &ObservedRank, text: &mut String) {
     let row = |call: &ObservedCall| {
         let took = match call.ended {
             Some(ended) => format!("took {}", micro(call.since.saturating_sub(ended))),
+            None if rank.on_gpu => "launched".to_owned(),
             None => "under way".to_owned(),
         };
         vec![

@@ -5,16 +5,22 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cudarc::driver::sys;
+#[cfg(target_os = "linux")]
+use roundelay_core::ids::RankId;
 
 use super::device::{Device, failed};
 use super::error::Error;
 #[cfg(target_os = "linux")]
 use super::shared_block::SharedBlock;
+#[cfg(target_os = "linux")]
+use crate::shared_memory::observe::ticks;
 
 /// Memory of the host that all devices see.
 pub(super) struct Control {
     words: NonNull<AtomicU64>,
     len: usize,
+    /// Words behind those of the kernels: two for each rank of a world of processes, of which only its process writes.
+    of_ranks: usize,
     /// Frees the words when it is dropped.
     _memory: Box<dyn Any + Send + Sync>,
 }
@@ -35,16 +41,29 @@ impl Control {
         // SAFETY: `len` words were just allocated there, for this block alone.
         unsafe { words.write_bytes(0, len) };
         let words = NonNull::new(words.cast()).expect("the driver gave an address");
-        Ok(Self { words, len, _memory: Box::new(memory) })
+        Ok(Self { words, len, of_ranks: 0, _memory: Box::new(memory) })
     }
 
-    /// The control block of ranks in several processes, in the first words of zeroed memory that all of them map.
+    /// The control block of ranks in several processes, in the first words of zeroed memory that all of them map; behind
+    /// it the ranks count their launches.
     #[cfg(target_os = "linux")]
-    pub(super) fn shared(block: SharedBlock, len: usize) -> Self {
+    pub(super) fn shared(block: SharedBlock, len: usize, nranks: u32) -> Self {
         let words = block.host_address().and_then(|words| NonNull::new(words.cast()));
         let words = words.expect("a block of the host");
-        assert!(8 * len <= block.bytes(), "the block holds the words");
-        Self { words, len, _memory: Box::new(block) }
+        let of_ranks = 2 * nranks as usize;
+        assert!(8 * (len + of_ranks) <= block.bytes(), "the block holds the words");
+        Self { words, len, of_ranks, _memory: Box::new(block) }
+    }
+
+    /// Counts a launch of this process's rank, for processes that look from outside.
+    #[cfg(target_os = "linux")]
+    pub(super) fn count_launch(&self, rank: RankId) {
+        let at = self.len + 2 * rank.index();
+        assert!(at + 1 < self.len + self.of_ranks, "the block has words of the rank");
+        // SAFETY: the words of ranks lie behind the `len` words of the kernels, and live as long as `self`.
+        let words = unsafe { std::slice::from_raw_parts(self.words.as_ptr().add(at), 2) };
+        words[1].store(ticks(), Ordering::Relaxed);
+        words[0].store(words[0].load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
     }
 
     /// Has all waits end.

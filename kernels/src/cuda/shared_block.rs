@@ -15,6 +15,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use super::device::{Device, failed};
 use super::error::Error;
 use crate::shared_memory::Mapping;
+use crate::shared_memory::observe::GPU;
 
 /// The kind of memory of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +173,7 @@ impl SharedBlock {
                     let what = format!("the system refuses {bytes} bytes for {what}: {errno}");
                     Error::from(crate::Error::SystemRefused { what })
                 };
-                let file = memfd_create("roundelay", MemfdFlags::CLOEXEC).map_err(refused)?;
+                let file = memfd_create(GPU, MemfdFlags::CLOEXEC).map_err(refused)?;
                 rustix::fs::ftruncate(&file, bytes as u64).map_err(refused)?;
                 Self::of_file(device, file.into(), bytes)
             }
@@ -286,6 +287,14 @@ impl SharedBlock {
     pub(super) fn host_address(&self) -> Option<*mut u8> {
         match &self.hold {
             Hold::Host { mapping, .. } => Some(mapping.base()),
+            _ => None,
+        }
+    }
+
+    /// Returns the file of a block of host memory.
+    pub(super) fn file(&self) -> Option<&File> {
+        match &self.hold {
+            Hold::Host { file, .. } => Some(file),
             _ => None,
         }
     }

@@ -10,6 +10,7 @@
 mod agreement;
 mod groups;
 mod lent_memory;
+mod loaded_kernel;
 mod part;
 mod rank;
 mod rank_buffer;

@@ -9,39 +9,29 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Configured;
 use roundelay_core::verify::{Callers, Proved};
-use roundelay_export::cuda::{Facts, Form, Kernel, Protocol, Spec};
-use sha2::{Digest as _, Sha256};
+use roundelay_export::cuda::{Facts, Kernel, Protocol, Spec};
 
 use super::super::control::Control;
 use super::super::device::failed;
-use super::super::device_plan::{
-    AddressTable, BufferTable, DeviceMemory, DevicePlan, Functions, launch,
-};
+use super::super::device_plan::{AddressTable, BufferTable, DeviceMemory, DevicePlan, launch};
 use super::super::device_rank::DeviceRank;
 use super::super::error::Error;
 use super::super::multicast::Multicast;
 use super::super::options::{CudaOptions, VECTOR};
-use super::super::plan::{
-    SCOPE_SYS, call_of, check_threads, fitted, has_switch, keeps_lines, resident_parts,
-};
 use super::super::rank_plan::{PartOfRank, RankPlan};
 use super::super::shared_block::{BlockKind, SharedBlock, Ticket, whole};
 use super::agreement::agree;
 use super::groups::reach_groups;
+use super::loaded_kernel::{LoadedKernel, agreed_parts};
 use super::rank::CudaRank;
-use super::registry::{self, PlanParts, Registry, TABLES};
+use super::registry::{PlanParts, Registry, TABLES};
 use crate::grid::layout::{CONTROL_GROUP, CONTROL_HEAD};
 use crate::grid::{self, Arena, GridLayout, Placement, RankMemory, Stage};
 use crate::lowering::first_call::{WORD, WORDS};
 use crate::lowering::plan_call::PlannedCall;
 use crate::options::Check;
+use crate::shared_memory::observe::launches::Outline;
 
-/// The macro of kernels whose posts are stores and no atomic additions.
-const ONE_WRITER: &str = "ROUNDELAY_ONE_WRITER";
-/// The macro of kernels that copy the caller's buffers into their stages and out of them.
-const STAGED: &str = "ROUNDELAY_STAGED";
-/// The macro of kernels whose buffers may be those of the caller.
-const REGISTERED: &str = "ROUNDELAY_REGISTERED";
 /// The alignment of the stage of a buffer.
 const ALIGN: usize = 256;
 
@@ -88,17 +78,6 @@ impl BlockLayout {
     }
 }
 
-/// A kernel that this rank has compiled and loaded, before the ranks share memory.
-struct Loaded {
-    kernel: Kernel,
-    call: PlannedCall,
-    facts: Facts,
-    functions: Functions,
-    parts: u32,
-    registry: Result<Registry, String>,
-    digest: [u8; 32],
-}
-
 impl ProcessPlan {
     /// The part of this process's rank in an algorithm that was proved for the number of ranks, for `count` elements a
     /// unit. The kernel is made in the form and with the protocol that `options` name, and compiled now. All ranks call
@@ -140,11 +119,11 @@ impl ProcessPlan {
         let shared = rank.shared();
         let world = &*shared.world;
         world.intact()?;
-        let loaded = kernel.and_then(|kernel| Loaded::new(rank, kernel, count, options));
+        let loaded = kernel.and_then(|kernel| LoadedKernel::new(rank, kernel, count, options));
         let (loaded, told) = agree(world, loaded, |loaded| {
             [&loaded.digest[..], &loaded.parts.to_le_bytes()].concat()
         })?;
-        let Loaded { kernel, call, facts, functions, registry, digest, .. } = loaded;
+        let LoadedKernel { kernel, call, facts, functions, registry, digest, .. } = loaded;
         let parts = agreed_parts(rank, &kernel, count, &digest, &told)?;
         let dtype = call.dtype;
         let mine = rank.rank();
@@ -179,7 +158,8 @@ impl ProcessPlan {
             }
         }
         let words = CONTROL_HEAD + CONTROL_GROUP * facts.groups.len();
-        let made = Self::allocate(rank, layouts[mine.index()].bytes, words);
+        let outline = Outline::new(world.arena_id(), &call.name(), &call.schedule, &facts.groups);
+        let made = Self::allocate(rank, layouts[mine.index()].bytes, &outline);
         let ((block, control), told) = agree(world, made, |(block, _)| block.ticket().to_bytes())?;
         let control_file = control.as_ref().and_then(SharedBlock::descriptor);
         let files: Vec<_> = block.descriptor().into_iter().chain(control_file).collect();
@@ -195,13 +175,13 @@ impl ProcessPlan {
         let control = match control {
             Some(control) => Ok(control),
             None => {
-                let ticket = Ticket::of_file(BlockKind::Host, control_bytes(words));
+                let ticket = Ticket::of_file(BlockKind::Host, outline.bytes());
                 SharedBlock::import(&rank.device, &ticket, control_file)
             }
         };
         let groups = reach_groups(rank, &facts.switches, &block, layouts[mine.index()].bytes)?;
         let prepared = mapped.and_then(|peers| {
-            let control = Control::shared(control?, words);
+            let control = Control::shared(control?, words, nranks);
             let poll_limit = options.poll_limit();
             let launch =
                 launch(&rank.device, &control, (count, parts), poll_limit, facts.scale_outputs)?;
@@ -264,19 +244,21 @@ impl ProcessPlan {
     fn allocate(
         rank: &CudaRank,
         bytes: usize,
-        words: usize,
+        outline: &Outline,
     ) -> Result<(SharedBlock, Option<SharedBlock>), Error> {
         let shared = rank.shared();
         let what = format!("counters, scratch and stage of rank {}", rank.rank());
         let kind = shared.kinds[rank.rank().index()];
         let block = SharedBlock::own(&rank.device, kind, &what, bytes)?;
         let control = (rank.rank() == RankId(0)).then(|| {
-            SharedBlock::own(
-                &rank.device,
-                BlockKind::Host,
-                "words of control",
-                control_bytes(words),
-            )
+            let kind = BlockKind::Host;
+            let block = SharedBlock::own(&rank.device, kind, "words of control", outline.bytes())?;
+            let written = block.file().map_or(Ok(()), |file| outline.write(file));
+            written.map_err(|error| {
+                let what = format!("the system refuses a write to words of control: {error}");
+                Error::from(crate::Error::SystemRefused { what })
+            })?;
+            Ok::<_, Error>(block)
         });
         Ok((block, control.transpose()?))
     }
@@ -296,10 +278,6 @@ impl ProcessPlan {
     }
 }
 
-fn control_bytes(words: usize) -> usize {
-    8 * words
-}
-
 /// Returns the kernel of the exchange of words.
 fn words_kernel(proved: &Proved) -> Result<Kernel, Error> {
     let CudaOptions { common, .. } = CudaOptions::default();
@@ -307,78 +285,6 @@ fn words_kernel(proved: &Proved) -> Result<Kernel, Error> {
     let (element, protocol, callers) = (WORD, Protocol::Simple, Callers::Each);
     let spec = Spec { element, op: ReduceOp::Sum, protocol, vector: VECTOR, callers };
     Kernel::of_table(&made, spec).map_err(|refused| Error::NoKernel(vec![*refused]))
-}
-
-/// Returns the fewest parts of any rank, where all ranks made the same kernel.
-fn agreed_parts(
-    rank: &CudaRank,
-    kernel: &Kernel,
-    count: u64,
-    digest: &[u8; 32],
-    told: &[Vec<u8>],
-) -> Result<u32, Error> {
-    let mut parts = u32::MAX;
-    for (other, told) in (0..).map(RankId).zip(told) {
-        let Some((theirs, rest)) = told.split_first_chunk::<32>() else { continue };
-        if theirs != digest {
-            let call = |whose: &str| format!("{whose} {} for {count} elements a unit", kernel.name);
-            let differ = crate::error::Differ {
-                number: 0,
-                ranks: [rank.rank(), other],
-                calls: [call("a plan of"), format!("another plan than {}", kernel.name)],
-                reason: None,
-                late: None,
-            };
-            return Err(crate::Error::CallsDiffer(Box::new(differ)).into());
-        }
-        let theirs = rest.try_into().map_or(1, u32::from_le_bytes);
-        parts = parts.min(theirs);
-    }
-    Ok(parts)
-}
-
-impl Loaded {
-    fn new(
-        rank: &CudaRank,
-        kernel: Kernel,
-        count: u64,
-        options: CudaOptions,
-    ) -> Result<Self, Error> {
-        let shared = rank.shared();
-        let call = call_of(&kernel, rank.nranks(), count)?;
-        keeps_lines(&kernel, || {
-            shared.torn.map(|(from, to, way)| format!("rank {from} reaches rank {to}: {way}"))
-        })?;
-        let threads = check_threads(options.threads)?;
-        let facts = kernel.facts(count);
-        let registration = options.registers()?;
-        has_switch(&kernel, || shared.no_switch.clone())?;
-        let by_switch = (kernel.form == Form::Switch)
-            .then(|| "a switch reaches the memory of the plan alone".to_owned());
-        let none = by_switch.or_else(|| registry::reason_for_none(rank, &call, registration));
-        let registry = match none {
-            Some(why) => Err(why),
-            None => Ok(Registry::new(registration)),
-        };
-        let mut defines = vec![SCOPE_SYS, STAGED];
-        defines.extend(shared.torn.is_some().then_some(ONE_WRITER));
-        defines.extend(registry.is_ok().then_some(REGISTERED));
-        let fitted = fitted(&kernel, &rank.device, &defines, threads)?;
-        let functions =
-            Functions::load(&rank.device, &kernel, &fitted.compiled, facts.scale_outputs, threads)?;
-        let groups = facts.groups.iter().filter(|group| group.rank == rank.rank()).count() as u64;
-        let rooms = [(groups, functions.resident(&rank.device)?)];
-        let parts = resident_parts(&kernel, count, options, &rooms, |_| 1)?;
-        let mut hash = Sha256::new();
-        hash.update(&kernel.text);
-        let about = format!("{count} {} {:?} {threads} {registration:?}", kernel.name, kernel.spec);
-        hash.update(about);
-        for word in &facts.words {
-            hash.update(word.to_le_bytes());
-        }
-        let digest = hash.finalize().into();
-        Ok(Self { kernel, call, facts, functions, parts, registry, digest })
-    }
 }
 
 impl KernelPart {
@@ -468,6 +374,9 @@ impl PartOfRank for KernelPart {
             table,
         };
         let grid = self.device_plan.grid;
+        if !captures {
+            self.control.count_launch(rank);
+        }
         // SAFETY: the tables hold the blocks of all ranks, which this plan keeps mapped; launches are ordered after one
         // another; the caller lends its buffers.
         unsafe { self.device_plan.launch(stream, (AddressTable::Direct, stage), grid, what) }?;

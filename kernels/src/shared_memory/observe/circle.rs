@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::os::unix::fs::MetadataExt as _;
 
-use super::process::paths;
+use super::process::{ARENA, paths};
 use super::{ObservedCall, ObservedWorld, map, of_process};
 use crate::shared_memory::world::failure::{self, Cause};
 use crate::shared_memory::world::memory::arena::Arena;
@@ -76,7 +76,7 @@ impl Circle {
         let mine = |link: &&Link| link.pid == pid || link.on == pid;
         for link in self.0.iter().filter(mine) {
             let rank = RankId(if link.pid == pid { link.rank } else { link.on_rank });
-            for path in paths(pid) {
+            for path in paths(pid, ARENA) {
                 let Ok(file) = OpenOptions::new().read(true).write(true).open(path) else {
                     continue;
                 };

@@ -4,6 +4,7 @@
 //! trusted: whatever they are, the result is plain data.
 
 mod circle;
+pub(crate) mod launches;
 mod process;
 
 use std::collections::BTreeMap;
@@ -16,10 +17,15 @@ use super::world::failure::{self, Cause};
 use super::world::memory::algorithm_names::AlgorithmName;
 use super::world::memory::arena::{Arena, CALLS};
 use super::world::memory::clock::Now;
+#[cfg(feature = "cuda")]
+pub(crate) use super::world::memory::clock::ticks;
 use super::world::memory::head::{self, HEAD_END};
 pub use super::world::memory::shared_state::CallShape;
 use super::world::memory::shared_state::{MOST_TILES, SharedState, Standing, Wait};
 pub use circle::{Circle, circles};
+use launches::Launches;
+#[cfg(feature = "cuda")]
+pub(crate) use process::GPU;
 pub use process::ObservedProcess;
 
 /// The worlds that were seen.
@@ -67,6 +73,9 @@ pub struct ObservedRank {
     pub wait: Option<ObservedWait>,
     /// Its last calls, the last one first.
     pub calls: Vec<ObservedCall>,
+    /// Whether its calls are launches on a GPU: then the end of a call is not known, it is in a call only while it waits
+    /// there for long, and the launches that graphs make are not counted.
+    pub on_gpu: bool,
 }
 
 /// A long wait of a rank.
@@ -130,11 +139,13 @@ pub(super) fn of_process(pid: u32) -> Observed {
 
 fn of_processes(pids: Vec<u32>) -> Observed {
     let mut files: BTreeMap<u64, (File, Vec<ObservedProcess>)> = BTreeMap::new();
+    let mut blocks: BTreeMap<u64, File> = BTreeMap::new();
     for pid in pids {
-        let arenas = process::arenas(pid);
+        let arenas = process::memory(pid, process::ARENA);
         let Some(process) = (!arenas.is_empty()).then(|| process::look_at(pid)).flatten() else {
             continue;
         };
+        blocks.extend(process::memory(pid, process::GPU));
         for (id, file) in arenas {
             files.entry(id).or_insert((file, Vec::new())).1.push(process.clone());
         }
@@ -144,9 +155,14 @@ fn of_processes(pids: Vec<u32>) -> Observed {
         return observed;
     }
     let now = Now::measured();
+    let launches: Vec<Launches> = blocks.values().filter_map(launches::read).collect();
     for (id, (file, processes)) in &files {
         match world(*id, file, processes, now) {
-            Ok(world) => observed.worlds.extend(world),
+            Ok(world) => observed.worlds.extend(world.map(|mut world| {
+                let of = launches.iter().filter(|launches| launches.world == *id);
+                launches::add(&mut world.ranks, &of.collect::<Vec<_>>(), now);
+                world
+            })),
             Err(why) => {
                 let pids: Vec<_> =
                     processes.iter().map(|process| process.pid.to_string()).collect();
@@ -247,6 +263,7 @@ fn rank(
             words,
         }),
         calls: calls.collect(),
+        on_gpu: false,
     }
 }
 

@@ -27,8 +27,10 @@ pub struct ObservedProcess {
     pub(super) own_number: u32,
 }
 
-/// The target of the links of descriptors of arenas in `/proc`.
-const ARENA: &str = "/memfd:roundelay (deleted)";
+/// The name of the memory of arenas.
+pub(super) const ARENA: &str = "roundelay";
+/// The name of memory of the host that ranks on GPUs share.
+pub(crate) const GPU: &str = "roundelay-gpu";
 
 /// Returns the numbers of all processes.
 pub(super) fn numbers() -> Vec<u32> {
@@ -36,27 +38,28 @@ pub(super) fn numbers() -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Returns the paths of a process's descriptors of arenas; none of a process that may not be looked at.
-pub(super) fn paths(pid: u32) -> Vec<PathBuf> {
+/// Returns the paths of a process's descriptors of memory with that name; none of a process that may not be looked at.
+pub(super) fn paths(pid: u32, name: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    let is_arena = |path: &PathBuf| fs::read_link(path).is_ok_and(|to| to == Path::new(ARENA));
-    entries.map(|entry| entry.path()).filter(is_arena).collect()
+    let link = format!("/memfd:{name} (deleted)");
+    let has_name = |path: &PathBuf| fs::read_link(path).is_ok_and(|to| to == Path::new(&link));
+    entries.map(|entry| entry.path()).filter(has_name).collect()
 }
 
-/// Returns the arenas that a process has, each with its number.
-pub(super) fn arenas(pid: u32) -> Vec<(u64, File)> {
-    let mut arenas: Vec<(u64, File)> = Vec::new();
-    for path in paths(pid) {
+/// Returns the memory with that name that a process has, each with its number.
+pub(super) fn memory(pid: u32, name: &str) -> Vec<(u64, File)> {
+    let mut found: Vec<(u64, File)> = Vec::new();
+    for path in paths(pid, name) {
         // A pipe of that name would keep this process waiting for a writer.
         let flags = OFlags::NONBLOCK.bits() as i32;
         let opened = File::options().read(true).custom_flags(flags).open(path);
         let Ok(file) = opened else { continue };
         let Ok(id) = file.metadata().map(|about| about.ino()) else { continue };
-        if arenas.iter().all(|(known, _)| *known != id) {
-            arenas.push((id, file));
+        if found.iter().all(|(known, _)| *known != id) {
+            found.push((id, file));
         }
     }
-    arenas
+    found
 }
 
 /// Returns a process; `None` if it has ended.

@@ -19,6 +19,8 @@ pub(super) mod watch;
 pub(super) mod ways;
 
 use std::fs::File;
+#[cfg(feature = "cuda")]
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
@@ -319,6 +321,14 @@ impl World {
     #[doc(hidden)]
     pub fn inject(&self, number: u64, place: u32, first: fn(), what: Fault) {
         self.fault.set(number, place, first, what);
+    }
+
+    /// Returns the number of the world's memory, by which processes that look from outside know it; 0 for a world of
+    /// threads of a test.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn arena_id(&self) -> u64 {
+        let about = self.file.as_ref().and_then(|file| file.metadata().ok());
+        about.map_or(0, |about| about.ino())
     }
 
     /// Returns the number of ranks.
