@@ -304,7 +304,8 @@ int roundelay_finalize(roundelay_world_t world);
 /*
  * GPUs, on Linux. Each rank opens one, all ranks at once, and tries how it reaches the memory of the others; several ranks
  * may share one, for tests. The GPU is that of the number `device`, as the driver counts in this process. Calls on its memory
- * run the algorithms that the world uses, as those on memory of the host do, which go on as before.
+ * run the algorithms that the world uses, as those on memory of the host do, which go on as before. Those of ranks on several
+ * hosts go through memory of the hosts.
  */
 int roundelay_on_device(roundelay_world_t world, uint32_t device);
 

@@ -246,7 +246,7 @@ pub(crate) fn abort(handle: u64, why: &str) -> Outcome<()> {
     with(handle, |world| Ok(world.abort(why)?))?;
     #[cfg(target_os = "linux")]
     if let Some(calls) = &*seat(handle)?.device.read().unwrap_or_else(PoisonError::into_inner) {
-        calls.rank().abort(why).map_err(roundelay::Error::from)?;
+        calls.abort(why)?;
     }
     Ok(())
 }

@@ -264,7 +264,8 @@ class World(Collectives):
     def on_device(self, device: int) -> None:
         """Opens the GPU of that number for this rank; all ranks open theirs at once. From then on, the collectives on
         arrays take arrays of that GPU, in the order of the current stream of their library, and return at once. They run
-        the algorithms that the world uses, as calls on memory of the host do."""
+        the algorithms that the world uses, as calls on memory of the host do. Calls of ranks on several hosts go through
+        memory of the hosts."""
         checked(_library.roundelay_on_device(self._handle, device))
         self._device = device
 

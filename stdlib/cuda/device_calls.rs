@@ -1,9 +1,10 @@
 //! Calls on memory of GPUs, each by an algorithm that its size chooses, with plans that are made once for each shape.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use roundelay_export::cuda::Form;
-use roundelay_kernels::cuda::{CudaOptions, CudaRank, ProcessPlan};
+use roundelay_kernels::cuda::{CudaOptions, CudaRank, HostCall, ProcessPlan};
 
 use crate::comm::call::Call;
 use crate::comm::choices::{Chosen, rooted};
@@ -16,6 +17,10 @@ use crate::{Comm, Error};
 /// The plan of a shape is made at its first call, in which all ranks take part; a later call of that shape is one
 /// launch. All ranks make the same calls in one order. Moves of all ranks (`all.x`) are made by a switch where one reaches
 /// the memory of all ranks and has the op for the elements, else by the ranks themselves.
+///
+/// Where the ranks are on several hosts, a launch copies the input into memory of the host, where the ranks make the call by
+/// the algorithms and the carrier of their world, and copies the output back: the results are those of the world's calls. A
+/// call waits there for the other ranks, in a thread of the driver.
 ///
 /// ```no_run
 /// use roundelay::{Call, Collective, DType, ReduceOp, World};
@@ -37,6 +42,20 @@ pub struct DeviceCalls {
     chosen: RwLock<(Choice, Chosen)>,
     options: CudaOptions,
     plans: Mutex<Kept<(Choice, Call), Arc<ProcessPlan>>>,
+    /// The calls on memory of the host, where the ranks are on several hosts.
+    hosts: Option<Box<dyn HostCalls>>,
+}
+
+/// The calls of a world of several hosts.
+pub(crate) trait HostCalls: fmt::Debug + Send + Sync {
+    /// Prepares a call.
+    fn prepare(&self, call: Call) -> Result<Box<dyn HostCall>, Error>;
+
+    /// Has later calls run by other algorithms.
+    fn choose(&self, chosen: Chosen);
+
+    /// Ends the calls of all ranks for a reason.
+    fn abort(&self, why: &str) -> Result<(), Error>;
 }
 
 /// The number of times that the algorithms were chosen anew.
@@ -45,13 +64,21 @@ type Choice = u64;
 impl DeviceCalls {
     pub(crate) fn new(rank: CudaRank, chosen: Chosen, options: CudaOptions) -> Self {
         let plans = Mutex::new(Kept::new(Comm::PLANS));
-        Self { rank, chosen: RwLock::new((0, chosen)), options, plans }
+        Self { rank, chosen: RwLock::new((0, chosen)), options, plans, hosts: None }
+    }
+
+    /// Has the calls go through memory of the hosts.
+    pub(crate) fn through(self, hosts: Box<dyn HostCalls>) -> Self {
+        Self { hosts: Some(hosts), ..self }
     }
 
     /// Has later calls run by other algorithms. Plans that were made before stay, as a graph may have captured them, until
     /// later shapes take their place.
     pub(crate) fn choose(&self, chosen: Chosen) {
         let mut now = self.chosen.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(hosts) = &self.hosts {
+            hosts.choose(chosen.clone());
+        }
         *now = (now.0 + 1, chosen);
     }
 
@@ -80,6 +107,31 @@ impl DeviceCalls {
         if let Some(plan) = plans.get(&(*choice, call)) {
             return Ok(plan.clone());
         }
+        let plan = Arc::new(match &self.hosts {
+            Some(hosts) => self.through_host(&**hosts, chosen, call)?,
+            None => self.kernel_of(chosen, call)?,
+        });
+        plans.make_room(|_| true);
+        plans.insert((*choice, call), plan.clone());
+        Ok(plan)
+    }
+
+    /// Makes the plan of a call through memory of the hosts.
+    fn through_host(
+        &self,
+        hosts: &dyn HostCalls,
+        chosen: &Chosen,
+        call: Call,
+    ) -> Result<ProcessPlan, Error> {
+        let (proved, count) = chosen.of_shape(&call.into(), self.rank.nranks())?;
+        let (Call { dtype, op, .. }, prepared) = (call, hosts.prepare(call)?);
+        let kind = (dtype, op);
+        Ok(ProcessPlan::through_host(&self.rank, (&proved, count), kind, self.options, prepared)?)
+    }
+
+    /// Makes the plan of a call as a kernel.
+    fn kernel_of(&self, chosen: &Chosen, call: Call) -> Result<ProcessPlan, Error> {
+        let nranks = self.rank.nranks();
         chosen.keeps_promises(&call, nranks)?;
         let found = chosen.with(&call, nranks, |algorithm| {
             let proved = proved(algorithm, nranks)?;
@@ -92,11 +144,18 @@ impl DeviceCalls {
         if self.rank.has_switch_for(&proved, kind) {
             options = options.form(Form::Switch);
         }
-        let plan = ProcessPlan::new(&self.rank, &algorithm, &proved, count, kind, options)?;
-        let plan = Arc::new(plan);
-        plans.make_room(|_| true);
-        plans.insert((*choice, call), plan.clone());
-        Ok(plan)
+        Ok(ProcessPlan::new(&self.rank, &algorithm, &proved, count, kind, options)?)
+    }
+
+    /// Ends the launches of all ranks for a reason of the caller's: they and later ones fail with E0413.
+    ///
+    /// # Errors
+    /// E0427 in a forked child.
+    pub fn abort(&self, why: &str) -> Result<(), Error> {
+        if let Some(hosts) = &self.hosts {
+            hosts.abort(why)?;
+        }
+        Ok(self.rank.abort(why)?)
     }
 
     /// Returns the plan of a call if the ranks have made it.

@@ -1,6 +1,7 @@
 //! Ranks with a process and a device each, below the driver for tests: each test starts its ranks as processes of this
 //! program, which run the same test.
 
+use std::fmt::Write as _;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
@@ -53,12 +54,8 @@ fn ranks<F>(
         };
         return Ok(CudaRank::join(&world, device).expect("a rank on a device"));
     }
-    let path = std::any::type_name::<F>().rsplit_once("::").expect("a function of a test").0;
-    let name = path.split_once("::").expect("a test of this program").1;
     let id = UniqueId::new().expect("an id").to_hex();
-    let start = |rank: u32| -> Child {
-        let mut command = Command::new(std::env::current_exe().expect("a running program"));
-        build::below(&mut command).args(["--exact", name, "--nocapture"]);
+    Err(started::<F>(nranks, |rank, command| {
         // The driver's last device reaches no other.
         let count = match devices {
             Devices::One => 1,
@@ -69,13 +66,24 @@ fn ranks<F>(
         if matches!(devices, Devices::Hidden) {
             command.env("ROUNDELAY_FAKE_VISIBLE", rank.to_string());
         }
-        command.envs(variables.iter().copied());
+        command.envs(variables.iter().copied()).env("ROUNDELAY_ID", &id);
+    }))
+}
+
+/// Runs the test that `F` is a function of as `nranks` processes below the driver, which `prepare` gives their variables.
+fn started<F>(nranks: u32, prepare: impl Fn(u32, &mut Command)) -> Vec<Output> {
+    let path = std::any::type_name::<F>().rsplit_once("::").expect("a function of a test").0;
+    let name = path.split_once("::").expect("a test of this program").1;
+    let start = |rank: u32| -> Child {
+        let mut command = Command::new(std::env::current_exe().expect("a running program"));
+        build::below(&mut command).args(["--exact", name, "--nocapture"]);
         command.env("ROUNDELAY_RANK", rank.to_string());
-        command.env("ROUNDELAY_NRANKS", nranks.to_string()).env("ROUNDELAY_ID", &id);
+        command.env("ROUNDELAY_NRANKS", nranks.to_string());
+        prepare(rank, &mut command);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("it starts")
     };
-    Err(variables::outputs((0..nranks).map(start).collect()))
+    variables::outputs((0..nranks).map(start).collect())
 }
 
 /// Has a test run as ranks in processes of their own, all of which must succeed; the value is the rank.
@@ -90,6 +98,7 @@ macro_rules! on_each {
 }
 
 mod ends;
+mod hosts;
 mod pairs;
 mod registration;
 mod waits;
@@ -99,7 +108,7 @@ fn all_succeeded(ended: &[Output]) {
     for (rank, Output { status, stdout, stderr }) in ended.iter().enumerate() {
         let [said, errors] = [stdout, stderr].map(|bytes| String::from_utf8_lossy(bytes));
         if !status.success() || !said.contains("1 passed") {
-            wrong.push_str(&format!("rank {rank}: {status}\n{said}\n{errors}\n"));
+            _ = writeln!(wrong, "rank {rank}: {status}\n{said}\n{errors}");
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
@@ -307,7 +316,7 @@ fn calls_take_a_switch_where_there_is_one() {
     let form = |dtype, op| {
         let (collective, count) = (Collective::AllReduce, 1003);
         let plan = calls.plan(Call { collective, root: 0, count, dtype, op });
-        plan.expect("a plan").kernel().form
+        plan.expect("a plan").kernel().expect("a kernel").form
     };
     let has_switch = std::env::var(MULTICAST.0).is_ok_and(|value| value == MULTICAST.1);
     let wanted = if has_switch { Form::Switch } else { Form::Loops };

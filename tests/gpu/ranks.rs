@@ -8,8 +8,8 @@ use std::time::Duration;
 use roundelay::Options;
 use roundelay_kernels::cuda::cudarc::driver::{CudaSlice, DriverError};
 use roundelay_kernels::cuda::{
-    CudaOptions, CudaRank, CudaWorld, DeviceRank, Error, KernelPart, NcclComm, NcclId, NcclPart,
-    NcclPlan, PartOfRank, ProcessPlan, RankPlan,
+    CudaOptions, CudaRank, CudaWorld, DeviceRank, Error, NcclComm, NcclId, NcclPart, NcclPlan,
+    PartOfRank, ProcessPart, ProcessPlan, RankPlan,
 };
 use roundelay_kernels::grid::Buffers;
 use roundelay_kernels::shared_memory::World;
@@ -48,7 +48,7 @@ impl Member for NcclComm {
 }
 
 impl Member for CudaRank {
-    type Part = KernelPart;
+    type Part = ProcessPart;
     const KERNELS: bool = true;
 
     fn meet(device: usize, nranks: u32, deadline: Duration) -> Result<Vec<Self>, String> {

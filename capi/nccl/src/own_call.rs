@@ -262,7 +262,9 @@ impl OwnCall {
                     unsafe { products.multiply(on.cast(), input, *number, at) }?;
                 }
             }
-            Ok::<&str, Refusal>(&plan.kernel().name)
+            Ok::<&str, Refusal>(
+                plan.kernel().map_or("a call through the hosts", |kernel| &kernel.name),
+            )
         };
         match &self.way {
             DataWay::All if self.plan.is_none() => Ok("nothing"),

@@ -132,7 +132,7 @@ impl OwnComm {
     pub(crate) fn abort(&self, code: Code, why: &str) {
         self.failure().get_or_insert_with(|| Refusal(code, why.to_owned()));
         // A world that has failed before needs no end.
-        _ = self.calls.rank().abort(why);
+        _ = self.calls.abort(why);
         _ = self.world.abort(why);
     }
 

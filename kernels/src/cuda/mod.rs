@@ -59,7 +59,10 @@ pub use options::{CudaOptions, Registration};
 pub use outlook::Outlook;
 pub use plan::CudaPlan;
 #[cfg(target_os = "linux")]
-pub use processes::{CudaRank, KernelPart, MappableMemory, ProcessPlan, RankBuffer, Transport};
+pub use processes::{
+    CudaRank, HostCall, HostPart, KernelPart, MappableMemory, ProcessPart, ProcessPlan, RankBuffer,
+    Transport,
+};
 pub use rank_plan::{PartOfRank, RankPlan};
 pub use report::{Resources, Usage};
 pub use rooms::Rooms;

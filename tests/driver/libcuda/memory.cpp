@@ -192,6 +192,13 @@ static bool is_there(u64 base, u64 bytes) {
 
 using namespace fake;
 
+// Whether an address is of pinned memory of the host.
+static bool is_pinned(u64 at) {
+    std::lock_guard<std::mutex> hold(memory.mutex);
+    const Range* range = range_at(at);
+    return range != nullptr && (range->kind == Kind::HOST || range->kind == Kind::REGISTERED);
+}
+
 extern "C" {
 
 CUresult cuMemAlloc(CUdeviceptr* at, size_t bytes) {
@@ -273,12 +280,9 @@ CUresult cuMemHostUnregister(void* at) {
 }
 CUresult cuMemHostGetDevicePointer(CUdeviceptr* device, void* at, unsigned flags) {
     TRY(usable());
-    std::lock_guard<std::mutex> hold(memory.mutex);
-    const Range* range = range_at(u64(at));
-    const bool host = range != nullptr && (range->kind == Kind::HOST || range->kind == Kind::REGISTERED);
     // Memory of the host has one address everywhere.
     *device = u64(at);
-    return host && flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    return is_pinned(u64(at)) && flags == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 CUresult cuMemHostGetFlags(unsigned* flags, void* at) {
     TRY(usable());
@@ -293,11 +297,14 @@ CUresult cuMemsetD8Async(CUdeviceptr at, unsigned char value, size_t bytes, CUst
     TRY(reachable(at, bytes));
     return push_copy(stream, [=] { memset(pointer(at), value, bytes); });
 }
-// Memory of the host that is not pinned is read before the call returns.
+// Memory of the host that is not pinned is read before the call returns; pinned memory when the stream comes to the copy.
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
     TRY(usable());
     TRY(reachable(to, bytes));
     const auto* begin = static_cast<const char*>(from);
+    if (is_pinned(u64(from))) {
+        return push_copy(stream, [=] { memcpy(pointer(to), begin, bytes); });
+    }
     return push_copy(stream, [=, copy = std::vector<char>(begin, begin + bytes)] {
         memcpy(pointer(to), copy.data(), bytes);
     });

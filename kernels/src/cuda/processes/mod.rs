@@ -9,16 +9,20 @@
 
 mod agreement;
 mod groups;
+mod host_part;
 mod lent_memory;
 mod loaded_kernel;
 mod part;
+mod process_part;
 mod rank;
 mod rank_buffer;
 mod registry;
 mod transport;
 mod watcher;
 
-pub use part::{KernelPart, ProcessPlan};
+pub use host_part::{HostCall, HostPart};
+pub use part::KernelPart;
+pub use process_part::{ProcessPart, ProcessPlan};
 pub use rank::CudaRank;
 pub use rank_buffer::{MappableMemory, RankBuffer};
 pub use transport::Transport;

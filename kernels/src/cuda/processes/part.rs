@@ -5,11 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cudarc::driver::{CudaStream, result};
-use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
-use roundelay_core::layout::Configured;
-use roundelay_core::verify::{Callers, Proved};
-use roundelay_export::cuda::{Facts, Kernel, Protocol, Spec};
+use roundelay_export::cuda::{Facts, Kernel};
 
 use super::super::control::Control;
 use super::super::device::failed;
@@ -17,8 +14,8 @@ use super::super::device_plan::{AddressTable, BufferTable, DeviceMemory, DeviceP
 use super::super::device_rank::DeviceRank;
 use super::super::error::Error;
 use super::super::multicast::Multicast;
-use super::super::options::{CudaOptions, VECTOR};
-use super::super::rank_plan::{PartOfRank, RankPlan};
+use super::super::options::CudaOptions;
+use super::super::rank_plan::PartOfRank;
 use super::super::shared_block::{BlockKind, SharedBlock, Ticket, whole};
 use super::agreement::agree;
 use super::groups::reach_groups;
@@ -27,16 +24,11 @@ use super::rank::CudaRank;
 use super::registry::{PlanParts, Registry, TABLES};
 use crate::grid::layout::{CONTROL_GROUP, CONTROL_HEAD};
 use crate::grid::{self, Arena, GridLayout, Placement, RankMemory, Stage};
-use crate::lowering::first_call::{WORD, WORDS};
 use crate::lowering::plan_call::PlannedCall;
-use crate::options::Check;
 use crate::shared_memory::observe::launches::Outline;
 
 /// The alignment of the stage of a buffer.
 const ALIGN: usize = 256;
-
-/// One rank's part of a proved algorithm as a kernel, in a process of its own.
-pub type ProcessPlan = RankPlan<KernelPart>;
 
 /// The kernel of a rank and its memory.
 pub struct KernelPart {
@@ -78,44 +70,14 @@ impl BlockLayout {
     }
 }
 
-impl ProcessPlan {
-    /// The part of this process's rank in an algorithm that was proved for the number of ranks, for `count` elements a
-    /// unit. The kernel is made in the form and with the protocol that `options` name, and compiled now. All ranks call
-    /// it with equal arguments, and return together.
-    ///
-    /// # Errors
-    /// E0401 where the proof is for another number of ranks; E0407 for memory with more bytes than addresses; E0413 with
-    /// the error of another rank; E0414 where the ranks make different plans; E0415 without NVRTC; E0417 where NVRTC
-    /// refuses the kernel; E0418 where the device does not hold all CTAs of the rank at once; E0419 where the device's
-    /// memory does not suffice; E0423 where the algorithm does not fit the form, or a link between the ranks does not keep
-    /// the lines of LL128 together; E0425 for a fault of the optimizer; E0428
-    /// where the process of a rank ended; E0431 where the elements do not have the op; E0433 where `options` ask for a
-    /// check, and any rank has wrong data.
-    pub fn new(
-        rank: &CudaRank,
-        algorithm: &Configured,
-        proved: &Proved,
-        count: u64,
-        (dtype, op): (DType, ReduceOp),
-        options: CudaOptions,
-    ) -> Result<Self, Error> {
-        let kernel = options.kernel(algorithm, proved, (dtype, op), Callers::Each);
-        let plan = Self::of_kernel(rank, kernel, count, options)?;
-        if options.common.checks()? == Check::First {
-            plan.check_first(|exchange_of_words| {
-                let kernel = words_kernel(exchange_of_words);
-                Self::of_kernel(rank, kernel, WORDS, CudaOptions::default())
-            })?;
-        }
-        Ok(plan)
-    }
-
-    fn of_kernel(
+impl KernelPart {
+    /// Makes the part of a kernel for `count` elements a unit; all ranks call it, and return together.
+    pub(super) fn of_kernel(
         rank: &CudaRank,
         kernel: Result<Kernel, Error>,
         count: u64,
         options: CudaOptions,
-    ) -> Result<Self, Error> {
+    ) -> Result<(Self, PlannedCall), Error> {
         let shared = rank.shared();
         let world = &*shared.world;
         world.intact()?;
@@ -237,7 +199,7 @@ impl ProcessPlan {
             _groups: groups,
             _peers: peers,
         };
-        Self::of(part, call)
+        Ok((part, call))
     }
 
     /// Allocates the block of this rank; on rank 0, the control block of all, too.
@@ -262,32 +224,20 @@ impl ProcessPlan {
         });
         Ok((block, control.transpose()?))
     }
+}
 
-    /// The reason why the rank's last launch copied its buffers into the plan's memory and back; `None` where the kernels
-    /// of all ranks used them where they are.
-    pub fn reason_for_copies(&self) -> Option<String> {
-        match &self.part.registry {
+impl KernelPart {
+    pub(super) fn reason_for_copies(&self) -> Option<String> {
+        match &self.registry {
             Ok(registry) => registry.reason(),
             Err(why) => Some(why.clone()),
         }
     }
 
-    /// The kernel that is launched, with its text and its schedule.
-    pub fn kernel(&self) -> &Kernel {
-        &self.part.kernel
+    pub(super) fn kernel(&self) -> &Kernel {
+        &self.kernel
     }
-}
 
-/// Returns the kernel of the exchange of words.
-fn words_kernel(proved: &Proved) -> Result<Kernel, Error> {
-    let CudaOptions { common, .. } = CudaOptions::default();
-    let made = proved.optimize(common.goal(Callers::Each)).map_err(crate::Error::Unproved)?;
-    let (element, protocol, callers) = (WORD, Protocol::Simple, Callers::Each);
-    let spec = Spec { element, op: ReduceOp::Sum, protocol, vector: VECTOR, callers };
-    Kernel::of_table(&made, spec).map_err(|refused| Error::NoKernel(vec![*refused]))
-}
-
-impl KernelPart {
     /// Returns the error of a launch that gave up, and has all ranks reset the plan where they can go on.
     fn verdict(&self, call: &PlannedCall) -> Result<(), Error> {
         if !self.control.gave_up() {

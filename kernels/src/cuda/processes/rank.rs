@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use cudarc::driver::CudaStream;
 use cudarc::driver::sys::CUdevice_attribute;
 use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
@@ -58,6 +59,8 @@ pub(super) struct Shared {
     /// A rank whose atomics are not whole in the memory of another rank, the owner of that memory, and the way to it.
     pub(super) torn: Option<(RankId, RankId, Transport)>,
     pub(super) watcher: Watcher,
+    /// The stream on which calls follow each other, where the ranks are on several hosts.
+    pub(super) order: Option<Arc<CudaStream>>,
 }
 
 impl fmt::Debug for CudaRank {
@@ -230,7 +233,41 @@ impl CudaRank {
         };
         let rank = DeviceRank::new(device, RankId(world.rank()), world.nranks())?;
         let watcher = Watcher::new(&world)?;
-        Ok(Self(Arc::new(Shared { rank, world, routes, kinds, no_switch, torn, watcher })))
+        let order = None;
+        Ok(Self(Arc::new(Shared { rank, world, routes, kinds, no_switch, torn, watcher, order })))
+    }
+
+    /// Opens the device of that number for a rank of several hosts, of which `world` joins those of this host: `rank` is
+    /// its number among all, and calls go through memory of the hosts.
+    ///
+    /// # Errors
+    /// The errors of [`Self::join`].
+    #[doc(hidden)]
+    pub fn across_hosts(
+        world: &World,
+        device: usize,
+        (rank, nranks): (RankId, u32),
+    ) -> Result<Self, Error> {
+        let world = Arc::new(world.shrink()?);
+        let (device, _) = agree(&world, Device::open(device), |_| Vec::new())?;
+        stay_near(&device.busid());
+        let rank = DeviceRank::new(device, rank, nranks)?;
+        let order = rank.context().new_stream().map_err(failed("making a stream"))?;
+        let why = "ranks are on several hosts".to_owned();
+        let routes = (0..nranks).map(|_| (Transport::Host, Some(why.clone()))).collect();
+        let kinds = vec![BlockKind::Host; nranks as usize];
+        let watcher = Watcher::new(&world)?;
+        let shared = Shared {
+            rank,
+            world,
+            routes,
+            kinds,
+            no_switch: Some(why),
+            torn: None,
+            watcher,
+            order: Some(order),
+        };
+        Ok(Self(Arc::new(shared)))
     }
 
     /// The ways from this rank's device to the memory of each other rank, and the reason where it is not the best way.

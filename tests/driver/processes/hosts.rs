@@ -1,0 +1,185 @@
+//! Ranks with a GPU each on several hosts: their calls go through memory of the hosts.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use roundelay::cuda::DeviceCalls;
+use roundelay::{Call, Collective, DType, Options, ReduceOp, World};
+use roundelay_kernels::cuda::Transport;
+use roundelay_kernels::cuda::cudarc::driver::CudaSlice;
+
+use super::{Output, all_succeeded, started};
+
+const NRANKS: u32 = 4;
+/// The time that a call may take on a machine with much load.
+const LONG: Duration = Duration::from_secs(20);
+
+/// Returns the world of this process, or, in the process of the test, the outputs of the ranks; ranks 0 and 2 are on one
+/// host, the others on another.
+fn on_two_hosts<F>(_here: F, deadline: Duration) -> Result<World, Vec<Output>> {
+    if std::env::var_os("ROUNDELAY_RANK").is_some() {
+        return Ok(World::from_env_with(Options::new().deadline(deadline)).expect("a world"));
+    }
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("a port");
+    Err(started::<F>(NRANKS, |rank, command| {
+        command.env("ROUNDELAY_FAKE_DEVICES", NRANKS.to_string());
+        command.env("ROUNDELAY_ROOT", port.to_string()).env("ROUNDELAY_KEY", "5a".repeat(32));
+        command.env("ROUNDELAY_HOST_ID", (rank % 2).to_string());
+    }))
+}
+
+/// The device calls of this rank, on the device of its number.
+fn calls_of(world: &World) -> DeviceCalls {
+    world.device_calls(world.rank().id() as usize).expect("a device each")
+}
+
+/// Bytes that are whole numbers in f32 and differ by rank.
+fn input_of(rank: u32, len: usize) -> Vec<u8> {
+    let value = |at: usize| (at % 17) as f32 + rank as f32;
+    (0..len).flat_map(|at| value(at).to_ne_bytes()).collect()
+}
+
+/// Buffers of a call on the device, the host's bytes of the input and of the expected output.
+struct Room {
+    input: CudaSlice<u8>,
+    output: CudaSlice<u8>,
+    expected: Vec<u8>,
+}
+
+fn call_of(collective: Collective, root: u32, count: u64) -> Call {
+    let op = if collective == Collective::AllReduce { ReduceOp::Sum } else { ReduceOp::Max };
+    Call { collective, root, count, dtype: DType::F32, op }
+}
+
+fn room_of(world: &World, calls: &DeviceCalls, call: Call) -> Room {
+    let plan = calls.plan(call).expect("a plan");
+    let mut rank = world.rank();
+    let bytes = input_of(rank.id(), plan.input_len());
+    let mut expected = vec![0; 4 * plan.output_len()];
+    rank.call_bytes(call, &bytes, &mut expected).expect("the world's own call");
+    let device = calls.rank();
+    let mut input = device.buffer("input", bytes.len()).expect("room");
+    let output = device.buffer("output", expected.len()).expect("room");
+    let mut place = input.slice_mut(..bytes.len());
+    device.stream().memcpy_htod(&bytes, &mut place).expect("copied");
+    Room { input, output, expected }
+}
+
+impl Room {
+    fn result(&self, calls: &DeviceCalls) -> Vec<u8> {
+        let (mut bytes, stream) = (vec![0; self.expected.len()], calls.rank().stream());
+        stream.memcpy_dtoh(&self.output.slice(..self.expected.len()), &mut bytes).expect("copied");
+        stream.synchronize().expect("it ends");
+        bytes
+    }
+}
+
+#[test]
+fn results_are_those_of_the_worlds_calls() {
+    fn here() {}
+    let world = match on_two_hosts(here, LONG) {
+        Ok(world) => world,
+        Err(ended) => return all_succeeded(&ended),
+    };
+    let calls = calls_of(&world);
+    assert_eq!((calls.rank().nranks(), calls.rank().rank().0), (NRANKS, world.rank().id()));
+    let ways: Vec<_> = calls.rank().transports().map(|(_, way, why)| (way, why)).collect();
+    assert_eq!(ways, [(Transport::Host, Some("ranks are on several hosts")); 3]);
+    let other = calls.rank().context().new_stream().expect("a stream");
+    let all = [
+        (Collective::AllReduce, 0, 1003),
+        (Collective::AllGather, 0, 77),
+        (Collective::ReduceScatter, 0, 33),
+        (Collective::Broadcast, 3, 500),
+        (Collective::Reduce, 1, 9),
+        (Collective::AllToAll, 0, 5),
+        (Collective::Gather, 2, 8),
+        (Collective::Scatter, 1, 4),
+        (Collective::AllReduce, 0, 0),
+    ];
+    let mut rooms = all.map(|(collective, root, count)| {
+        let call = call_of(collective, root, count);
+        (call, room_of(&world, &calls, call))
+    });
+    for again in 0..3 {
+        for (nth, (call, room)) in rooms.iter_mut().enumerate() {
+            let plan = calls.plan(*call).expect("a plan");
+            assert!(plan.kernel().is_none());
+            let why = plan.reason_for_copies().expect("they are copied");
+            assert!(why.contains("several hosts"), "{why}");
+            let stream = if (nth + again) % 3 == 0 { &other } else { calls.rank().stream() };
+            let mut output = room.output.slice_mut(..4 * plan.output_len());
+            let input = room.input.slice(..4 * plan.input_len());
+            plan.launch_bytes(stream, &input, &mut output).expect("a launch");
+        }
+        calls.wait().expect("they end");
+        for (call, room) in &mut rooms {
+            assert!(room.result(&calls) == room.expected, "{call:?}, launch {again}");
+            calls.rank().stream().memset_zeros(&mut room.output).expect("cleared");
+        }
+    }
+    // In place, and by another algorithm.
+    let world = world.using(roundelay::library::RingAllReduce::new());
+    world.update(&calls);
+    let call = call_of(Collective::AllReduce, 0, 1003);
+    let mut room = room_of(&world, &calls, call);
+    let plan = calls.plan(call).expect("a plan");
+    let mut buffer = room.input.slice_mut(..4 * plan.in_place_len());
+    plan.launch_bytes_in_place(calls.rank().stream(), &mut buffer).expect("a launch");
+    plan.wait().expect("it ends");
+    room.output = room.input;
+    let in_place = Room { input: room.output.clone(), ..room };
+    assert!(in_place.result(&calls) == in_place.expected);
+}
+
+/// A rank that ends while the others wait in a launch, and one that gives up.
+#[test]
+fn all_hosts_know_of_a_rank_that_ends_or_gives_up() {
+    fn here() {}
+    let world = match on_two_hosts(here, LONG) {
+        Ok(world) => world,
+        Err(ended) => return all_succeeded(&ended),
+    };
+    let call = call_of(Collective::AllReduce, 0, 1003);
+    for (last, codes) in [(false, ["E0413"; 2]), (true, ["E0413", "E0428"])] {
+        let calls = calls_of(&world);
+        let mut room = room_of(&world, &calls, call);
+        let plan = calls.plan(call).expect("a plan");
+        let me = world.rank().id();
+        if me == 3 {
+            // The others are in the call by then.
+            std::thread::sleep(Duration::from_millis(500));
+            if last {
+                // The library's harness counts a test that has passed.
+                println!("test result: ok. 1 passed");
+                std::process::exit(0);
+            }
+            calls.abort("rank 3 has seen enough").expect("it is this process");
+        }
+        let begun = Instant::now();
+        let launched = plan.launch_bytes(calls.rank().stream(), &room.input, &mut room.output);
+        let error = launched.and_then(|()| plan.wait()).expect_err("rank 3 does not come");
+        assert!(codes.contains(&error.code().as_str()), "{error}");
+        let told = if last { "rank 3" } else { "rank 3 has seen enough" };
+        assert!(error.to_string().contains(told), "{error}");
+        assert!(begun.elapsed() < LONG / 2, "{:?}", begun.elapsed());
+        drop(plan);
+    }
+}
+
+/// A device that is not there: all ranks get an error.
+#[test]
+fn a_rank_without_its_device_is_named_to_all() {
+    fn here() {}
+    let world = match on_two_hosts(here, LONG) {
+        Ok(world) => world,
+        Err(ended) => return all_succeeded(&ended),
+    };
+    let me = world.rank().id();
+    let error = world.device_calls(if me == 1 { 17 } else { 0 }).expect_err("device 17");
+    // Rank 3 is on the host of rank 1.
+    let codes = [("E0427", "rank 1 "), ("E0415", "17"), ("E0427", "rank 1 "), ("E0413", "17")];
+    let (code, text) = codes[me as usize];
+    assert_eq!(error.code().as_str(), code, "{error}");
+    assert!(error.to_string().contains(text), "{error}");
+}
