@@ -9,7 +9,7 @@ use roundelay_kernels::cuda::{CudaOptions, CudaRank, HostCall, ProcessPlan};
 use crate::comm::call::Call;
 use crate::comm::choices::{Chosen, rooted};
 use crate::comm::plan_cache::Kept;
-use crate::plans::proved;
+use crate::plans::{self, proved};
 use crate::{Comm, Error};
 
 /// Calls of a rank with a process and a GPU of its own, by the algorithms that its [`World`](crate::World) uses.
@@ -20,7 +20,8 @@ use crate::{Comm, Error};
 ///
 /// Where the ranks are on several hosts, a launch copies the input into memory of the host, where the ranks make the call by
 /// the algorithms and the carrier of their world, and copies the output back: the results are those of the world's calls. A
-/// call waits there for the other ranks, in a thread of the driver.
+/// call waits there for the other ranks, in a thread of the driver. An AllReduce that the world would make on two levels has
+/// kernels reduce and broadcast on each host, and only the first rank of a host copies.
 ///
 /// ```no_run
 /// use roundelay::{Call, Collective, DType, ReduceOp, World};
@@ -50,6 +51,13 @@ pub struct DeviceCalls {
 pub(crate) trait HostCalls: fmt::Debug + Send + Sync {
     /// Prepares a call.
     fn prepare(&self, call: Call) -> Result<Box<dyn HostCall>, Error>;
+
+    /// Prepares the AllReduce of the first ranks of all hosts; `None` on other ranks.
+    fn prepare_between(&self, call: Call) -> Result<Option<Box<dyn HostCall>>, Error>;
+
+    /// Returns this rank among the ranks of its host, if there are several; `None` where some rank of any host can run no
+    /// kernels.
+    fn inside(&self) -> Option<Option<&CudaRank>>;
 
     /// Has later calls run by other algorithms.
     fn choose(&self, chosen: Chosen);
@@ -123,10 +131,31 @@ impl DeviceCalls {
         chosen: &Chosen,
         call: Call,
     ) -> Result<ProcessPlan, Error> {
-        let (proved, count) = chosen.of_shape(&call.into(), self.rank.nranks())?;
-        let (Call { dtype, op, .. }, prepared) = (call, hosts.prepare(call)?);
-        let kind = (dtype, op);
-        Ok(ProcessPlan::through_host(&self.rank, (&proved, count), kind, self.options, prepared)?)
+        let nranks = self.rank.nranks();
+        let (proved, count) = chosen.of_shape(&call.into(), nranks)?;
+        let (kind, options) = ((call.dtype, call.op), self.options);
+        let levels = chosen.levels(&call, self.rank.rank().0, nranks);
+        let (Some([reduce, _, broadcast]), Some(inside)) = (levels, hosts.inside()) else {
+            let prepared = hosts.prepare(call)?;
+            let made =
+                ProcessPlan::through_host(&self.rank, (&proved, count), kind, options, prepared);
+            return Ok(made?);
+        };
+        let made = || {
+            let between = hosts.prepare_between(call)?;
+            let here = inside.map_or(1, |rank| rank.nranks());
+            let proofs = (plans::proved(&*reduce, here)?, plans::proved(&*broadcast, here)?);
+            let algorithms = [reduce.configured(), broadcast.configured()];
+            let [reduce, broadcast] = &algorithms;
+            let inside = inside.map(|rank| (rank, [(reduce, &proofs.0), (broadcast, &proofs.1)]));
+            let parts = (inside, between);
+            let plan = ProcessPlan::on_levels(&self.rank, (&proved, count), kind, options, parts);
+            Ok(plan?)
+        };
+        made().inspect_err(|error: &Error| {
+            // The ranks of other hosts may have their parts, and would wait for this host. A forked child has none.
+            let _ = hosts.abort(&error.to_string());
+        })
     }
 
     /// Makes the plan of a call as a kernel.

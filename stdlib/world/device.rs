@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use roundelay_core::ids::RankId;
 use roundelay_kernels::AnyRankPlan;
 use roundelay_kernels::cuda::HostCall;
+use roundelay_kernels::network::HostsPlan;
 
 use super::World;
 use crate::comm::choices::Chosen;
@@ -45,13 +46,21 @@ impl World {
         };
         let place = (RankId(hosts.rank()), hosts.nranks());
         let opened = CudaRank::across_hosts(&self.engine, device, place);
-        let mut open = vec![0_u8; hosts.nranks() as usize];
-        self.rank().all_gather(&[u8::from(opened.is_ok())], &mut open)?;
+        // Kernels of the ranks of this host, if there are several that reach each other, and a compiler.
+        let inside = match self.engine.nranks() {
+            1 => Some(None),
+            _ => CudaRank::join(&self.engine, device).ok().map(Some),
+        };
+        let inside = inside.filter(|rank| rank.is_none() || CudaRank::finds_compiler());
+        let mut can = vec![0_u8; hosts.nranks() as usize];
+        let mine = u8::from(opened.is_ok()) + u8::from(opened.is_ok() && inside.is_some());
+        self.rank().all_gather(&[mine], &mut can)?;
         let opened = opened?;
-        if let Some(rank) = open.iter().position(|open| *open == 0) {
+        if let Some(rank) = can.iter().position(|can| *can == 0) {
             let what = format!("rank {rank} cannot open its GPU; its own error has the reason");
             return Err(roundelay_kernels::Error::NotJoined { what }.into());
         }
+        let inside = inside.filter(|_| can.iter().all(|can| *can == 2));
         // Messages of this world may be under way, and its calls come from other threads.
         let mut world = self.split(Some(0), 0)?.ok_or_else(|| {
             let what = "a world of all ranks has all of them".to_owned();
@@ -59,7 +68,7 @@ impl World {
         })?;
         world.chosen = self.chosen.clone();
         let calls = DeviceCalls::new(opened, self.chosen.clone(), options);
-        Ok(calls.through(Box::new(CallsOfHosts(Mutex::new(Arc::new(world))))))
+        Ok(calls.through(Box::new(CallsOfHosts { world: Mutex::new(Arc::new(world)), inside })))
     }
 
     /// Has later calls on a GPU of this rank run the algorithms that the world uses now. All ranks do so between the same two
@@ -71,11 +80,15 @@ impl World {
 
 /// The calls of a world on several hosts, which no one else uses.
 #[derive(Debug)]
-struct CallsOfHosts(Mutex<Arc<World>>);
+struct CallsOfHosts {
+    world: Mutex<Arc<World>>,
+    /// This rank among the ranks of its host, if there are several, where the ranks of all hosts can run kernels.
+    inside: Option<Option<CudaRank>>,
+}
 
 impl CallsOfHosts {
     fn world(&self) -> MutexGuard<'_, Arc<World>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -86,6 +99,21 @@ impl HostCalls for CallsOfHosts {
         Ok(Box::new(CallOfHosts { plan, world }))
     }
 
+    fn prepare_between(&self, call: Call) -> Result<Option<Box<dyn HostCall>>, Error> {
+        let world = self.world().clone();
+        let Some(hosts) = &world.hosts else { return Ok(None) };
+        let Some(levels) = world.levels(hosts, &call)? else { return Ok(None) };
+        let Call { count, dtype, op, .. } = call;
+        let plan = HostsPlan::between_hosts(hosts, &levels.across, count, dtype, op)?;
+        let Some(plan) = plan else { return Ok(None) };
+        let plan: Arc<AnyRankPlan> = Arc::new(plan);
+        Ok(Some(Box::new(CallOfHosts { plan, world })))
+    }
+
+    fn inside(&self) -> Option<Option<&CudaRank>> {
+        self.inside.as_ref().map(Option::as_ref)
+    }
+
     fn choose(&self, chosen: Chosen) {
         let mut world = self.world();
         let other = World { chosen, ..world.share() };
@@ -93,6 +121,9 @@ impl HostCalls for CallsOfHosts {
     }
 
     fn abort(&self, why: &str) -> Result<(), Error> {
+        if let Some(Some(rank)) = &self.inside {
+            rank.abort(why)?;
+        }
         self.world().abort(why)
     }
 }

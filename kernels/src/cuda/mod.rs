@@ -60,8 +60,8 @@ pub use outlook::Outlook;
 pub use plan::CudaPlan;
 #[cfg(target_os = "linux")]
 pub use processes::{
-    CudaRank, HostCall, HostPart, KernelPart, MappableMemory, ProcessPart, ProcessPlan, RankBuffer,
-    Transport,
+    CudaRank, HostCall, HostPart, InsideHost, KernelPart, LevelsPart, MappableMemory, ProcessPart,
+    ProcessPlan, RankBuffer, Transport,
 };
 pub use rank_plan::{PartOfRank, RankPlan};
 pub use report::{Resources, Usage};

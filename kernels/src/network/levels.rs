@@ -133,6 +133,24 @@ impl LevelsPlan {
     }
 }
 
+impl HostsPlan {
+    /// Makes the plan of this process in an AllReduce of one rank of each host, the first, where the rank is one of them.
+    ///
+    /// # Errors
+    /// The errors of [`HostsPlan::new`] and of [`LevelsPlan::new`].
+    pub fn between_hosts(
+        hosts: &Hosts,
+        across: &Proved,
+        count: u64,
+        dtype: DType,
+        op: ReduceOp,
+    ) -> Result<Option<Self>, Error> {
+        let call = PlannedCall::new(across, count, dtype, op);
+        let Some(leaders) = hosts.leaders()? else { return Ok(None) };
+        Ok(Some(Self::new(&leaders, across, count, dtype, op)?.within(&call)))
+    }
+}
+
 impl RankCall for LevelsRank {
     fn part(&self) -> &RankPart {
         &self.part

@@ -13,11 +13,17 @@ use super::{Output, all_succeeded, started};
 const NRANKS: u32 = 4;
 /// The time that a call may take on a machine with much load.
 const LONG: Duration = Duration::from_secs(20);
+/// The deadline of a call for which a rank does not come.
+const SHORT: Duration = Duration::from_secs(4);
+/// The variable of a deadline.
+const SECONDS: &str = "SECONDS";
 
 /// Returns the world of this process, or, in the process of the test, the outputs of the ranks; ranks 0 and 2 are on one
 /// host, the others on another.
-fn on_two_hosts<F>(_here: F, deadline: Duration) -> Result<World, Vec<Output>> {
+fn on_two_hosts<F: Copy>(_here: F, deadline: Duration) -> Result<World, Vec<Output>> {
     if std::env::var_os("ROUNDELAY_RANK").is_some() {
+        let asked = std::env::var(SECONDS).ok().and_then(|seconds| seconds.parse().ok());
+        let deadline = asked.map_or(deadline, Duration::from_secs);
         return Ok(World::from_env_with(Options::new().deadline(deadline)).expect("a world"));
     }
     let port = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("a port");
@@ -25,6 +31,7 @@ fn on_two_hosts<F>(_here: F, deadline: Duration) -> Result<World, Vec<Output>> {
         command.env("ROUNDELAY_FAKE_DEVICES", NRANKS.to_string());
         command.env("ROUNDELAY_ROOT", port.to_string()).env("ROUNDELAY_KEY", "5a".repeat(32));
         command.env("ROUNDELAY_HOST_ID", (rank % 2).to_string());
+        command.env(SECONDS, deadline.as_secs().to_string());
     }))
 }
 
@@ -105,6 +112,9 @@ fn results_are_those_of_the_worlds_calls() {
         for (nth, (call, room)) in rooms.iter_mut().enumerate() {
             let plan = calls.plan(*call).expect("a plan");
             assert!(plan.kernel().is_none());
+            // A sum has kernels on each host.
+            let levels = call.collective == Collective::AllReduce;
+            assert_eq!(format!("{plan:?}").contains("levels: 2"), levels, "{plan:?}");
             let why = plan.reason_for_copies().expect("they are copied");
             assert!(why.contains("several hosts"), "{why}");
             let stream = if (nth + again) % 3 == 0 { &other } else { calls.rank().stream() };
@@ -124,6 +134,7 @@ fn results_are_those_of_the_worlds_calls() {
     let call = call_of(Collective::AllReduce, 0, 1003);
     let mut room = room_of(&world, &calls, call);
     let plan = calls.plan(call).expect("a plan");
+    assert!(!format!("{plan:?}").contains("levels"), "{plan:?}");
     let mut buffer = room.input.slice_mut(..4 * plan.in_place_len());
     plan.launch_bytes_in_place(calls.rank().stream(), &mut buffer).expect("a launch");
     plan.wait().expect("it ends");
@@ -165,6 +176,41 @@ fn all_hosts_know_of_a_rank_that_ends_or_gives_up() {
         assert!(begun.elapsed() < LONG / 2, "{:?}", begun.elapsed());
         drop(plan);
     }
+}
+
+/// Rank 3 does not come, so that the kernel of rank 1 gives up: the ranks of the other host, which wait for longer, get no sum.
+#[test]
+fn a_sum_without_a_rank_is_no_result() {
+    fn here() {}
+    // The kernels are compiled in a world with a deadline that allows for it.
+    let world = match on_two_hosts(here, LONG) {
+        Ok(world) => world,
+        Err(ended) => {
+            all_succeeded(&ended);
+            let ended = on_two_hosts(here, SHORT).map(drop).expect_err("the test's own process");
+            return all_succeeded(&ended);
+        }
+    };
+    let calls = calls_of(&world);
+    let call = call_of(Collective::AllReduce, 0, 1003);
+    let mut room = room_of(&world, &calls, call);
+    let plan = calls.plan(call).expect("a plan");
+    let me = world.rank().id();
+    if std::env::var(SECONDS).is_ok_and(|seconds| seconds != SHORT.as_secs().to_string()) {
+        return;
+    }
+    if me == 3 {
+        std::thread::sleep(2 * SHORT);
+        return;
+    }
+    if me != 1 {
+        std::thread::sleep(SHORT * 3 / 4);
+    }
+    let launched = plan.launch_bytes(calls.rank().stream(), &room.input, &mut room.output);
+    let error = launched.and_then(|()| plan.wait()).expect_err("rank 3 does not come");
+    let known = if me == 1 { ["E0405", "E0413"] } else { ["E0413"; 2] };
+    assert!(known.contains(&error.code().as_str()), "{error}");
+    assert!(me == 1 || error.to_string().contains("gave up"), "{error}");
 }
 
 /// A device that is not there: all ranks get an error.

@@ -1,5 +1,6 @@
 //! A call of ranks on several hosts: a launch copies the rank's input into memory of its host, where the ranks make the
-//! call, and copies the output back.
+//! call, and copies the output back. On two levels, kernels reduce on each host before, and broadcast behind, and only the
+//! first rank of each host copies.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use cudarc::driver::{CudaStream, DriverError, result, sys};
 
+use super::super::control::Control;
 use super::super::device::{Device, failed};
 use super::super::device_rank::DeviceRank;
 use super::super::error::Error;
@@ -35,8 +37,6 @@ pub struct HostPart {
     rank: CudaRank,
     /// The memory of the job is at one place, as launches have its address.
     job: Box<Job>,
-    /// The stream on which the calls of all plans of the rank follow each other.
-    order: Arc<CudaStream>,
     deadline: Duration,
 }
 
@@ -45,8 +45,17 @@ struct Job {
     call: Box<dyn HostCall>,
     input: Staging,
     output: Staging,
+    /// The kernels before and behind the call, if there are any.
+    inside: Option<Inside>,
     /// The error of a call since the last check.
     failed: Mutex<Option<crate::Error>>,
+}
+
+/// The ranks of this host, whose kernels leave their result to the job and wait for its own.
+struct Inside {
+    rank: CudaRank,
+    /// The words with which the kernel before the job gives up.
+    before: Arc<Control>,
 }
 
 /// Memory of the host that the device copies to and from.
@@ -77,18 +86,69 @@ impl Staging {
 }
 
 impl HostPart {
+    /// Makes the part of a call on `bytes` bytes of input and of output.
     pub(super) fn new(
         rank: &CudaRank,
-        planned: &PlannedCall,
+        bytes: [usize; 2],
         options: CudaOptions,
         call: Box<dyn HostCall>,
     ) -> Result<Self, Error> {
-        let [input, output] = planned.bytes(rank.rank()).map(|len| Staging::new(&rank.device, len));
-        let job = Job { call, input: input?, output: output?, failed: Mutex::new(None) };
-        let order = rank.shared().order.clone().unwrap_or_else(|| rank.stream().clone());
+        let [input, output] = bytes.map(|len| Staging::new(&rank.device, len));
+        let (input, output) = (input?, output?);
+        let job = Job { call, input, output, inside: None, failed: Mutex::new(None) };
         let deadline = options.common.deadline;
-        Ok(Self { rank: rank.clone(), job: Box::new(job), order, deadline })
+        Ok(Self { rank: rank.clone(), job: Box::new(job), deadline })
     }
+
+    /// Has the call made between a kernel with these control words and a later one, both of the ranks of this host.
+    pub(super) fn between(mut self, rank: &CudaRank, before: &Arc<Control>) -> Self {
+        self.job.inside = Some(Inside { rank: rank.clone(), before: before.clone() });
+        self
+    }
+
+    /// Issues the copies and the call on a stream.
+    ///
+    /// # Safety
+    /// The buffers have the bytes of the part and are lent until the stream is done; launches are ordered.
+    pub(super) unsafe fn copy_and_call(
+        &self,
+        stream: &CudaStream,
+        [input, output]: [u64; 2],
+    ) -> Result<(), DriverError> {
+        let (job, at) = (&*self.job, stream.cu_stream());
+        let Job { input: from, output: to, .. } = job;
+        // SAFETY: the caller's promise; the staging and the job live as long as the plan, which waits for its launches.
+        unsafe {
+            if from.bytes > 0 {
+                sys::cuMemcpyDtoHAsync_v2(from.at.cast(), input, from.bytes, at).result()?;
+            }
+            let job = std::ptr::from_ref(job).cast_mut().cast();
+            result::stream::launch_host_function(at, run_job, job)?;
+            if to.bytes > 0 {
+                sys::cuMemcpyHtoDAsync_v2(output, to.at.cast(), to.bytes, at).result()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Issues work of a rank in the order of a stream of the caller's. All ranks make their calls in one order, so those of
+/// several streams go one after the other on one stream; the order of launches that a graph makes is that of the graph.
+pub(super) fn in_order(
+    rank: &CudaRank,
+    (stream, captures): (&Arc<CudaStream>, bool),
+    issue: impl FnOnce(&Arc<CudaStream>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    if captures {
+        return issue(stream);
+    }
+    let order = rank.shared().order.as_ref().unwrap_or(rank.stream());
+    let joining = |to: &CudaStream, from: &CudaStream| {
+        to.join(from).map_err(failed("ordering the calls of a rank"))
+    };
+    joining(order, stream)?;
+    issue(order)?;
+    joining(stream, order)
 }
 
 /// Makes the call of a job, in a thread of the driver.
@@ -98,7 +158,7 @@ impl HostPart {
 unsafe extern "C" fn run_job(job: *mut c_void) {
     // SAFETY: the caller's promise.
     let job = unsafe { &*job.cast::<Job>() };
-    let Job { call, input, output, failed } = job;
+    let Job { call, input, output, inside, failed } = job;
     // SAFETY: the staging has these bytes, and the copies before and behind this function are ordered by the stream.
     let (input, output) = unsafe {
         (
@@ -106,6 +166,16 @@ unsafe extern "C" fn run_job(job: *mut c_void) {
             std::slice::from_raw_parts_mut(output.at, output.bytes),
         )
     };
+    if let Some(Inside { rank, before }) = inside
+        && before.gave_up()
+    {
+        // The other hosts must not take what these kernels left for a result. The kernels have an error of their own.
+        let late = || "the kernels of its host gave up before a call between hosts".to_owned();
+        let why = rank.check().map_or_else(|error| error.to_string(), |()| late());
+        call.abort(&why);
+        let _ = rank.abort(&why);
+        return;
+    }
     let done = catch_unwind(AssertUnwindSafe(|| call.run(input, output)));
     let error = match done {
         Ok(Ok(())) => return,
@@ -114,6 +184,14 @@ unsafe extern "C" fn run_job(job: *mut c_void) {
             crate::Error::SystemRefused { what: "a call on memory of the host panicked".into() }
         }
     };
+    if let Some(Inside { rank, .. }) = inside {
+        let why = match &error {
+            crate::Error::Abandoned { why, .. } => why.clone(),
+            error => error.to_string(),
+        };
+        // A forked child has no kernels.
+        let _ = rank.abort(&why);
+    }
     failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
 }
 
@@ -125,40 +203,15 @@ impl PartOfRank for HostPart {
     unsafe fn issue(
         &self,
         call: &PlannedCall,
-        (stream, captures): (&Arc<CudaStream>, bool),
-        [input, output]: [u64; 2],
+        stream: (&Arc<CudaStream>, bool),
+        io: [u64; 2],
     ) -> Result<(), Error> {
         self.check(call, None)?;
-        let rank = self.rank.rank();
-        let what = || failed(format!("launching {} of rank {rank}", call.name()));
-        // All ranks make their calls in one order, so those of several streams go one after the other on one stream. The
-        // order of launches that a graph makes is that of the graph.
-        let order = if captures { stream } else { &self.order };
-        if !captures {
-            order.join(stream).map_err(what())?;
-        }
-        let (job, at) = (&*self.job, order.cu_stream());
-        let Job { input: from, output: to, .. } = job;
-        let issue = || -> Result<(), DriverError> {
-            // SAFETY: the buffers have the lengths of the call and are lent until the stream is done; the staging and the
-            // job live as long as the plan, which waits for its launches; launches that use them are ordered.
-            unsafe {
-                if from.bytes > 0 {
-                    sys::cuMemcpyDtoHAsync_v2(from.at.cast(), input, from.bytes, at).result()?;
-                }
-                let job = std::ptr::from_ref(job).cast_mut().cast();
-                result::stream::launch_host_function(at, run_job, job)?;
-                if to.bytes > 0 {
-                    sys::cuMemcpyHtoDAsync_v2(output, to.at.cast(), to.bytes, at).result()?;
-                }
-            }
-            Ok(())
-        };
-        issue().map_err(what())?;
-        if !captures {
-            stream.join(order).map_err(what())?;
-        }
-        Ok(())
+        let what = || failed(format!("launching {} of rank {}", call.name(), self.rank.rank()));
+        in_order(&self.rank, stream, |stream| {
+            // SAFETY: the caller's promise; the plan orders its launches.
+            unsafe { self.copy_and_call(stream, io) }.map_err(what())
+        })
     }
 
     fn check(&self, call: &PlannedCall, waited: Option<Duration>) -> Result<(), Error> {

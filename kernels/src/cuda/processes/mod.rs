@@ -11,6 +11,7 @@ mod agreement;
 mod groups;
 mod host_part;
 mod lent_memory;
+mod levels_part;
 mod loaded_kernel;
 mod part;
 mod process_part;
@@ -21,8 +22,9 @@ mod transport;
 mod watcher;
 
 pub use host_part::{HostCall, HostPart};
+pub use levels_part::LevelsPart;
 pub use part::KernelPart;
-pub use process_part::{ProcessPart, ProcessPlan};
+pub use process_part::{InsideHost, ProcessPart, ProcessPlan};
 pub use rank::CudaRank;
 pub use rank_buffer::{MappableMemory, RankBuffer};
 pub use transport::Transport;

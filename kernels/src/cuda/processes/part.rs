@@ -238,6 +238,10 @@ impl KernelPart {
         &self.kernel
     }
 
+    pub(super) fn control(&self) -> &Arc<Control> {
+        &self.control
+    }
+
     /// Returns the error of a launch that gave up, and has all ranks reset the plan where they can go on.
     fn verdict(&self, call: &PlannedCall) -> Result<(), Error> {
         if !self.control.gave_up() {

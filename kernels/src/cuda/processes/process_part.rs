@@ -1,4 +1,4 @@
-//! The part of a rank with a process and a GPU of its own: a kernel, or a call on memory of the host.
+//! The part of a rank with a process and a GPU of its own: a kernel, a call on memory of the host, or both.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use super::super::error::Error;
 use super::super::options::{CudaOptions, VECTOR};
 use super::super::rank_plan::{PartOfRank, RankPlan};
 use super::host_part::{HostCall, HostPart};
+use super::levels_part::LevelsPart;
 use super::part::KernelPart;
 use super::rank::CudaRank;
 use crate::lowering::first_call::{WORD, WORDS};
@@ -30,7 +31,13 @@ pub enum ProcessPart {
     Kernel(Box<KernelPart>),
     /// A call on memory of the host, where ranks are on several.
     Host(HostPart),
+    /// Kernels on each host, and a call on memory of the host between them.
+    Levels(Box<LevelsPart>),
 }
+
+/// A rank among those of its host, with their Reduce to the first rank and their Broadcast from it.
+#[doc(hidden)]
+pub type InsideHost<'a> = (&'a CudaRank, [(&'a Configured, &'a Proved); 2]);
 
 impl ProcessPlan {
     /// The part of this process's rank in an algorithm that was proved for the number of ranks, for `count` elements a
@@ -81,8 +88,39 @@ impl ProcessPlan {
         call: Box<dyn HostCall>,
     ) -> Result<Self, Error> {
         let planned = PlannedCall::new(proved, count, dtype, op);
-        let part = HostPart::new(rank, &planned, options, call)?;
+        let part = HostPart::new(rank, planned.bytes(rank.rank()), options, call)?;
         Self::of(ProcessPart::Host(part), planned)
+    }
+
+    /// The part of this process's rank in an AllReduce of ranks on several hosts, on two levels: `inside` is the rank among
+    /// those of its host, with their Reduce to the first and their Broadcast from it, where it has several; `between` makes
+    /// the AllReduce of the first ranks of all hosts, on the first.
+    ///
+    /// # Errors
+    /// The errors of [`Self::new`] and of [`Self::through_host`].
+    #[doc(hidden)]
+    pub fn on_levels(
+        rank: &CudaRank,
+        (proved, count): (&Proved, u64),
+        kind: (DType, ReduceOp),
+        options: CudaOptions,
+        (inside, between): (Option<InsideHost<'_>>, Option<Box<dyn HostCall>>),
+    ) -> Result<Self, Error> {
+        let planned = PlannedCall::new(proved, count, kind.0, kind.1);
+        let inside = inside.map(|(rank, algorithms)| {
+            let part = |(algorithm, proved), options: CudaOptions| {
+                let kernel = options.kernel(algorithm, proved, kind, Callers::Each);
+                KernelPart::of_kernel(rank, kernel, count, options)
+            };
+            let [reduce, broadcast] = algorithms;
+            // The Broadcast waits for the call between hosts, too.
+            let longer = options.deadline(options.common.deadline.saturating_mul(2));
+            Ok::<_, Error>((rank, [part(reduce, options)?, part(broadcast, longer)?]))
+        });
+        let bytes = planned.bytes(rank.rank());
+        let between = between.map(|call| HostPart::new(rank, bytes, options, call));
+        let part = LevelsPart::new(rank, inside.transpose()?, between.transpose()?);
+        Self::of(ProcessPart::Levels(Box::new(part)), planned)
     }
 
     /// The reason why the rank's last launch copied its buffers into the plan's memory and back; `None` where the kernels
@@ -90,7 +128,7 @@ impl ProcessPlan {
     pub fn reason_for_copies(&self) -> Option<String> {
         match &self.part {
             ProcessPart::Kernel(part) => part.reason_for_copies(),
-            ProcessPart::Host(_) => {
+            ProcessPart::Host(_) | ProcessPart::Levels(_) => {
                 Some("calls of ranks on several hosts go through memory of the hosts".to_owned())
             }
         }
@@ -100,7 +138,7 @@ impl ProcessPlan {
     pub fn kernel(&self) -> Option<&Kernel> {
         match &self.part {
             ProcessPart::Kernel(part) => Some(part.kernel()),
-            ProcessPart::Host(_) => None,
+            ProcessPart::Host(_) | ProcessPart::Levels(_) => None,
         }
     }
 }
@@ -119,6 +157,7 @@ impl PartOfRank for ProcessPart {
         match self {
             Self::Kernel(part) => part.device_rank(),
             Self::Host(part) => part.device_rank(),
+            Self::Levels(part) => part.device_rank(),
         }
     }
 
@@ -133,6 +172,7 @@ impl PartOfRank for ProcessPart {
             match self {
                 Self::Kernel(part) => part.issue(call, stream, io),
                 Self::Host(part) => part.issue(call, stream, io),
+                Self::Levels(part) => part.issue(call, stream, io),
             }
         }
     }
@@ -141,6 +181,7 @@ impl PartOfRank for ProcessPart {
         match self {
             Self::Kernel(part) => part.check(call, waited),
             Self::Host(part) => part.check(call, waited),
+            Self::Levels(part) => part.check(call, waited),
         }
     }
 
@@ -148,6 +189,7 @@ impl PartOfRank for ProcessPart {
         match self {
             Self::Kernel(part) => part.give_up(),
             Self::Host(part) => part.give_up(),
+            Self::Levels(part) => part.give_up(),
         }
     }
 
@@ -155,6 +197,7 @@ impl PartOfRank for ProcessPart {
         match self {
             Self::Kernel(part) => part.describe(text),
             Self::Host(part) => part.describe(text),
+            Self::Levels(part) => part.describe(text),
         }
     }
 }

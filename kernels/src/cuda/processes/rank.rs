@@ -14,6 +14,7 @@ use roundelay_export::cuda::{Kernel, Protocol, Spec};
 use super::super::device::{Device, failed};
 use super::super::device_rank::DeviceRank;
 use super::super::error::Error;
+use super::super::nvrtc::Nvrtc;
 use super::super::shared_block::{BlockKind, SharedBlock, Ticket};
 use super::agreement::agree;
 use super::transport::{Transport, Uuid, uuid_of, way_to};
@@ -87,15 +88,7 @@ impl CudaRank {
     /// and E0428 where a rank does not come or its process ends.
     pub fn join(world: &World, device: usize) -> Result<Self, Error> {
         // Messages of the caller's world may be under way.
-        let own = world.shrink()?;
-        if own.nranks() != world.nranks() {
-            let what = format!(
-                "{} of {} ranks are left; call `shrink` first",
-                own.nranks(),
-                world.nranks()
-            );
-            return Err(crate::Error::NotJoined { what }.into());
-        }
+        let own = world.second()?;
         let device = Device::open(device);
         if let Ok(device) = &device {
             stay_near(&device.busid());
@@ -117,6 +110,12 @@ impl CudaRank {
     /// E0415 without a driver or a device.
     pub fn devices() -> Result<usize, Error> {
         super::super::device::count()
+    }
+
+    /// Whether this process finds NVRTC, which compiles kernels.
+    #[doc(hidden)]
+    pub fn finds_compiler() -> bool {
+        Nvrtc::of_process().is_ok()
     }
 
     /// Whether the process of another rank has ended. The kernels of all ranks end soon after, with the waits in which they
@@ -248,7 +247,7 @@ impl CudaRank {
         device: usize,
         (rank, nranks): (RankId, u32),
     ) -> Result<Self, Error> {
-        let world = Arc::new(world.shrink()?);
+        let world = Arc::new(world.second()?);
         let (device, _) = agree(&world, Device::open(device), |_| Vec::new())?;
         stay_near(&device.busid());
         let rank = DeviceRank::new(device, rank, nranks)?;

@@ -359,6 +359,22 @@ impl World {
         self.shared.introduce(self.rank, std::process::id(), self.named(self.rank));
     }
 
+    /// Returns a second world of the same ranks with the same names, for messages beside those of this one; all ranks call it.
+    ///
+    /// # Errors
+    /// The errors of [`Self::shrink`]; E0427 where not all ranks are left.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn second(&self) -> Result<Self, Error> {
+        let mut second = self.shrink()?;
+        if second.nranks() != self.nranks() {
+            let (left, of) = (second.nranks(), self.nranks());
+            let what = format!("{left} of {of} ranks are left; call `shrink` first");
+            return Err(Error::NotJoined { what });
+        }
+        second.call_ranks(self.names.iter().map(|name| name.0));
+        Ok(second)
+    }
+
     /// Returns the name of a rank in error messages.
     pub(super) fn named(&self, rank: usize) -> RankId {
         self.names[rank]
