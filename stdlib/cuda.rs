@@ -73,7 +73,7 @@ use roundelay_core::layout::Configured;
 #[cfg(target_os = "linux")]
 pub use device_calls::DeviceCalls;
 #[cfg(target_os = "linux")]
-pub(crate) use device_calls::HostCalls;
+pub(crate) use device_calls::{HostCalls, HostKernels};
 #[doc(inline)]
 pub use roundelay_core::verify::Callers;
 #[doc(inline)]

@@ -47,6 +47,17 @@ pub struct DeviceCalls {
     hosts: Option<Box<dyn HostCalls>>,
 }
 
+/// The kernels of the ranks of this host.
+#[derive(Debug)]
+pub(crate) enum HostKernels {
+    /// Some rank of any host can run none.
+    None,
+    /// The host has one rank, which needs none.
+    Alone,
+    /// The host has several ranks, of which this is this process's.
+    Of(CudaRank),
+}
+
 /// The calls of a world of several hosts.
 pub(crate) trait HostCalls: fmt::Debug + Send + Sync {
     /// Prepares a call.
@@ -55,9 +66,8 @@ pub(crate) trait HostCalls: fmt::Debug + Send + Sync {
     /// Prepares the AllReduce of the first ranks of all hosts; `None` on other ranks.
     fn prepare_between(&self, call: Call) -> Result<Option<Box<dyn HostCall>>, Error>;
 
-    /// Returns this rank among the ranks of its host, if there are several; `None` where some rank of any host can run no
-    /// kernels.
-    fn inside(&self) -> Option<Option<&CudaRank>>;
+    /// Returns the kernels of the ranks of this host.
+    fn inside(&self) -> &HostKernels;
 
     /// Has later calls run by other algorithms.
     fn choose(&self, chosen: Chosen);
@@ -135,7 +145,12 @@ impl DeviceCalls {
         let (proved, count) = chosen.of_shape(&call.into(), nranks)?;
         let (kind, options) = ((call.dtype, call.op), self.options);
         let levels = chosen.levels(&call, self.rank.rank().0, nranks);
-        let (Some([reduce, _, broadcast]), Some(inside)) = (levels, hosts.inside()) else {
+        let inside = match hosts.inside() {
+            HostKernels::None => None,
+            HostKernels::Alone => Some(None),
+            HostKernels::Of(rank) => Some(Some(rank)),
+        };
+        let (Some([reduce, _, broadcast]), Some(inside)) = (levels, inside) else {
             let prepared = hosts.prepare(call)?;
             let made =
                 ProcessPlan::through_host(&self.rank, (&proved, count), kind, options, prepared);

@@ -10,7 +10,7 @@ use roundelay_kernels::network::HostsPlan;
 
 use super::World;
 use crate::comm::choices::Chosen;
-use crate::cuda::{CudaOptions, CudaRank, DeviceCalls, HostCalls};
+use crate::cuda::{CudaOptions, CudaRank, DeviceCalls, HostCalls, HostKernels};
 use crate::{Call, Error};
 
 impl World {
@@ -48,19 +48,25 @@ impl World {
         let opened = CudaRank::across_hosts(&self.engine, device, place);
         // Kernels of the ranks of this host, if there are several that reach each other, and a compiler.
         let inside = match self.engine.nranks() {
-            1 => Some(None),
-            _ => CudaRank::join(&self.engine, device).ok().map(Some),
+            1 => HostKernels::Alone,
+            _ => match CudaRank::join(&self.engine, device) {
+                Ok(rank) if CudaRank::finds_compiler() => HostKernels::Of(rank),
+                _ => HostKernels::None,
+            },
         };
-        let inside = inside.filter(|rank| rank.is_none() || CudaRank::finds_compiler());
         let mut can = vec![0_u8; hosts.nranks() as usize];
-        let mine = u8::from(opened.is_ok()) + u8::from(opened.is_ok() && inside.is_some());
+        let mine = match (&opened, &inside) {
+            (Err(_), _) => 0,
+            (Ok(_), HostKernels::None) => 1,
+            (Ok(_), _) => 2,
+        };
         self.rank().all_gather(&[mine], &mut can)?;
         let opened = opened?;
         if let Some(rank) = can.iter().position(|can| *can == 0) {
             let what = format!("rank {rank} cannot open its GPU; its own error has the reason");
             return Err(roundelay_kernels::Error::NotJoined { what }.into());
         }
-        let inside = inside.filter(|_| can.iter().all(|can| *can == 2));
+        let inside = if can.contains(&1) { HostKernels::None } else { inside };
         // Messages of this world may be under way, and its calls come from other threads.
         let mut world = self.split(Some(0), 0)?.ok_or_else(|| {
             let what = "a world of all ranks has all of them".to_owned();
@@ -82,8 +88,7 @@ impl World {
 #[derive(Debug)]
 struct CallsOfHosts {
     world: Mutex<Arc<World>>,
-    /// This rank among the ranks of its host, if there are several, where the ranks of all hosts can run kernels.
-    inside: Option<Option<CudaRank>>,
+    inside: HostKernels,
 }
 
 impl CallsOfHosts {
@@ -110,8 +115,8 @@ impl HostCalls for CallsOfHosts {
         Ok(Some(Box::new(CallOfHosts { plan, world })))
     }
 
-    fn inside(&self) -> Option<Option<&CudaRank>> {
-        self.inside.as_ref().map(Option::as_ref)
+    fn inside(&self) -> &HostKernels {
+        &self.inside
     }
 
     fn choose(&self, chosen: Chosen) {
@@ -121,7 +126,7 @@ impl HostCalls for CallsOfHosts {
     }
 
     fn abort(&self, why: &str) -> Result<(), Error> {
-        if let Some(Some(rank)) = &self.inside {
+        if let HostKernels::Of(rank) = &self.inside {
             rank.abort(why)?;
         }
         self.world().abort(why)
