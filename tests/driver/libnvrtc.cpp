@@ -1,6 +1,6 @@
-// CUDA's compiler as it is, which makes each kernel for the driver for tests, too: what NVRTC compiles, g++ compiles again
-// with the shim, as the library ROUNDELAY_FAKE/HASH.so that the driver finds by the machine code. So whatever a program
-// compiles, it can launch.
+// CUDA's compiler without its assembler, which makes each kernel for the driver for tests, too: what NVRTC compiles to PTX,
+// g++ compiles again with the shim, as the library ROUNDELAY_FAKE/HASH.so that the driver finds by the text of the PTX. So
+// whatever a program compiles, it can launch.
 //
 // The loader finds this one by the first name that is asked for, and NVRTC by the second.
 #include <atomic>
@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -123,9 +124,9 @@ int nvrtcCreateProgram(void** program, const char* text, const char* name, int h
     return code;
 }
 int nvrtcCompileProgram(void* program, int count, const char* const* options) {
-    // The macros that change what a kernel does: the rest only changes how fast a device does it.
-    for (int i = 0; i < count; ++i) {
-        const std::string option = options[i];
+    std::vector<std::string> given(options, options + count);
+    for (std::string& option : given) {
+        // The macros that change what a kernel does: the rest only changes how fast a device does it.
         for (const char* macro : {"ROUNDELAY_STAGED", "ROUNDELAY_ONE_WRITER", "ROUNDELAY_REGISTERED"}) {
             if (option.find(macro) != std::string::npos) {
                 std::lock_guard<std::mutex> hold(mutex);
@@ -133,8 +134,21 @@ int nvrtcCompileProgram(void* program, int count, const char* const* options) {
                 of.text = std::string("#define ") + macro + " 1\n" + of.text;
             }
         }
+        // No assembler: it takes most of the time, and no device runs its code.
+        const std::string real = "=sm_";
+        const size_t at = option.rfind("--gpu-architecture=", 0) == 0 ? option.find(real) : std::string::npos;
+        if (at != std::string::npos) {
+            option.replace(at, real.size(), "=compute_");
+        }
     }
-    return FORWARD(nvrtcCompileProgram, program, count, options);
+    std::vector<const char*> all;
+    for (const std::string& option : given) {
+        // An option of the assembler alone.
+        if (option.rfind("--ptxas-options", 0) != 0) {
+            all.push_back(option.c_str());
+        }
+    }
+    return FORWARD(nvrtcCompileProgram, program, int(all.size()), all.data());
 }
 int nvrtcDestroyProgram(void** program) {
     {
@@ -151,11 +165,12 @@ int nvrtcAddNameExpression(void* program, const char* name) { return FORWARD(nvr
 int nvrtcGetLoweredName(void* program, const char* name, const char** lowered) {
     return FORWARD(nvrtcGetLoweredName, program, name, lowered);
 }
-int nvrtcGetCUBINSize(void* program, size_t* size) { return FORWARD(nvrtcGetCUBINSize, program, size); }
+// The machine code is the text of PTX, with the zero at its end.
+int nvrtcGetCUBINSize(void* program, size_t* size) { return FORWARD(nvrtcGetPTXSize, program, size); }
 int nvrtcGetCUBIN(void* program, char* code) {
     size_t size = 0;
-    int said = FORWARD(nvrtcGetCUBINSize, program, &size);
-    said = said == 0 ? FORWARD(nvrtcGetCUBIN, program, code) : said;
+    int said = FORWARD(nvrtcGetPTXSize, program, &size);
+    said = said == 0 ? FORWARD(nvrtcGetPTX, program, code) : said;
     if (said != 0) {
         return said;
     }

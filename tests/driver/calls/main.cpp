@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include <elf.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -163,19 +162,18 @@ CUdeviceptr map(CUmemGenericAllocationHandle handle, size_t bytes, int device) {
 }
 
 CUfunction counting() {
-    // The driver finds the library by a hash of the image, which need not be more than a head.
-    Elf64_Ehdr image = {};
-    image.e_shoff = sizeof image;
+    // The driver finds the library by a hash of the image, which is a text.
+    const char image[] = "the kernels of this program";
     char program[4000];
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     const std::string path(program, size_t(length)), folder = path.substr(0, path.rfind('/'));
-    const std::string name = hex(hash(reinterpret_cast<const unsigned char*>(&image), sizeof image));
+    const std::string name = hex(hash(reinterpret_cast<const unsigned char*>(image), sizeof image));
     const bool made = symlink("calls-kernels.so", (folder + "/" + name + ".so").c_str()) == 0;
     SAME(made || errno == EEXIST, true);
     setenv("ROUNDELAY_FAKE", folder.c_str(), 1);
     CUmodule module;
     CUfunction function;
-    OK(cuModuleLoadData(&module, &image));
+    OK(cuModuleLoadData(&module, image));
     OK(cuModuleGetFunction(&function, module, "count"));
     OK(cuFuncLoad(function));
     return function;

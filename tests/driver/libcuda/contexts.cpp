@@ -23,7 +23,7 @@ CUresult usable() {
     return current->retained == 0 ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
 }
 
-static std::mutex mutex;
+static std::mutex contexts_lock;
 static std::map<int, CUcontext> contexts;
 
 } // namespace fake
@@ -45,7 +45,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* ctx, CUdevice device) {
     if (device_of(device) < 0) {
         return CUDA_ERROR_INVALID_DEVICE;
     }
-    std::lock_guard<std::mutex> hold(mutex);
+    std::lock_guard<std::mutex> hold(contexts_lock);
     CUcontext& found = contexts[device];
     if (found == nullptr) {
         found = new CUctx_st{};
@@ -66,7 +66,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* ctx, CUdevice device) {
 }
 CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
     TRY(callable());
-    std::lock_guard<std::mutex> hold(mutex);
+    std::lock_guard<std::mutex> hold(contexts_lock);
     const auto found = contexts.find(device);
     if (found == contexts.end() || found->second->retained == 0) {
         return CUDA_ERROR_INVALID_CONTEXT;
@@ -79,7 +79,7 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
 }
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
     TRY(callable());
-    std::lock_guard<std::mutex> hold(mutex);
+    std::lock_guard<std::mutex> hold(contexts_lock);
     const auto found = contexts.find(device);
     *active = found != contexts.end() && found->second->retained > 0;
     *flags = 0;

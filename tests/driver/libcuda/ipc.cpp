@@ -90,7 +90,7 @@ struct Opened {
     u64 base;
     int count;
 };
-static std::mutex mutex;
+static std::mutex handles_lock;
 static std::map<std::pair<CUcontext, u64>, Opened> opened;
 
 static CUresult has_events() {
@@ -124,7 +124,7 @@ CUresult cuIpcOpenMemHandle(CUdeviceptr* at, CUipcMemHandle handle, unsigned fla
     }
     Named named;
     TRY(read(handle, "memory", named));
-    std::lock_guard<std::mutex> hold(mutex);
+    std::lock_guard<std::mutex> hold(handles_lock);
     Opened& found = opened[{current, named.file}];
     if (found.count > 0) {
         found.count += 1;
@@ -157,7 +157,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr at) {
         }
     }
     TRY(finish_all());
-    std::lock_guard<std::mutex> hold(mutex);
+    std::lock_guard<std::mutex> hold(handles_lock);
     for (auto each = opened.begin(); each != opened.end(); ++each) {
         if (each->second.base == at && each->second.count > 0) {
             each->second.count -= 1;

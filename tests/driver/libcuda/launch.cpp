@@ -2,7 +2,6 @@
 #include "driver.h"
 
 #include <dlfcn.h>
-#include <elf.h>
 
 #include "../hash.h"
 
@@ -18,20 +17,6 @@ namespace fake {
 
 // CTAs of a kernel that a multiprocessor holds.
 static constexpr int RESIDENT = 2;
-
-// Bytes of an image, which begins with its own table of contents.
-static u64 size_of(const unsigned char* image) {
-    const auto* elf = reinterpret_cast<const Elf64_Ehdr*>(image);
-    u64 size = elf->e_shoff + u64(elf->e_shnum) * elf->e_shentsize;
-    size = std::max(size, elf->e_phoff + u64(elf->e_phnum) * elf->e_phentsize);
-    for (int i = 0; i < elf->e_shnum; ++i) {
-        const auto* section = reinterpret_cast<const Elf64_Shdr*>(image + elf->e_shoff + u64(i) * elf->e_shentsize);
-        if (section->sh_type != SHT_NOBITS) {
-            size = std::max(size, section->sh_offset + section->sh_size);
-        }
-    }
-    return size;
-}
 
 using Run = void (*)(const char* name, unsigned grid, const void* launch, const Turns& turns);
 
@@ -72,7 +57,8 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
     TRY(outside_captures());
     const auto* code = static_cast<const unsigned char*>(image);
     const char* folder = getenv("ROUNDELAY_FAKE");
-    const std::string name = hex(hash(code, size_of(code))) + ".so";
+    // The code is a text: see libnvrtc.cpp.
+    const std::string name = hex(hash(code, strlen(static_cast<const char*>(image)) + 1)) + ".so";
     const std::string path = std::string(folder == nullptr ? "." : folder) + "/" + name;
     // What binds is in here.
     *module = new CUmod_st{dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)};

@@ -15,7 +15,7 @@ struct Handle {
     int count;
 };
 
-static std::mutex mutex;
+static std::mutex blocks_lock;
 static std::map<u64, u64> reservations; // and their bytes
 static std::map<u64, Handle> handles;
 static std::atomic<u64> next_handle{0x40000001};
@@ -53,13 +53,13 @@ static CUresult aligned(u64 a, u64 b, u64 to) {
 }
 
 static std::shared_ptr<Physical> physical_of(u64 handle) {
-    std::lock_guard<std::mutex> hold(mutex);
+    std::lock_guard<std::mutex> hold(blocks_lock);
     const auto found = handles.find(handle);
     return found == handles.end() ? nullptr : found->second.physical;
 }
 
 static u64 hand_out(Physical* made) {
-    std::lock_guard<std::mutex> hold(mutex);
+    std::lock_guard<std::mutex> hold(blocks_lock);
     made->handle = next_handle++;
     handles[made->handle] = {std::shared_ptr<Physical>(made), 1};
     return made->handle;
@@ -161,7 +161,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t bytes, const C
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
     TRY(has_functions());
     std::shared_ptr<Physical> last;
-    std::lock_guard<std::mutex> hold(mutex);
+    std::lock_guard<std::mutex> hold(blocks_lock);
     const auto found = handles.find(handle);
     if (found == handles.end()) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -185,7 +185,7 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle* handle, void*
         }
         physical = range->physical;
     }
-    std::lock_guard<std::mutex> hold(mutex);
+    std::lock_guard<std::mutex> hold(blocks_lock);
     Handle& found = handles[physical->handle];
     found.physical = physical;
     found.count += 1;
@@ -270,7 +270,7 @@ CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t alignmen
     if (base == 0) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    std::lock_guard<std::mutex> hold(mutex);
+    std::lock_guard<std::mutex> hold(blocks_lock);
     reservations[base] = bytes;
     *address = base;
     return CUDA_SUCCESS;
@@ -278,7 +278,7 @@ CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t alignmen
 
 CUresult cuMemAddressFree(CUdeviceptr address, size_t bytes) {
     TRY(has_functions());
-    std::lock_guard<std::mutex> hold(mutex);
+    std::lock_guard<std::mutex> hold(blocks_lock);
     const auto found = reservations.find(address);
     if (found == reservations.end() || found->second != bytes) {
         return CUDA_ERROR_INVALID_VALUE;
@@ -305,7 +305,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGeneric
         return CUDA_ERROR_INVALID_VALUE;
     }
     {
-        std::lock_guard<std::mutex> hold(mutex);
+        std::lock_guard<std::mutex> hold(blocks_lock);
         const auto after = reservations.upper_bound(address);
         const bool before = after != reservations.begin();
         if (!before || address + bytes > std::prev(after)->first + std::prev(after)->second) {
