@@ -3,10 +3,10 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use roundelay::cuda::DeviceCalls;
+use roundelay::cuda::{DeviceCalls, RankBuffer};
 use roundelay::{Call, Collective, DType, Options, ReduceOp, World};
 use roundelay_kernels::cuda::Transport;
-use roundelay_kernels::cuda::cudarc::driver::CudaSlice;
+use roundelay_kernels::cuda::cudarc::driver::DeviceSlice as _;
 
 use super::{Output, all_succeeded, started};
 
@@ -48,8 +48,8 @@ fn input_of(rank: u32, len: usize) -> Vec<u8> {
 
 /// Buffers of a call on the device, the host's bytes of the input and of the expected output.
 struct Room {
-    input: CudaSlice<u8>,
-    output: CudaSlice<u8>,
+    input: RankBuffer,
+    output: RankBuffer,
     expected: Vec<u8>,
 }
 
@@ -65,20 +65,18 @@ fn room_of(world: &World, calls: &DeviceCalls, call: Call) -> Room {
     let mut expected = vec![0; 4 * plan.output_len()];
     rank.call_bytes(call, &bytes, &mut expected).expect("the world's own call");
     let device = calls.rank();
-    let mut input = device.buffer("input", bytes.len()).expect("room");
-    let output = device.buffer("output", expected.len()).expect("room");
-    let mut place = input.slice_mut(..bytes.len());
-    device.stream().memcpy_htod(&bytes, &mut place).expect("copied");
+    let mut input = device.rank_buffer("input", bytes.len()).expect("room");
+    let output = device.rank_buffer("output", expected.len()).expect("room");
+    device.stream().memcpy_htod(&bytes, &mut input).expect("copied");
     Room { input, output, expected }
 }
 
-impl Room {
-    fn result(&self, calls: &DeviceCalls) -> Vec<u8> {
-        let (mut bytes, stream) = (vec![0; self.expected.len()], calls.rank().stream());
-        stream.memcpy_dtoh(&self.output.slice(..self.expected.len()), &mut bytes).expect("copied");
-        stream.synchronize().expect("it ends");
-        bytes
-    }
+/// Returns the bytes of a buffer.
+fn bytes_of(calls: &DeviceCalls, buffer: &RankBuffer) -> Vec<u8> {
+    let (mut bytes, stream) = (vec![0; buffer.len()], calls.rank().stream());
+    stream.memcpy_dtoh(buffer, &mut bytes).expect("copied");
+    stream.synchronize().expect("it ends");
+    bytes
 }
 
 #[test]
@@ -103,12 +101,14 @@ fn results_are_those_of_the_worlds_calls() {
         (Collective::Gather, 2, 8),
         (Collective::Scatter, 1, 4),
         (Collective::AllReduce, 0, 0),
+        // Kernels use buffers of this size where they are, once all ranks of the host have mapped them.
+        (Collective::AllReduce, 0, 20_000),
     ];
     let mut rooms = all.map(|(collective, root, count)| {
         let call = call_of(collective, root, count);
         (call, room_of(&world, &calls, call))
     });
-    for again in 0..3 {
+    for again in 0..5 {
         for (nth, (call, room)) in rooms.iter_mut().enumerate() {
             let plan = calls.plan(*call).expect("a plan");
             assert!(plan.kernel().is_none());
@@ -118,29 +118,32 @@ fn results_are_those_of_the_worlds_calls() {
             let why = plan.reason_for_copies().expect("they are copied");
             assert!(why.contains("several hosts"), "{why}");
             let stream = if (nth + again) % 3 == 0 { &other } else { calls.rank().stream() };
-            let mut output = room.output.slice_mut(..4 * plan.output_len());
-            let input = room.input.slice(..4 * plan.input_len());
-            plan.launch_bytes(stream, &input, &mut output).expect("a launch");
+            plan.launch_bytes(stream, &room.input, &mut room.output).expect("a launch");
         }
         calls.wait().expect("they end");
         for (call, room) in &mut rooms {
-            assert!(room.result(&calls) == room.expected, "{call:?}, launch {again}");
+            assert!(bytes_of(&calls, &room.output) == room.expected, "{call:?}, launch {again}");
             calls.rank().stream().memset_zeros(&mut room.output).expect("cleared");
         }
     }
-    // In place, and by another algorithm.
+    // In place, on two levels and by another algorithm.
+    for count in [1003, 20_000] {
+        let call = call_of(Collective::AllReduce, 0, count);
+        let mut room = room_of(&world, &calls, call);
+        let plan = calls.plan(call).expect("a plan");
+        plan.launch_bytes_in_place(calls.rank().stream(), &mut room.input).expect("a launch");
+        plan.wait().expect("it ends");
+        assert!(bytes_of(&calls, &room.input) == room.expected);
+    }
     let world = world.using(roundelay::library::RingAllReduce::new());
     world.update(&calls);
     let call = call_of(Collective::AllReduce, 0, 1003);
     let mut room = room_of(&world, &calls, call);
     let plan = calls.plan(call).expect("a plan");
     assert!(!format!("{plan:?}").contains("levels"), "{plan:?}");
-    let mut buffer = room.input.slice_mut(..4 * plan.in_place_len());
-    plan.launch_bytes_in_place(calls.rank().stream(), &mut buffer).expect("a launch");
+    plan.launch_bytes_in_place(calls.rank().stream(), &mut room.input).expect("a launch");
     plan.wait().expect("it ends");
-    room.output = room.input;
-    let in_place = Room { input: room.output.clone(), ..room };
-    assert!(in_place.result(&calls) == in_place.expected);
+    assert!(bytes_of(&calls, &room.input) == room.expected);
 }
 
 /// A rank that ends while the others wait in a launch, and one that gives up.
