@@ -1,6 +1,8 @@
 //! Ranks with a GPU each on several hosts: their calls go through memory of the hosts.
 
 use std::net::TcpListener;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use roundelay::cuda::{DeviceCalls, RankBuffer};
@@ -20,19 +22,25 @@ const SECONDS: &str = "SECONDS";
 
 /// Returns the world of this process, or, in the process of the test, the outputs of the ranks; ranks 0 and 2 are on one
 /// host, the others on another.
-fn on_two_hosts<F: Copy>(_here: F, deadline: Duration) -> Result<World, Vec<Output>> {
+fn on_two_hosts<F>(here: F, deadline: Duration) -> Result<World, Vec<Output>> {
     if std::env::var_os("ROUNDELAY_RANK").is_some() {
         let asked = std::env::var(SECONDS).ok().and_then(|seconds| seconds.parse().ok());
         let deadline = asked.map_or(deadline, Duration::from_secs);
         return Ok(World::from_env_with(Options::new().deadline(deadline)).expect("a world"));
     }
+    Err(two_hosts(here, deadline, |_, _| {}))
+}
+
+/// Runs the test that `here` is a function of as ranks of two hosts.
+fn two_hosts<F>(_here: F, deadline: Duration, more: impl Fn(u32, &mut Command)) -> Vec<Output> {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|port| port.local_addr()).expect("a port");
-    Err(started::<F>(NRANKS, |rank, command| {
+    started::<F>(NRANKS, |rank, command| {
         command.env("ROUNDELAY_FAKE_DEVICES", NRANKS.to_string());
         command.env("ROUNDELAY_ROOT", port.to_string()).env("ROUNDELAY_KEY", "5a".repeat(32));
         command.env("ROUNDELAY_HOST_ID", (rank % 2).to_string());
         command.env(SECONDS, deadline.as_secs().to_string());
-    }))
+        more(rank, command);
+    })
 }
 
 /// The device calls of this rank, on the device of its number.
@@ -214,6 +222,45 @@ fn a_sum_without_a_rank_is_no_result() {
     let known = if me == 1 { ["E0405", "E0413"] } else { ["E0413"; 2] };
     assert!(known.contains(&error.code().as_str()), "{error}");
     assert!(me == 1 || error.to_string().contains("gave up"), "{error}");
+}
+
+/// A process that ends at any signal of its kernels on two levels, of the first rank of a host and of another: all others get an
+/// error or the whole sum.
+#[test]
+fn a_rank_may_end_at_every_signal_of_two_levels() {
+    fn here() {}
+    if std::env::var_os("ROUNDELAY_RANK").is_some() {
+        let world = on_two_hosts(here, LONG).expect("a rank");
+        let calls = calls_of(&world);
+        let call = call_of(Collective::AllReduce, 0, 100);
+        let mut room = room_of(&world, &calls, call);
+        let plan = calls.plan(call).expect("a plan");
+        let launched = plan.launch_bytes(calls.rank().stream(), &room.input, &mut room.output);
+        match launched.and_then(|()| plan.wait()) {
+            Ok(()) => assert!(bytes_of(&calls, &room.output) == room.expected),
+            Err(error) => {
+                let known = ["E0413", "E0428"].contains(&error.code().as_str());
+                assert!(known, "{error}");
+            }
+        }
+        return;
+    }
+    // Rank 1 is the first of its host.
+    for bad in [1, 3] {
+        for signal in 1.. {
+            assert!(signal < 100, "rank {bad} never comes through");
+            let mut ended = two_hosts(here, LONG, |_, command| {
+                command.env("ROUNDELAY_SHIM_END", format!("{bad} {signal}"));
+            });
+            let of_bad = ended.remove(bad);
+            all_succeeded(&ended);
+            if of_bad.status.signal() != Some(9) {
+                all_succeeded(&[of_bad]);
+                assert!(signal > 2, "a kernel has more signals than {signal}");
+                break;
+            }
+        }
+    }
 }
 
 /// A device that is not there: all ranks get an error.
