@@ -17,8 +17,6 @@ use super::below::one_device::sums;
 use super::rank_processes::{Room, case, plan_of, proved};
 use super::{build, variables};
 use crate::driver::cases::{Case, Data};
-use crate::driver::engine::Engine as _;
-use crate::driver::members::Ranks;
 
 const WHY: Duration = Duration::from_secs(20);
 
@@ -101,6 +99,7 @@ mod ends;
 mod hosts;
 mod pairs;
 mod registration;
+mod threads;
 mod waits;
 
 fn all_succeeded(ended: &[Output]) {
@@ -392,38 +391,4 @@ fn an_abort_ends_the_launches_of_all() {
     let error = room.launch(&rank, &plan, false).and_then(|()| plan.wait()).expect_err("aborted");
     assert_eq!(code(&error), "E0413", "{error}");
     assert!(error.to_string().contains("the job is over"), "{error}");
-}
-
-/// Ranks that are threads, as `gpu-check ranks` has them: what processes do takes longer to start.
-#[test]
-fn threads_do_as_processes_do() {
-    below!(1);
-    let engine = Ranks::as_processes(0, WHY).expect("a device");
-    let (f16s, ints) = (DType::F16, DType::I64);
-    let of = |count, dtype, op| Data { count, dtype, op };
-    for (name, nranks, data, form) in [
-        ("RecursiveHalvingDoublingAllReduce", 8, sums(1003), Form::Loops),
-        ("DoubleBinaryTreeAllReduce", 5, of(61, f16s, ReduceOp::Max), Form::Loops),
-        ("HierarchicalAllReduce", 4, of(200, ints, ReduceOp::Bxor), Form::Table),
-        ("TwistedRingAllReduce", 4, AVERAGE, Form::Loops),
-        ("NcclRingAllReduce", 3, sums(20_000), Form::Loops),
-        ("RingReduce", 4, of(7, ints, ReduceOp::Avg), Form::Loops),
-        ("MeshGather", 6, of(103, DType::I8, ReduceOp::Sum), Form::Loops),
-        ("TreeBroadcast", 7, sums(1003), Form::Loops),
-        ("MeshScatter", 4, sums(33), Form::Loops),
-        ("MeshReduceScatter", 3, sums(3000), Form::Loops),
-    ] {
-        let of = proved(name, nranks);
-        let case = case(&of, data, form);
-        for in_place in [false, true] {
-            let Some(expected) = case.expected(in_place) else { continue };
-            let got = engine.run(&case, in_place, 5);
-            let got = got.unwrap_or_else(|why| panic!("{name} {}: {why}", case.name(in_place)));
-            assert!(got == expected, "{name} {}", case.difference(in_place, &expected, &got));
-        }
-    }
-    // A rank that leaves without a launch.
-    let of = proved("RingAllReduce", 3);
-    let told = engine.without_last(&case(&of, sums(100), Form::Loops)).expect("a report");
-    assert!(told.contains("waits for TxAck from rank"), "{told}");
 }
