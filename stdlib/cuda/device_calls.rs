@@ -144,13 +144,13 @@ impl DeviceCalls {
         let nranks = self.rank.nranks();
         let (proved, count) = chosen.of_shape(&call.into(), nranks)?;
         let (kind, options) = ((call.dtype, call.op), self.options);
-        let levels = chosen.levels(&call, self.rank.rank().0, nranks);
-        let inside = match hosts.inside() {
+        let levels = match hosts.inside() {
             HostKernels::None => None,
-            HostKernels::Alone => Some(None),
-            HostKernels::Of(rank) => Some(Some(rank)),
+            HostKernels::Alone | HostKernels::Of(_) => {
+                chosen.levels(&call, self.rank.rank().0, nranks)
+            }
         };
-        let (Some([reduce, _, broadcast]), Some(inside)) = (levels, inside) else {
+        let Some([reduce, _, broadcast]) = levels else {
             let prepared = hosts.prepare(call)?;
             let made =
                 ProcessPlan::through_host(&self.rank, (&proved, count), kind, options, prepared);
@@ -158,6 +158,10 @@ impl DeviceCalls {
         };
         let made = || {
             let between = hosts.prepare_between(call)?;
+            let inside = match hosts.inside() {
+                HostKernels::Of(rank) => Some(rank),
+                HostKernels::None | HostKernels::Alone => None,
+            };
             let here = inside.map_or(1, |rank| rank.nranks());
             let proofs = (plans::proved(&*reduce, here)?, plans::proved(&*broadcast, here)?);
             let algorithms = [reduce.configured(), broadcast.configured()];

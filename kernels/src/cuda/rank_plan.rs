@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_micros(50);
 const UNTOUCHED: u8 = 0xA5;
 
 /// The kind of a rank's part: the work that a launch issues, and the faults that end it.
-pub trait PartOfRank: Sized {
+pub trait PartOfRank {
     /// Returns the rank, with the device of its buffers.
     #[doc(hidden)]
     fn device_rank(&self) -> &DeviceRank;

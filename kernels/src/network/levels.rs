@@ -92,7 +92,6 @@ impl LevelsPlan {
             let what = "an average on two levels".to_owned();
             return Err(bad(ErrorCode::NoSuchOp, what));
         }
-        let leaders = hosts.leaders()?;
         let across = hosts.hosts().len();
         if levels.across.schedule().nranks as usize != across {
             let given = levels.across.schedule().nranks as usize;
@@ -107,13 +106,9 @@ impl LevelsPlan {
         let [number, whole, last] = cut(elements, dtype.size());
         let part = |elements: usize| {
             let inside = |proved| WorldPlan::new(hosts.world(), proved, elements as u64, dtype, op);
-            let across = leaders.as_ref().map(|leaders| {
-                let plan = HostsPlan::new(leaders, &levels.across, elements as u64, dtype, op)?;
-                Ok::<_, Error>(plan.within(&call))
-            });
             Ok::<_, Error>(LevelPart {
                 reduce: inside(&levels.reduce)?.within(&call),
-                across: across.transpose()?,
+                across: among_leaders(hosts, &levels.across, elements as u64, &call)?,
                 broadcast: inside(&levels.broadcast)?.within(&call),
             })
         };
@@ -145,10 +140,19 @@ impl HostsPlan {
         dtype: DType,
         op: ReduceOp,
     ) -> Result<Option<Self>, Error> {
-        let call = PlannedCall::new(across, count, dtype, op);
-        let Some(leaders) = hosts.leaders()? else { return Ok(None) };
-        Ok(Some(Self::new(&leaders, across, count, dtype, op)?.within(&call)))
+        among_leaders(hosts, across, count, &PlannedCall::new(across, count, dtype, op))
     }
+}
+
+/// Returns the plan of the first rank of a host between hosts, for `elements` elements of `call`; `None` on other ranks.
+fn among_leaders(
+    hosts: &Hosts,
+    across: &Proved,
+    elements: u64,
+    call: &PlannedCall,
+) -> Result<Option<HostsPlan>, Error> {
+    let Some(leaders) = hosts.leaders()? else { return Ok(None) };
+    Ok(Some(HostsPlan::new(&leaders, across, elements, call.dtype, call.op)?.within(call)))
 }
 
 impl RankCall for LevelsRank {

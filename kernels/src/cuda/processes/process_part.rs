@@ -152,13 +152,19 @@ fn words_kernel(proved: &Proved) -> Result<Kernel, Error> {
     Kernel::of_table(&made, spec).map_err(|refused| Error::NoKernel(vec![*refused]))
 }
 
+impl ProcessPart {
+    fn part(&self) -> &dyn PartOfRank {
+        match self {
+            Self::Kernel(part) => &**part,
+            Self::Host(part) => part,
+            Self::Levels(part) => &**part,
+        }
+    }
+}
+
 impl PartOfRank for ProcessPart {
     fn device_rank(&self) -> &DeviceRank {
-        match self {
-            Self::Kernel(part) => part.device_rank(),
-            Self::Host(part) => part.device_rank(),
-            Self::Levels(part) => part.device_rank(),
-        }
+        self.part().device_rank()
     }
 
     unsafe fn issue(
@@ -168,36 +174,18 @@ impl PartOfRank for ProcessPart {
         io: [u64; 2],
     ) -> Result<(), Error> {
         // SAFETY: the caller's promise.
-        unsafe {
-            match self {
-                Self::Kernel(part) => part.issue(call, stream, io),
-                Self::Host(part) => part.issue(call, stream, io),
-                Self::Levels(part) => part.issue(call, stream, io),
-            }
-        }
+        unsafe { self.part().issue(call, stream, io) }
     }
 
     fn check(&self, call: &PlannedCall, waited: Option<Duration>) -> Result<(), Error> {
-        match self {
-            Self::Kernel(part) => part.check(call, waited),
-            Self::Host(part) => part.check(call, waited),
-            Self::Levels(part) => part.check(call, waited),
-        }
+        self.part().check(call, waited)
     }
 
     fn give_up(&self) {
-        match self {
-            Self::Kernel(part) => part.give_up(),
-            Self::Host(part) => part.give_up(),
-            Self::Levels(part) => part.give_up(),
-        }
+        self.part().give_up();
     }
 
     fn describe(&self, text: &mut fmt::DebugStruct<'_, '_>) {
-        match self {
-            Self::Kernel(part) => part.describe(text),
-            Self::Host(part) => part.describe(text),
-            Self::Levels(part) => part.describe(text),
-        }
+        self.part().describe(text);
     }
 }

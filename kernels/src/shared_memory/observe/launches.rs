@@ -41,7 +41,7 @@ struct Tail {
 impl Tail {
     const BYTES: usize = 8 * 7;
 
-    #[cfg(feature = "cuda")]
+    #[cfg(any(test, feature = "cuda"))]
     fn to_bytes(self) -> Vec<u8> {
         let Self { world, nranks, head, record, groups, text } = self;
         let words = [MAGIC, world, nranks, head, record, groups, text];
@@ -87,7 +87,6 @@ pub(super) struct Launches {
 }
 
 /// The launches of a rank.
-#[derive(Default)]
 pub(super) struct RankLaunches {
     /// The number of launches that no graph made.
     pub(super) number: u64,
@@ -196,13 +195,10 @@ mod tests {
     use super::*;
 
     fn file(block: &[u8], tail: Tail, size: u64) -> File {
-        let words =
-            [MAGIC, tail.world, tail.nranks, tail.head, tail.record, tail.groups, tail.text];
         let file = File::from(memfd_create("block", MemfdFlags::CLOEXEC).expect("memory"));
         file.set_len(size).expect("room");
         file.write_all_at(block, 0).expect("room");
-        let bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
-        file.write_all_at(&bytes, size - Tail::BYTES as u64).expect("room");
+        file.write_all_at(&tail.to_bytes(), size - Tail::BYTES as u64).expect("room");
         file
     }
 
@@ -301,15 +297,18 @@ mod outline {
             Self { tail, text }
         }
 
+        fn before_text(&self) -> usize {
+            self.tail.before_text().expect("the words of a kernel fit the memory")
+        }
+
         /// The bytes that a block has at least.
         pub(crate) fn bytes(&self) -> usize {
-            let words = CONTROL_HEAD as u64 + CONTROL_GROUP as u64 * self.tail.groups;
-            8 * (words + 2 * self.tail.nranks) as usize + self.text.len() + Tail::BYTES
+            self.before_text() + self.text.len() + Tail::BYTES
         }
 
         /// Writes the text and the tail into the file of a block that has [`Self::bytes`], behind its words.
         pub(crate) fn write(&self, block: &File) -> std::io::Result<()> {
-            let at = self.tail.before_text().unwrap_or(0) as u64;
+            let at = self.before_text() as u64;
             block.write_all_at(self.text.as_bytes(), at)?;
             let end = block.metadata()?.len() - Tail::BYTES as u64;
             block.write_all_at(&self.tail.to_bytes(), end)
