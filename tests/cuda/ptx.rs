@@ -130,11 +130,36 @@ fn a_switch() {
     }
 }
 
+/// A kernel of a switch without the fences before its moves, or without those behind them, is refused.
+#[test]
+fn a_switch_has_a_fence_on_either_side() {
+    const FENCE: &str = "fence.proxy.alias;";
+    let of = ("SwitchAllReduce", 2);
+    let (kernel, _) = kernel(of, (Form::Switch, Protocol::Direct), SUMS, Callers::Each);
+    let text = ptx(&kernel.text, &kernel.name, "sm_90", &STAGED);
+    let parts: Vec<&str> = text.split(FENCE).collect();
+    let inputs = inputs(&kernel, 64);
+    for lacking in 0..2 {
+        let joined = parts.iter().enumerate().skip(1).map(|(nth, part)| {
+            // The fences of a move are a pair.
+            let fence = if (nth - 1) % 2 == lacking { "" } else { FENCE };
+            format!("{fence}{part}")
+        });
+        let text = format!("{}{}", parts[0], joined.collect::<String>());
+        let program = Interpreted::new(&text, &kernel.name).expect("it is PTX").stage(2);
+        let refused = program.run(&ShimJob::new(&kernel, 64, &inputs), 0);
+        let refused = refused.err().expect("a fence is missing").to_string();
+        assert!(refused.contains("without `fence.proxy.alias` between them"), "{refused}");
+    }
+}
+
+/// The definitions of kernels whose ranks are processes with a device each.
+const STAGED: [(&str, usize); 2] = [("ROUNDELAY_SCOPE_SYS", 1), ("ROUNDELAY_STAGED", 1)];
+
 /// Runs a switch's kernel with a device for each rank.
 fn by_a_switch(of: &(Kernel, Proved), shape: (u64, u32)) {
     let nranks = of.0.schedule.nranks as usize;
-    let defines = [("ROUNDELAY_SCOPE_SYS", 1), ("ROUNDELAY_STAGED", 1)];
-    let interpreted = interpreted(&of.0, "sm_90", &defines).stage(nranks);
+    let interpreted = interpreted(&of.0, "sm_90", &STAGED).stage(nranks);
     has_the_hosts_bits(of, shape, |job, seed| interpreted.run(job, seed));
 }
 

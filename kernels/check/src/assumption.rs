@@ -6,13 +6,12 @@ use std::fmt;
 pub use roundelay_ptx::Assumption as MachineAssumption;
 
 /// Assumptions without which no kernel is run: each with what it says. A harness may name them.
-const GRANTED: [(&str, &str); 7] = [
+const GRANTED: [(&str, &str); 6] = [
     ("resident", "all blocks of a launch run at once, unless `[run]` has `resident_blocks`"),
     ("peer-atomics", "atomic operations on the memory of peers are atomic"),
     ("zeroed", "pads and sentinels are set before any peer writes"),
     ("copies-are-launches", "copies and fills are launches in the order of their stream"),
     ("peer-alias", "other virtual addresses of a peer's memory are the same proxy"),
-    ("multicast-alias", "a multicast mapping is the same proxy as the memory behind it"),
     ("volatile-in-order", "volatile accesses of a thread are performed in their order"),
 ];
 

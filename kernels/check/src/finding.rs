@@ -148,7 +148,7 @@ impl Finding {
     /// Makes a finding of a fault of the machine.
     pub(crate) fn of_fault(fault: &KernelFault, run: &Sequence) -> Self {
         let kind = match &fault.kind {
-            FaultKind::Unordered { conflict: Conflict::Race, .. } => Kind::Race,
+            FaultKind::Unordered { conflict: Conflict::Race | Conflict::Alias, .. } => Kind::Race,
             FaultKind::Unordered { conflict: Conflict::Scope, .. } => Kind::Scope,
             FaultKind::Unordered { conflict: Conflict::Constant, .. } => Kind::Constant,
             FaultKind::Bounds { .. } | FaultKind::ReadOnly { .. } => Kind::Bounds,

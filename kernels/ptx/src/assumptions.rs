@@ -103,6 +103,9 @@ assumptions! {
     MulticastStore = "multicast-store": "a plain store to a multicast address stores to all its windows",
     /// `multicast-sum`.
     MulticastSum = "multicast-sum": "a reduction of a multicast address is in the order of its windows",
+    /// `multicast-alias`.
+    MulticastAlias = "multicast-alias":
+        "accesses by a multicast address and by a window's own one are in order without `fence.proxy.alias`",
     /// `nc-on-peers`.
     NcOnPeers = "nc-on-peers": "`ld.global.nc` reads as a plain load does, and not data that is constant",
     /// `resident`.

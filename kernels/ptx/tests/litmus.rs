@@ -68,6 +68,9 @@ impl Litmus {
                     FaultKind::Unordered { conflict: Conflict::Constant, .. } => {
                         "race with a constant".to_owned()
                     }
+                    FaultKind::Unordered { conflict: Conflict::Alias, .. } => {
+                        "race of aliases".to_owned()
+                    }
                     _ => fault.to_string(),
                 };
             }

@@ -86,8 +86,11 @@ fn multicast(
 
 fn fence(words: &mut Words) -> Result<Operation, BadText> {
     if words.has("proxy") {
-        // There is one proxy: no copy is asynchronous, and a fence between aliases has nothing to do.
-        let is_proxy = ["alias", "async", "async::generic", "async.global", "async.shared::cta"];
+        if words.has("alias") {
+            return Ok(Operation::FenceAliases);
+        }
+        // No copy is asynchronous.
+        let is_proxy = ["async", "async::generic", "async.global", "async.shared::cta"];
         let known = is_proxy.into_iter().any(|word| words.has(word));
         words.space();
         return if known { Ok(Operation::Nothing) } else { Err(words.unknown()) };

@@ -5,7 +5,7 @@ use super::image::lanes;
 use super::{Failed, Machine};
 use crate::assumptions::Assumption;
 use crate::memory::{
-    Atomic, LANES, Memory, Refusal, Thread, Unordered, VARIABLES, space_of, strength,
+    Atomic, LANES, Memory, Refusal, Side, Thread, Unordered, VARIABLES, space_of, strength,
 };
 use crate::program::{
     Base, Fence, Instruction, MemoryAccess, Operand, Operation, ReduceOp, Slot, Space,
@@ -45,8 +45,13 @@ impl Machine<'_> {
             let mut values = [0; ELEMENTS * SHARERS];
             let values = &mut values[..elements * count];
             let thread = self.warps[warp].first + lane;
-            let loaded =
-                self.memory.load(&mut self.choices, access, (thread, place), address, values);
+            let at = (thread, place);
+            let loaded = self.memory.load(&mut self.choices, access, at, address, values);
+            let range = (address, u64::from(bits / 8) * (elements * count) as u64);
+            let side = (Side::Own, false);
+            let loaded = loaded.and_then(|missing| {
+                self.memory.note_side(access, at, range, side).map(|()| missing)
+            });
             let missing = loaded
                 .map_err(|refusal| self.refusal(&refusal, access, address, (thread, false)))?;
             self.note_races(place, access, address, (thread, false))?;
@@ -154,13 +159,17 @@ impl Machine<'_> {
             let at = (thread, place);
             let what = (&*values, missing);
             let mut stored = self.memory.store(&mut self.choices, access, at, address, what);
+            let bytes = u64::from(each) * u64::from(access.elements);
             if let (Err(Refusal::Multicast), true) = (&stored, to_all) {
-                let bytes = u64::from(each) * u64::from(access.elements);
                 stored = self.memory.multicast(address, bytes).and_then(|all| {
                     all.into_iter().try_for_each(|address| {
-                        self.memory.store(&mut self.choices, access, at, address, what)
+                        let side = (Side::Multicast, true);
+                        self.memory.store(&mut self.choices, access, at, address, what)?;
+                        self.memory.note_side(access, at, (address, bytes), side)
                     })
                 });
+            } else if stored.is_ok() {
+                stored = self.memory.note_side(access, at, (address, bytes), (Side::Own, true));
             }
             stored.map_err(|refusal| self.refusal(&refusal, access, address, (thread, true)))?;
             self.note_races(place, access, address, (thread, true))?;
@@ -188,6 +197,10 @@ impl Machine<'_> {
             let at = (thread, place);
             let atomic = Atomic { op, values, returns };
             let reduced = self.memory.reduce(&mut self.choices, access, at, address, atomic);
+            let range = (address, u64::from(access.ty.bytes()));
+            let side = (Side::Own, true);
+            let reduced = reduced
+                .and_then(|before| self.memory.note_side(access, at, range, side).map(|()| before));
             let (before, changed) = reduced
                 .map_err(|refusal| self.refusal(&refusal, access, address, (thread, true)))?;
             self.note_races(place, access, address, (thread, true))?;
@@ -208,6 +221,12 @@ impl Machine<'_> {
         for lane in lanes(mask) {
             let thread = self.warps[warp].first + lane;
             self.memory.clocks.fence(thread, fence.scope, fence.ordering);
+        }
+    }
+
+    pub(super) fn fence_aliases(&mut self, warp: usize, mask: u32) {
+        for lane in lanes(mask) {
+            self.memory.clocks.fence_aliases(self.warps[warp].first + lane);
         }
     }
 

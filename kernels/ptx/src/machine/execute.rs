@@ -113,6 +113,7 @@ impl Machine<'_> {
                 self.reduce(warp, (base, mask, place), access, atomic)?;
             }
             Operation::Fence(fence) => self.fence(warp, mask, *fence),
+            Operation::FenceAliases => self.fence_aliases(warp, mask),
             _ => {
                 let at = &self.warps[warp];
                 let may_miss = at.may_miss();

@@ -323,6 +323,11 @@ impl fmt::Display for FaultKind {
                             "a race: a scope is too narrow for a {now} and a {before} of {memory}"
                         )
                     }
+                    Conflict::Alias => write!(
+                        f,
+                        "a {now} and a {before} of {memory}, one by a multicast address and one by the window's own, \
+                         without `fence.proxy.alias` between them"
+                    ),
                     Conflict::Constant => {
                         write!(
                             f,

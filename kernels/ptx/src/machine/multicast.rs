@@ -5,7 +5,7 @@ use super::{Failed, Machine};
 use crate::arithmetic::evaluate;
 use crate::assumptions::Assumption;
 use crate::choices::Choice;
-use crate::memory::{Atomic, reduced};
+use crate::memory::{Atomic, Side, reduced};
 use crate::program::{
     ArithmeticOp, Float, FloatOp, MemoryAccess, Mode, MulticastOp, Operand, ReduceOp, Slot, Type,
 };
@@ -52,6 +52,9 @@ impl Machine<'_> {
                         self.reduce_elements(access, op, at, address, &values)
                     }
                 };
+                let side = (Side::Multicast, stores);
+                let done =
+                    done.and_then(|()| self.memory.note_side(access, at, (address, bytes), side));
                 done.map_err(|refusal| self.refusal(&refusal, access, address, (thread, stores)))?;
                 self.note_races(place, access, address, (thread, stores))?;
             }

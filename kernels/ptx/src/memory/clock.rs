@@ -38,6 +38,8 @@ pub(crate) struct Release {
     clock: Clock,
     /// The same for loads, where they are known before other accesses.
     loads: Option<Clock>,
+    /// The same for accesses with a fence between aliases behind them, where memory has multicast addresses.
+    fenced: Option<Clock>,
     thread: Thread,
     epoch: u32,
     scope: Scope,
@@ -63,6 +65,8 @@ struct Events {
     clock: Clock,
     /// The epochs of which the loads are known, where they may be known before other accesses.
     loads: Option<Clock>,
+    /// The epochs that are known by way of a fence between aliases, where memory has multicast addresses.
+    fenced: Option<Clock>,
     epoch: u32,
     /// The knowledge of the thread when it began.
     start: Clock,
@@ -105,14 +109,16 @@ pub(crate) struct Clocks {
 
 impl Clocks {
     /// The order of events before any thread has begun, of that many warps at most. Loads may be known before other
-    /// accesses where they are told of by themselves.
-    pub(crate) fn new(warps: usize, tells_loads: bool) -> Self {
+    /// accesses where they are told of by themselves, and memory may have multicast addresses.
+    pub(crate) fn new(warps: usize, tells_loads: bool, has_multicast: bool) -> Self {
         let threads = warps * LANES as usize;
         let clock = Clock::new(threads);
         let loads = tells_loads.then(|| clock.clone());
+        let fenced = has_multicast.then(|| clock.clone());
         let first = Events {
             clock: clock.clone(),
             loads,
+            fenced,
             epoch: 0,
             start: clock.clone(),
             begun: 0,
@@ -144,9 +150,10 @@ impl Clocks {
         let epoch = of_warp.iter().map(|events| events.epoch).max().unwrap_or(0) + 1;
         for events in of_warp {
             let loads = events.loads.is_some().then(|| start.clone());
+            let fenced = events.fenced.is_some().then(|| start.clone());
             let (fences, pending) = (Vec::new(), Vec::new());
             let (clock, start) = (start.clone(), start.clone());
-            *events = Events { clock, loads, epoch, start, begun: epoch, fences, pending };
+            *events = Events { clock, loads, fenced, epoch, start, begun: epoch, fences, pending };
         }
         for thread in threads.filter(|_| releases) {
             let release = self.release(thread, Scope::Sys);
@@ -181,12 +188,28 @@ impl Clocks {
         all
     }
 
-    /// Gives a thread knowledge.
+    /// Gives a thread knowledge, of the ends of launches or of a cluster's barrier. Both stand for fences between aliases.
     pub(crate) fn know(&mut self, me: Thread, clock: &Clock) {
-        let events = &mut self.events[me as usize];
-        for known in [Some(&mut events.clock), events.loads.as_mut()].into_iter().flatten() {
+        let Events { clock: known, loads, fenced, .. } = &mut self.events[me as usize];
+        for known in [Some(known), loads.as_mut(), fenced.as_mut()].into_iter().flatten() {
             known.join(clock);
         }
+    }
+
+    /// A fence between aliases: all that the thread knows and has done is before it.
+    pub(crate) fn fence_aliases(&mut self, me: Thread) {
+        let Events { clock, fenced, epoch, .. } = &mut self.events[me as usize];
+        if let Some(fenced) = fenced {
+            *fenced = clock.clone();
+            fenced.set(me, *epoch);
+            *epoch += 1;
+        }
+    }
+
+    /// Whether a fence between aliases is between an event and the next access of `me`.
+    pub(crate) fn is_fenced(&self, me: Thread, thread: Thread, epoch: u32) -> bool {
+        let fenced = self.events[me as usize].fenced.as_ref();
+        thread == NOBODY || fenced.is_none_or(|fenced| fenced.of(thread) >= epoch)
     }
 
     /// Whether an event is one of `me`, and not of the thread of another launch that had its number.
@@ -264,7 +287,8 @@ impl Clocks {
     pub(crate) fn release(&mut self, thread: Thread, scope: Scope) -> Release {
         let events = &mut self.events[thread as usize];
         let (clock, loads) = (events.clock.clone(), events.loads.clone());
-        let release = Release { clock, loads, thread, epoch: events.epoch, scope };
+        let fenced = events.fenced.clone();
+        let release = Release { clock, loads, fenced, thread, epoch: events.epoch, scope };
         events.epoch += 1;
         release
     }
@@ -356,10 +380,17 @@ impl Clocks {
             }
             loads
         });
+        let mut fenced = self.events[first as usize].fenced.clone();
+        if let Some(fenced) = &mut fenced {
+            for &thread in threads {
+                self.events[thread as usize].fenced.iter().for_each(|more| fenced.join(more));
+            }
+        }
         for &thread in threads {
             let events = &mut self.events[thread as usize];
             events.clock = all.clone();
             events.loads.clone_from(&loads);
+            events.fenced.clone_from(&fenced);
             events.epoch += 1;
         }
     }
@@ -374,6 +405,9 @@ impl Clocks {
     fn learn(&mut self, me: Thread, release: &Release) {
         if let Some(known) = &self.events[me as usize].loads {
             self.events[me as usize].loads = Some(with_loads(known, release));
+        }
+        if let (Some(known), Some(more)) = (&mut self.events[me as usize].fenced, &release.fenced) {
+            known.join(more);
         }
         let mine = &self.events[me as usize].clock;
         let same = |(clock, told, _): &&(Clock, Release, Clock)| {

@@ -19,6 +19,7 @@ mod history;
 mod private;
 mod reads;
 mod region;
+mod sides;
 mod space;
 
 pub(crate) use access::strength;
@@ -28,6 +29,8 @@ pub(crate) use epochs::Clock;
 use private::Private;
 pub use region::Conflict;
 pub(crate) use region::{Races, Region, Unordered};
+pub(crate) use sides::Side;
+use sides::Sides;
 use space::SHARED_EACH;
 pub(crate) use space::{
     END_OF_WINDOWS, VARIABLES, generic, rank_of_shared, shared_of, space_of, variables_at,
@@ -104,6 +107,8 @@ pub(crate) struct Memory {
     globals: Vec<Global>,
     /// Other addresses of them.
     aliases: Vec<Alias>,
+    /// The bytes for which multicast addresses stand, where accesses by both addresses must have fences between them.
+    sides: Vec<Sides>,
     last_global: usize,
     /// The shared memory of each block.
     shared: Vec<Region>,
@@ -166,8 +171,10 @@ impl Memory {
         };
         let local_bytes = sizes.local_bytes.next_multiple_of(64);
         let has = |assumption| assumptions.has(&assumption);
+        let sides = if has(Assumption::MulticastAlias) { Vec::new() } else { Sides::of(&aliases) };
         Self {
-            clocks: Clocks::new(sizes.warps, has(Assumption::LoadsBeforeFlag)),
+            clocks: Clocks::new(sizes.warps, has(Assumption::LoadsBeforeFlag), !sides.is_empty()),
+            sides,
             globals: windows.into_iter().map(global).collect(),
             aliases,
             last_global: 0,

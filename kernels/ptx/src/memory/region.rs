@@ -23,6 +23,9 @@ pub enum Conflict {
     Scope,
     /// One takes the bytes for constant (`ld.global.nc`), and the other stores them in the same launch.
     Constant,
+    /// One is by a multicast address, the other by the window's own one, and the path that orders them has no
+    /// `fence.proxy.alias`.
+    Alias,
 }
 
 /// An access that is not ordered with one before it.

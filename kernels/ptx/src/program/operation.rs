@@ -396,6 +396,8 @@ pub enum Operation {
     },
     /// A fence.
     Fence(Fence),
+    /// A fence between accesses by different addresses of one byte, `fence.proxy.alias`.
+    FenceAliases,
     /// A barrier of the block.
     Barrier(Barrier),
     /// An exchange between lanes.

@@ -274,16 +274,27 @@ fn a_cluster_waits_for_all() {
 const UNICAST: u64 = 0x20_0000;
 const MULTICAST: u64 = 0x40_0000;
 
-/// Two windows with words, at one multicast address, and a kernel that gets the address of the first one and of both.
+/// Two windows with words, at one multicast address, and a kernel of one thread that has this address in `%d1`, and that of
+/// the first window in `%d2`.
 fn multicast(
     text: &str,
     all: &[[u32; 4]],
     assumptions: &Assumptions,
 ) -> Result<Vec<Vec<u32>>, String> {
-    let text = format!("mov.u64 %d1, {MULTICAST};\n{text}");
+    multicast_by(1, text, all, assumptions)
+}
+
+/// The same by that number of threads.
+fn multicast_by(
+    threads: u32,
+    text: &str,
+    all: &[[u32; 4]],
+    assumptions: &Assumptions,
+) -> Result<Vec<Vec<u32>>, String> {
+    let text = format!("mov.u64 %d1, {MULTICAST};\nmov.u64 %d2, {UNICAST};\n{text}");
     let module = module(&text);
     let mut found = std::collections::BTreeSet::new();
-    let one = launch(&module, 1, 1, 1);
+    let one = launch(&module, 1, 1, threads);
     for seed in 0..40 {
         let window = |(rank, words): (usize, &[u32; 4])| Window {
             name: format!("window {rank}"),
@@ -357,6 +368,91 @@ st.global.v4.u32 [%m], {%r1, %r2, %r3, %r4};";
         let found = first(multicast(&text, &words, &fixed).unwrap());
         assert_eq!(found, [expected << 16 | expected], "{acc}");
     }
+}
+
+/// An access by a multicast address and one by the window's own are in order by a path with `fence.proxy.alias` alone.
+#[test]
+fn accesses_by_two_addresses_have_a_fence_between_them() {
+    let fence = "fence.proxy.alias;";
+    let pairs = [
+        ("st.global.u32 [%d2], 1;", "multimem.ld_reduce.weak.global.add.u32 %r1, [%d1];"),
+        ("multimem.st.weak.global.u32 [%d1], 1;", "ld.global.u32 %r1, [%d2];"),
+        ("ld.global.u32 %r1, [%d2];", "multimem.st.weak.global.u32 [%d1], 1;"),
+        ("multimem.ld_reduce.weak.global.add.u32 %r1, [%d1];", "st.global.u32 [%d2], 1;"),
+        (
+            "st.global.u8 [%d2+3], 1;",
+            "multimem.ld_reduce.weak.global.add.v4.f32 {%r1, %r2, %r3, %r4}, [%d1];",
+        ),
+        (
+            "multimem.red.release.sys.global.add.u32 [%d1], 1;",
+            "ld.acquire.sys.global.u32 %r1, [%d2];",
+        ),
+    ];
+    let usual = Assumptions::default();
+    let run = |threads: u32, text: &str, assumptions: &Assumptions| {
+        multicast_by(threads, text, &[[0; 4]; 2], assumptions)
+    };
+    for (one, other) in pairs {
+        // A thread's store in place of what it has loaded needs none.
+        let loads_first = one.contains("ld");
+        match run(1, &format!("{one}\n{other}"), &usual) {
+            Ok(_) => assert!(loads_first, "{one} {other}"),
+            Err(refused) => {
+                assert!(refused.contains("without `fence.proxy.alias` between them"), "{refused}");
+            }
+        }
+        run(1, &format!("{one}\n{fence}\n{other}"), &usual).unwrap();
+        let coherent = usual.clone().include(Assumption::MulticastAlias);
+        run(1, &format!("{one}\n{other}"), &coherent).unwrap();
+        // By two threads the fence of either one will do, on the path that orders them, and no other.
+        let one = format!("@%p1 {one}");
+        let other = format!("@%p2 {other}");
+        let begin = "setp.eq.u32 %p1, %r0, 0;\nsetp.eq.u32 %p2, %r0, 1;\nsetp.eq.u32 %p3, %r0, 2;";
+        let text = |before: &str, after: &str| {
+            format!("{begin}\n{before}\n{one}\n{after}\nbar.sync 0;\n{other}")
+        };
+        for (text, right) in [
+            (text("", &format!("@%p1 {fence}")), true),
+            (format!("{begin}\n{one}\nbar.sync 0;\n@%p2 {fence}\n{other}"), true),
+            (text(&format!("@%p1 {fence}"), ""), false),
+            (text("", &format!("@%p2 {fence}")), false),
+            (format!("{begin}\n{one}\nbar.sync 0;\n@%p3 {fence}\n{other}"), false),
+            (format!("{begin}\n{one}\nbar.sync 0;\n@%p3 {fence}\nbar.sync 0;\n{other}"), true),
+        ] {
+            let found = run(3, &text, &usual);
+            assert_eq!(found.is_ok(), right, "{text}\n{found:?}");
+        }
+    }
+    // Apart, the bytes have nothing to do with each other.
+    let apart = "st.global.u32 [%d2+4], 1;\nmultimem.ld_reduce.weak.global.add.u32 %r1, [%d1];";
+    run(1, apart, &usual).unwrap();
+}
+
+/// The fence travels with the release that it is before, and not with one before it.
+#[test]
+fn a_fence_between_aliases_travels_with_later_releases() {
+    let text = |before: &str, after: &str| {
+        format!(
+            "setp.eq.u32 %p1, %r0, 0;
+@!%p1 bra other;
+st.global.u32 [%d2], 1;
+{before}
+st.release.gpu.global.u32 [%m+128], 1;
+{after}
+bra end;
+other:
+ld.acquire.gpu.global.u32 %r1, [%m+128];
+setp.eq.u32 %p2, %r1, 0;
+@%p2 bra other;
+multimem.ld_reduce.weak.global.add.u32 %r2, [%d1];
+end:"
+        )
+    };
+    let run = |text: String| multicast_by(33, &text, &[[0; 4]; 2], &Assumptions::default());
+    let fence = "fence.proxy.alias;";
+    let refused = run(text("", fence)).unwrap_err();
+    assert!(refused.contains("without `fence.proxy.alias` between them"), "{refused}");
+    run(text(fence, "")).unwrap();
 }
 
 /// A peer's memory has another address, too.
