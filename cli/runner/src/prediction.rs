@@ -28,7 +28,7 @@ pub fn add_prediction(
     // Regions that lie side by side are one piece, as in other simulated runs.
     let machine = Machine::for_ranks(&costs, topology, nranks);
     let machine = machine.ok_or_else(|| format!("{nranks} ranks are too many"))?;
-    let joined = join(&on_topology(schedule, &machine.topology));
+    let joined = join(&on_topology(schedule, &machine.topology, data.dtype));
     let run = simulate(&joined, &machine, data.count, data.dtype, true);
     let timeline = run.map_err(|found| found[0].title.clone())?.timeline.unwrap_or_default();
     add_simulation(text, (&joined, &timeline), data, source, start);

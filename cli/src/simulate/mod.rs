@@ -162,7 +162,7 @@ fn timed(
 ) -> Result<(Schedule, u64, Simulated), Vec<Finding>> {
     // Where streams go by data, regions that lie side by side are one piece; the tasks of a contest's executor stay as
     // written.
-    let written = on_topology(written, &machine.topology);
+    let written = on_topology(written, &machine.topology, flags.dtype);
     let by_data = machine.streams == Streams::ByData;
     let schedule = if by_data { join(&written) } else { written.into_owned() };
     let Schedule { collective, nranks, .. } = schedule;

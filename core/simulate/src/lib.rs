@@ -36,11 +36,11 @@ pub use usage::{PortUsage, Usage};
 use std::borrow::Cow;
 
 use engine::Engine;
-use paths::{RankPaths, switch_of};
+use paths::{RankPaths, switches_of};
 use roundelay_base::diagnostics::{Code, Finding};
-use roundelay_base::dtype::DType;
+use roundelay_base::dtype::{DType, ReduceOp};
 use roundelay_base::ids::SpanId;
-use roundelay_core::schedule::{Region, Schedule, switch};
+use roundelay_core::schedule::{Op, Region, Schedule, switch};
 use roundelay_core::topology::Topology;
 use roundelay_core::verify;
 
@@ -89,7 +89,7 @@ pub fn simulate(
         .check(schedule.nranks)
         .map_err(|problem| vec![problem.into_finding(SpanId::default())])?;
     let bytes = bytes(schedule, count, dtype).map_err(|finding| vec![*finding])?;
-    let carried_out = on_topology(schedule, &machine.topology);
+    let carried_out = on_topology(schedule, &machine.topology, dtype);
     let schedule = carried_out.as_ref();
     let Some(paths) = RankPaths::new(schedule, machine, None) else {
         return Err(verify::links(schedule, &machine.topology));
@@ -110,11 +110,17 @@ pub fn simulate(
     Ok(engine.result(bytes, critical))
 }
 
-/// Returns the schedule as a topology carries it out: where one of its moves by a switch has no switch that reduces, with
-/// moves by the ranks in the place of all of them.
-pub fn on_topology<'s>(schedule: &'s Schedule, topology: &Topology) -> Cow<'s, Schedule> {
+/// Returns the schedule as a topology carries out its sums of elements of a type: where one of its moves by a switch has no
+/// switch that reduces, or folds elements that no switch folds, with moves by the ranks in the place of all of them.
+pub fn on_topology<'s>(
+    schedule: &'s Schedule,
+    topology: &Topology,
+    dtype: DType,
+) -> Cow<'s, Schedule> {
     let mut of_switch = schedule.ops.iter().filter(|op| op.switch);
-    if of_switch.all(|op| switch_of(schedule, topology, op).is_some()) {
+    let folds = switch::reason_against(dtype, ReduceOp::Sum).is_none();
+    let takes = |op: &Op| folds || op.srcs == 1;
+    if of_switch.all(|op| takes(op) && switches_of(schedule, topology, op).is_some()) {
         Cow::Borrowed(schedule)
     } else {
         Cow::Owned(switch::as_moves(schedule))

@@ -3,9 +3,9 @@
 use super::machine::{Machine, SignalCost};
 use super::machine_turns::MachineTurns;
 use roundelay_base::ids::{RankId, RegionId};
-use roundelay_core::schedule::{Op, OpKind, Schedule};
+use roundelay_core::schedule::{Op, OpKind, Operand, Schedule};
 use roundelay_topology::routes::Routes;
-use roundelay_topology::{Fabric, NodeId};
+use roundelay_topology::{Fabric, NodeId, ReducingTree};
 
 /// The ends of a path: two ranks, or a rank and its switch.
 pub(super) type Ends = (NodeId, NodeId);
@@ -190,33 +190,39 @@ impl<'m> RankPaths<'m> {
 
 /// Returns the transfers of a move of rank `by`, as [`Schedule::crossing`] does. A move that a switch makes takes what
 /// each of its sources has to the switch, and from there to each destination; where it folds for several ranks, the rank
-/// that moves gets the sum and stores it.
+/// that moves gets the sum and stores it. In a tree of switches one rank below each switch stands for all of them further up.
 pub(super) fn transfers(
     schedule: &Schedule,
     topology: &Fabric,
     by: RankId,
     op: &Op,
 ) -> impl Iterator<Item = (Ends, RegionId)> {
-    let switch = op.switch.then(|| switch_of(schedule, topology, op)).flatten();
-    let own = switch.is_none().then(|| {
+    let tree = op.switch.then(|| switches_of(schedule, topology, op)).flatten();
+    let own = tree.is_none().then(|| {
         let crossing = schedule.crossing(by, op);
         crossing.map(|(from, to, region)| ((NodeId::from(from), NodeId::from(to)), region))
     });
-    let switch = switch.map(|switch| {
-        let srcs = schedule.srcs(op).iter().map(move |src| ((src.rank.into(), switch), src.region));
-        let dsts = schedule.dsts(op).iter().map(move |dst| ((switch, dst.rank.into()), dst.region));
+    let of_switch = tree.and_then(|tree| {
+        let (root, all) = (tree.root()?, |operands: &[Operand]| {
+            let joins = tree.joins(operands.iter().map(|operand| operand.rank));
+            let ends = operands.iter().zip(joins.collect::<Vec<_>>());
+            ends.map(|(operand, switch)| (operand.rank.into(), switch, operand.region))
+                .collect::<Vec<(NodeId, NodeId, RegionId)>>()
+        });
+        let srcs = all(schedule.srcs(op)).into_iter().map(|(rank, at, r)| ((rank, at), r));
+        let dsts = all(schedule.dsts(op)).into_iter().map(|(rank, at, r)| ((at, rank), r));
         let sum = schedule.srcs(op)[0].region;
         let stores = op.srcs > 1 && op.dsts > 1;
-        let through = stores.then_some([((switch, by.into()), sum), ((by.into(), switch), sum)]);
-        srcs.chain(dsts).chain(through.into_iter().flatten())
+        let through = stores.then_some([((root, by.into()), sum), ((by.into(), root), sum)]);
+        Some(srcs.chain(dsts).chain(through.into_iter().flatten()))
     });
-    own.into_iter().flatten().chain(switch.into_iter().flatten())
+    own.into_iter().flatten().chain(of_switch.into_iter().flatten())
 }
 
-/// Returns the switch that makes a move; `None` where the ranks of the move have none that reduces.
-pub(super) fn switch_of(schedule: &Schedule, topology: &Fabric, op: &Op) -> Option<NodeId> {
+/// Returns the switches that make a move; `None` where the ranks of the move have none that reduce.
+pub(super) fn switches_of(schedule: &Schedule, topology: &Fabric, op: &Op) -> Option<ReducingTree> {
     let ranks: Vec<_> = schedule.operands_of(op).iter().map(|operand| operand.rank).collect();
-    topology.reducing_switch(&ranks)
+    topology.reducing_tree(&ranks)
 }
 
 /// Returns the rank that a node is; `None` for a switch.

@@ -6,6 +6,7 @@
 //! partial sum as f32, so its result is rounded once, as that of a switch.
 
 use super::{Buffer, MOVE_LIMIT, Op, OpKind, Operand, Region, Schedule, Scratch, Stream};
+use crate::dtype::{DType, ReduceOp};
 use crate::ids::{OpId, RegionId, ScratchId};
 use crate::random::SplitMix64;
 use crate::rational::Rat;
@@ -15,6 +16,23 @@ const MOST: usize = MOVE_LIMIT as usize;
 
 /// The seed of the orders in which [`as_moves`] folds.
 const SEED: u64 = 0x0073_7769_7463_6800;
+
+/// Returns the reason why a switch does not fold elements by an op as Roundelay does; `None` where it does. The source is PTX's
+/// table of `multimem.ld_reduce`.
+pub fn reason_against(element: DType, op: ReduceOp) -> Option<&'static str> {
+    use ReduceOp::{Avg, Band, Bor, Bxor, Land, Lor, Lxor, Max, Min, Prod, Sum};
+    match op {
+        Prod | Land | Lor | Lxor => Some("it has no such op"),
+        Sum | Avg | Min | Max if element.size() == 1 => {
+            Some("it has no elements of 8 bits, but for `band`, `bor` and `bxor`")
+        }
+        Avg if element.is_narrow_float() => {
+            Some("it rounds a sum to 16 bits before that is divided")
+        }
+        Min | Max if element.is_float() => Some("its min and max of floats leave out NaNs"),
+        Sum | Avg | Min | Max | Band | Bor | Bxor => None,
+    }
+}
 
 /// Returns the schedule with moves by the ranks in place of those by a switch, in orders that a fixed seed draws.
 pub fn as_moves(of: &Schedule) -> Schedule {

@@ -33,7 +33,7 @@ fn each(mut holds: impl FnMut(&str, &Schedule, &Machine, &Simulated)) {
         let Ok(schedule) = super::library(&name).schedule(8) else { continue };
         for topology in TOPOLOGIES {
             let mut machine = machine(topology);
-            let schedule = on_topology(&schedule, &machine.topology);
+            let schedule = on_topology(&schedule, &machine.topology, DType::F32);
             machine.reduce = Some(80e9);
             machine.copy = Some(100e9);
             machine.signals = SignalCost::Messages;

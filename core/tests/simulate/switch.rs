@@ -60,7 +60,7 @@ fn switches_of_islands_and_of_rails_reduce() {
         algorithm.set_text("topology", topology).expect("a topology");
         let schedule = algorithm.schedule(8).expect("it can be laid out");
         let machine = machine(topology);
-        assert!(on_topology(&schedule, &machine.topology).has_switch());
+        assert!(on_topology(&schedule, &machine.topology, DType::F32).has_switch());
         let done = simulate(&schedule, &machine, BYTES as u64 / 4, DType::F32, false);
         let seconds = done.expect("it ends").seconds;
         let time = 2.0 * (2.0 * inside.1 + BYTES / inside.0) + rail;
@@ -68,15 +68,50 @@ fn switches_of_islands_and_of_rails_reduce() {
     }
 }
 
-/// Ranks below two leaves have no one switch, and each leaf has its own.
+/// The leaves of a tree of switches each pass one sum up, and take one result down.
 #[test]
-fn a_tree_of_switches_is_no_one_switch() {
-    let graph = machine("spine_leaf(2, 4, 2, 50GB/s, reducing)").topology;
+fn a_tree_of_switches_reduces_at_each_of_them() {
+    let topology = "spine_leaf(2, 4, 2, 50GB/s, reducing)";
+    let graph = machine(topology).topology;
     let ranks = |ranks: &[u32]| ranks.iter().copied().map(RankId).collect::<Vec<_>>();
     assert!(graph.reducing_switch(&ranks(&[0, 1, 2, 3])).is_some());
     assert_eq!(graph.reducing_switch(&ranks(&[3, 4])), None);
+    let tree = graph.reducing_tree(&ranks(&[0, 3, 4, 7])).expect("a tree");
+    let (root, joins) = (tree.root().expect("a root"), |all: &[u32]| {
+        tree.joins(ranks(all).into_iter()).collect::<Vec<_>>()
+    });
+    let leaf = |rank: u32| graph.out(RankId(rank).into())[0].to;
+    assert_eq!(joins(&[0, 3, 4, 7]), [root, leaf(3), root, leaf(7)]);
+    assert_eq!(joins(&[3]), [root]);
     assert!(on_switch(&graph, 8, Collective::AllReduce).is_some());
-    assert!(!on_topology(&schedule("SwitchAllReduce", 8), &graph).has_switch());
+    assert!(on_topology(&schedule("SwitchAllReduce", 8), &graph, DType::F32).has_switch());
+    let done = run("SwitchAllReduce", topology);
+    for usage in &done.links {
+        let [from, to] = [usage.from, usage.to].map(|node| graph.is_rank(node));
+        // Between a leaf and the root there is each block once, and the sum of each of its ranks' own blocks on its way
+        // to that rank and back.
+        let uplink = if [usage.from, usage.to].contains(&root) { 1.5 * BYTES } else { 0.0 };
+        let expected = if from || to { BYTES + BYTES / 8.0 } else { uplink };
+        assert!((usage.bytes - expected).abs() < 1.0, "{usage:?}");
+    }
+    assert!(done.seconds < 0.8 * run("MeshAllReduce", topology).seconds);
+    // A leaf that does not reduce makes no tree.
+    assert_eq!(
+        machine("spine_leaf(2, 4, 2, 50GB/s)").topology.reducing_tree(&ranks(&[3, 4])),
+        None
+    );
+}
+
+/// Switches fold no elements of 8 bits, and store them.
+#[test]
+fn elements_that_no_switch_folds_are_moved_by_ranks() {
+    let topology = machine(&hopper(", gpus(sm=90)")).topology;
+    for (name, expected) in [("SwitchAllReduce", [true, false]), ("SwitchAllGather", [true, true])]
+    {
+        let made = [DType::F16, DType::U8]
+            .map(|dtype| on_topology(&schedule(name, 8), &topology, dtype).has_switch());
+        assert_eq!(made, expected, "{name}");
+    }
 }
 
 /// Without a switch that reduces, ranks move the same data, and more of it.
@@ -85,7 +120,7 @@ fn elsewhere_ranks_do_the_moves() {
     for gpus in ["", ", gpus(sm=80)", ", gpus(gfx942)"] {
         let topology = hopper(gpus);
         let written = schedule("SwitchAllReduce", 8);
-        assert!(!on_topology(&written, &machine(&topology).topology).has_switch());
+        assert!(!on_topology(&written, &machine(&topology).topology, DType::F32).has_switch());
         let (by_ranks, direct) =
             (run("SwitchAllReduce", &topology), run("MeshAllReduce", &topology));
         let sent = |run: &Simulated| run.ports.iter().map(|port| port.sent).sum::<f64>();

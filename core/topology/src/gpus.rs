@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{Fabric, NodeId, NodeKind};
 use roundelay_base::ids::RankId;
 
@@ -60,6 +62,30 @@ impl fmt::Display for GpuModel {
     }
 }
 
+/// The switches that fold and copy data of some ranks on its way, one or a tree of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReducingTree {
+    /// The switches from each rank to the root.
+    ways: BTreeMap<RankId, Vec<NodeId>>,
+}
+
+impl ReducingTree {
+    /// Returns the switch above all ranks.
+    pub fn root(&self) -> Option<NodeId> {
+        self.ways.values().next()?.last().copied()
+    }
+
+    /// Returns for each of some ranks the switch at which its data joins that of the ranks before it: the root for the first
+    /// one. The other way round, the switch from which its copy parts from theirs.
+    pub fn joins(&self, ranks: impl Iterator<Item = RankId>) -> impl Iterator<Item = NodeId> {
+        let mut met = BTreeSet::new();
+        ranks.filter_map(move |rank| {
+            let way = self.ways.get(&rank)?;
+            way.iter().find(|switch| !met.insert(**switch)).or(way.last()).copied()
+        })
+    }
+}
+
 impl Fabric {
     /// The GPUs, where the ranks are GPUs of a known model.
     pub fn gpus(&self) -> Option<Gpus> {
@@ -77,7 +103,7 @@ impl Fabric {
 
     /// Returns the switch that folds and copies data of some ranks on its way: one to which all of them are linked, or the
     /// one switch of a network that all of them reach, as through PCI and their network cards. `None` where there is no such
-    /// switch. A tree of switches that each reduce a part is none.
+    /// switch; [`Fabric::reducing_tree`] has trees of switches that each reduce a part.
     pub fn reducing_switch(&self, ranks: &[RankId]) -> Option<NodeId> {
         let (first, others) = ranks.split_first()?;
         let mut linked = self.out((*first).into()).iter().map(|link| link.to);
@@ -88,6 +114,37 @@ impl Fabric {
         let reaches = |node| ranks.iter().all(|rank| self.reach.behind(node, (*rank).into()));
         let mut behind = self.reducing.iter().copied();
         linked.or_else(|| behind.find(|node| is_alone(*node) && reaches(*node)))
+    }
+
+    /// Returns the switches that fold and copy data of some ranks on its way: the one of [`Fabric::reducing_switch`], or a
+    /// tree, in which the ranks below a switch have one sum on its way up, as InfiniBand's switches have it. `None` where
+    /// some rank has no switch that reduces, or no root is above all of them.
+    pub fn reducing_tree(&self, ranks: &[RankId]) -> Option<ReducingTree> {
+        let above = |node: NodeId| {
+            let links = self.out(node).iter().map(|link| link.to);
+            links.filter(|to| !self.is_rank(*to) && self.reduces(*to))
+        };
+        if let Some(switch) = self.reducing_switch(ranks) {
+            let below = |rank: &RankId| (*rank, vec![switch]);
+            return Some(ReducingTree { ways: ranks.iter().map(below).collect() });
+        }
+        let mut next: BTreeMap<NodeId, NodeId> = BTreeMap::new();
+        let mut level: BTreeSet<NodeId> = ranks.iter().map(|rank| (*rank).into()).collect();
+        while level.len() > 1 {
+            let (first, others) = (level.first()?, level.iter().skip(1));
+            let others: Vec<BTreeSet<_>> = others.map(|node| above(*node).collect()).collect();
+            let root = above(*first).find(|root| others.iter().all(|all| all.contains(root)));
+            for node in &level {
+                let up = root.or_else(|| above(*node).find(|up| !next.contains_key(up)));
+                next.insert(*node, up?);
+            }
+            level = level.iter().map(|node| next[node]).collect();
+        }
+        let way = |rank: &RankId| {
+            let first = next.get(&(*rank).into()).copied();
+            (*rank, std::iter::successors(first, |node| next.get(node).copied()).collect())
+        };
+        Some(ReducingTree { ways: ranks.iter().map(way).collect() })
     }
 
     /// Whether a switch of the topology folds and copies data of two or more of the first `nranks` ranks on the way.

@@ -1,6 +1,6 @@
 //! The machine that an algorithm runs on: ranks and switches, joined by directed links with a capacity and a latency.
 //!
-//! Ranks are the nodes `0..nranks`; every other node forwards. Only a switch of [`Fabric::reducing_switch`] also reduces and
+//! Ranks are the nodes `0..nranks`; every other node forwards. Only switches of [`Fabric::reducing_tree`] also reduce and
 //! copies. The graph determines the pairs that may talk, rings and trees, NCCL's paths, and lower bounds of the time of any
 //! algorithm.
 
@@ -20,7 +20,7 @@ pub mod search;
 pub mod shape;
 mod shares;
 
-pub use gpus::{CAPABILITIES, GpuModel, Gpus};
+pub use gpus::{CAPABILITIES, GpuModel, Gpus, ReducingTree};
 use reach::Reach;
 use roundelay_base::diagnostics::Code;
 pub use roundelay_base::diagnostics::problem::Problem;

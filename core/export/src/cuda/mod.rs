@@ -24,6 +24,7 @@ use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::{OpId, RankId, ScratchId};
 use roundelay_core::layout::Configured;
 use roundelay_core::optimize::Optimized;
+use roundelay_core::schedule::switch::reason_against;
 use roundelay_core::schedule::{Buffer, Op, OpKind, Operand, Schedule, SignalKind};
 use roundelay_core::source::Span;
 use roundelay_core::verify::Callers;
@@ -363,7 +364,7 @@ impl Kernel {
         let (schedule, proof) = (proved.schedule().clone(), proved.proof().clone());
         check_width(&schedule, spec.element)?;
         let folds = schedule.ops.iter().any(|op| op.switch && op.srcs > 1);
-        if let Some(why) = switch::reason_against(spec.element, spec.op).filter(|_| folds) {
+        if let Some(why) = reason_against(spec.element, spec.op).filter(|_| folds) {
             let (op, element) = (spec.op, spec.element);
             let title = format!("{name} has no kernel by a switch for {op} of {element}: {why}");
             return Err(refuse(title, "take the form table, in which the ranks move the data"));

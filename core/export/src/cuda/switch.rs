@@ -1,25 +1,7 @@
-//! Moves that a switch makes: the elements and ops that it folds, and the groups of ranks that it reaches.
+//! Moves that a switch makes: the sides of each, and the groups of ranks that it reaches.
 
-use roundelay_core::dtype::{DType, ReduceOp};
 use roundelay_core::ids::RankId;
 use roundelay_core::schedule::{Op, Operand, Schedule};
-
-/// Returns the reason why `multimem` does not fold elements by an op as Roundelay does; `None` where it does. The source is
-/// PTX's table of `multimem.ld_reduce`.
-pub(super) fn reason_against(element: DType, op: ReduceOp) -> Option<&'static str> {
-    use ReduceOp::{Avg, Band, Bor, Bxor, Land, Lor, Lxor, Max, Min, Prod, Sum};
-    match op {
-        Prod | Land | Lor | Lxor => Some("it has no such op"),
-        Sum | Avg | Min | Max if element.size() == 1 => {
-            Some("it has no elements of 8 bits, but for `band`, `bor` and `bxor`")
-        }
-        Avg if element.is_narrow_float() => {
-            Some("it rounds a sum to 16 bits before that is divided")
-        }
-        Min | Max if element.is_float() => Some("its min and max of floats leave out NaNs"),
-        Sum | Avg | Min | Max | Band | Bor | Bxor => None,
-    }
-}
 
 /// The ranks that each side of a switch's move has, where it has several.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
