@@ -23,6 +23,7 @@ use crate::shared_memory::stage::routes::{Route, Routes};
 use crate::shared_memory::stage::strategy::{Strategy, fused_strategy};
 use crate::shared_memory::world::World;
 use crate::shared_memory::world::memory::shared_state::CallHeader;
+use crate::shared_memory::world::ways::Makers;
 
 /// Elements of a tile whose buffers have one unit each.
 const TILE: usize = 32;
@@ -88,11 +89,11 @@ impl Seat {
     }
 
     /// Makes a plan in whose calls each rank makes a share of the result for both.
-    fn plan_of_shares(&self) -> WorldPlan {
+    fn plan_of_shares(&self, makers: Makers) -> WorldPlan {
         let mut plan = self.plan();
         let PlanSource::Taken(_, made) = &self.prepared.0 else { panic!("it is fused") };
         let call = (Some(self.input.len() as u64), DType::U32, ReduceOp::Sum);
-        let way = plan.0.routes.usual.shared();
+        let way = plan.0.routes.usual.with_makers(makers);
         let made = fused_strategy(made, self.world.id(), call, (way.makers, way.tile()));
         let (strategy, tiles) = made.expect("it is lowered").expect("ranks can share the work");
         plan.0.routes = Routes::only(strategy, tiles, way);
@@ -181,26 +182,33 @@ fn a_place_of_all_is_used_again_by_a_later_call() {
     });
 }
 
+/// The places of shares: one for all ranks, and those of the inputs.
+const SHARES: [Makers; 2] = [Makers::Share, Makers::ShareInPlace];
+
 #[test]
 fn a_share_is_copied_before_its_place_is_used_again() {
-    model((1, Options::new()), &fused(&sum()), 3 * TILE, |seat| {
-        let plan = seat.plan_of_shares();
-        let Route { strategy, tiles } = &plan.0.routes.first;
-        assert!(matches!(strategy, Strategy::Split(_)) && tiles.number == 3);
-        let right = input(0, 3 * TILE).zip(input(1, 3 * TILE)).map(|(a, b)| a + b);
-        assert!(seat.run(&plan, 1).into_iter().eq(right));
-    });
+    for makers in SHARES {
+        model((1, Options::new()), &fused(&sum()), 3 * TILE, move |seat| {
+            let plan = seat.plan_of_shares(makers);
+            let Route { strategy, tiles } = &plan.0.routes.first;
+            assert!(matches!(strategy, Strategy::Split(_)) && tiles.number == 3);
+            let right = input(0, 3 * TILE).zip(input(1, 3 * TILE)).map(|(a, b)| a + b);
+            assert!(seat.run(&plan, 1).into_iter().eq(right));
+        });
+    }
 }
 
 #[test]
 fn a_share_is_copied_before_a_later_call_uses_its_place() {
-    model((1, Options::new()), &fused(&sum()), TILE, |seat| {
-        let plan = seat.plan_of_shares();
-        let right = input(0, TILE).zip(input(1, TILE)).map(|(a, b)| a + b);
-        for _ in 0..3 {
-            assert!(seat.run(&plan, 1).into_iter().eq(right.clone()));
-        }
-    });
+    for makers in SHARES {
+        model((1, Options::new()), &fused(&sum()), TILE, move |seat| {
+            let plan = seat.plan_of_shares(makers);
+            let right = input(0, TILE).zip(input(1, TILE)).map(|(a, b)| a + b);
+            for _ in 0..3 {
+                assert!(seat.run(&plan, 1).into_iter().eq(right.clone()));
+            }
+        });
+    }
 }
 
 /// Inputs and outputs lie in heaps: a rank that has returned may write its input and read its output.

@@ -64,14 +64,14 @@ impl Routes {
         if count.is_none() || world.nranks() == 1 {
             return Ok(Some(routes));
         }
-        let shared = if shape.shares { make(usual.shared())? } else { None };
+        let shared = if shape.shares { make(usual.with_makers(Makers::Share))? } else { None };
         shape.shares = shared.is_some();
         if shape.is_measured() {
             routes.settled = AtomicU8::new(OPEN);
             routes.others = (0..Way::LAYOUTS).map(|_| OnceLock::new()).collect();
             if let Some((strategy, tiles)) = shared {
                 let route = Route { strategy, tiles };
-                routes.others[usual.shared().layout() as usize] = route.into();
+                routes.others[usual.with_makers(Makers::Share).layout() as usize] = route.into();
             }
             routes.measured = Some((key(identity, shape), shape));
         }
@@ -101,7 +101,7 @@ impl Routes {
         };
         match (set.turn(active.number), set.only()) {
             // No correct rank decides for a way that does not fit the shape.
-            (Some(way), _) if way.makers == Makers::Share && !shape.shares => (self.usual, false),
+            (Some(way), _) if way.makers != Makers::Any && !shape.shares => (self.usual, false),
             (Some(way), None) => (way, true),
             (way, _) => {
                 let way = way.unwrap_or(self.usual);

@@ -44,6 +44,7 @@ impl WorldRank {
                 self.stage(active, 2 * tile, (&split.readers, way.passing()), outside, stripes)
             }
         };
+        let staged = active.local.stage.slots;
         stage(active, 0)?;
         for tile in 0..tiles.number {
             for other in world.others() {
@@ -62,7 +63,8 @@ impl WorldRank {
                         self.fetch_inputs(active, split, piece)?;
                     }
                     // SAFETY: the caller's promise; all ranks have staged the tile, so all have copied the earlier tile
-                    // out of the common place, and the slots stay until this rank has made its share.
+                    // out of the common place, and the slots stay until this rank has made its share; no other rank
+                    // accesses the part of a slot that this share is of, until then.
                     unsafe {
                         let common = (!lent).then_some(common);
                         self.make_piece(active, (split, nth, way), (piece, common), outside);
@@ -73,20 +75,26 @@ impl WorldRank {
             if tile + 1 < tiles.number {
                 stage(active, tile + 1)?;
             }
+            let made = match split.in_place {
+                true => {
+                    arena.address(arena.layout.slot(world.rank, staged.wrapping_add(tile)), SLOT)
+                }
+                false => common,
+            };
             for other in world.others() {
                 self.tile_of(active, other, 2 * tile + 1)?;
                 let _copy = active.recording.during(Recorded::CopyOut);
                 let shares = split.share(tiles, tile, other).map(|(_, stripe)| stripe);
                 // SAFETY: the other rank has made its share, which stays in its output until this call ends, and in the
-                // common place until this rank has staged the tile after next; the stripes lie within the caller's output
-                // and within the tile, and no rank reads the shares of others in this rank's output.
+                // common place or in this rank's slot until this rank has staged the tile after next; the stripes lie within
+                // the caller's output and within the tile, and no rank reads the shares of others in this rank's output.
                 unsafe {
                     if lent {
                         let shares = shares.map(|share| Stripe { inside: share.outside, ..share });
                         let from = active.local.stage.lent[other];
                         self.fetch(active, other, (from, outside.output), shares)?;
                     } else {
-                        self.copy_out(shares, common, outside, way.stores);
+                        self.copy_out(shares, made, outside, way.stores);
                     }
                 }
             }
@@ -123,7 +131,8 @@ impl WorldRank {
         Ok(())
     }
 
-    /// Makes a piece of this rank's share of a tile, in its output and in the common place, if there is one.
+    /// Makes a piece of this rank's share of a tile, in its output and in the places from which others copy: those of their
+    /// inputs, or the common one, if there is one.
     ///
     /// # Safety
     /// As for [`RankCall::make`](crate::lowering::RankCall::make); the bases of the other ranks' inputs are those of the
@@ -140,12 +149,20 @@ impl WorldRank {
         let output = piece.base(outside.output, self.size);
         let input = piece.base(outside.input.cast_mut(), self.size);
         split.bases.set(split.inputs[split.rank], input);
-        split.bases.set(split.outputs[0], output);
-        split.bases.set(split.outputs[1], common.unwrap_or(output));
+        split.bases.set(split.output, output);
+        for (rank, copy) in &split.copies {
+            split.bases.set(
+                *copy,
+                match split.in_place {
+                    true => split.bases.get(split.inputs[*rank]),
+                    false => common.unwrap_or(output),
+                },
+            );
+        }
         let first = (piece.inside - begin) as usize;
         let elements = first..first + piece.len as usize;
         let (data, partials) = (&split.data, self.partials.address(0));
-        // SAFETY: the piece lies within the caller's buffers and the tile; in place, an element of the input is read before
+        // SAFETY: the piece lies within the caller's buffers and the tile; in place, an element of an input is read before
         // the same element of the output is written; only this rank uses the partials.
         unsafe {
             let segment = data.all[nth];

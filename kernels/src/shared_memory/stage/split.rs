@@ -1,6 +1,6 @@
 //! A result that all ranks get, of which each rank makes a share for all. A rank stages only the parts of its input that
 //! other ranks fold, reads its own part where it lies, and writes its share both to its own output and to the place from
-//! which the other ranks copy it.
+//! which the other ranks copy it: one place for all of them, or for each rank that in which the rank has staged its input.
 
 use std::sync::Arc;
 
@@ -20,8 +20,13 @@ pub(crate) struct Split {
     pub(crate) places: Box<[(u64, u32)]>,
     /// The number of each rank's input in the code.
     pub(crate) inputs: Box<[u32]>,
-    /// The numbers of this rank's output and of the common place in the code.
-    pub(crate) outputs: [u32; 2],
+    /// The number of this rank's output in the code.
+    pub(crate) output: u32,
+    /// The numbers in the code of the places from which other ranks copy: that of another rank's output for the common
+    /// place; or that of each other rank's output, with the rank, for the places of their inputs.
+    pub(crate) copies: Box<[(usize, u32)]>,
+    /// Whether the share is written in the places of the inputs.
+    pub(crate) in_place: bool,
     pub(crate) rank: usize,
     /// The ranks that must be done with a slot before it is used again: none, as all have then made their shares.
     pub(crate) readers: Arc<[usize]>,
@@ -29,11 +34,12 @@ pub(crate) struct Split {
 
 impl Split {
     /// Makes the code of a rank, of a schedule in which all ranks get the same result; `None` where an element of the
-    /// result is not made of the elements of the inputs at the same place.
+    /// result is not made of the elements of the inputs at the same place, or where an input is read after its place has the
+    /// result.
     pub(crate) fn new(
         code: &Code,
         schedule: &Schedule,
-        rank: RankId,
+        (rank, in_place): (RankId, bool),
         stands: &SegmentStatements,
     ) -> Option<Self> {
         let all = &code.segments;
@@ -41,14 +47,21 @@ impl Split {
         let inputs: Box<[u32]> =
             ranks().map(|rank| code.buffers.index(Buffer::Input, rank)).collect();
         // Every rank has the result, so the number of another rank's output can stand for the common place.
-        let other = ranks().find(|other| *other != rank)?;
-        let outputs = [rank, other].map(|rank| code.buffers.index(Buffer::Output, rank));
+        let number = |rank| code.buffers.index(Buffer::Output, rank);
+        let others = ranks().filter(|other| *other != rank);
+        let others = others.take(if in_place { usize::MAX } else { 1 });
+        let copies: Box<[_]> = others.map(|other| (other.index(), number(other))).collect();
+        let output = number(rank);
+        let is_output = |buffer| buffer == output || copies.iter().any(|(_, copy)| *copy == buffer);
+        if copies.is_empty() || in_place && !reads_come_first(all, &inputs, is_output) {
+            return None;
+        }
         let (mut moves, mut operands) = (Vec::new(), Vec::new());
         for m in &all.moves {
             let (srcs, dsts) = all.of(*m).split_at(m.srcs as usize);
             let first = operands.len() as u32;
             operands.extend_from_slice(srcs);
-            let kept = |dst: &&Operand| dst.buffer == PARTIAL || outputs.contains(&dst.buffer);
+            let kept = |dst: &&Operand| dst.buffer == PARTIAL || is_output(dst.buffer);
             operands.extend(dsts.iter().filter(kept));
             let dsts = (operands.len() - first as usize - srcs.len()) as u8;
             moves.push(Move { first, dsts, ..*m });
@@ -70,7 +83,9 @@ impl Split {
             bases,
             places: places.into(),
             inputs,
-            outputs,
+            output,
+            copies,
+            in_place,
             rank: rank.index(),
             readers: Arc::default(),
         })
@@ -94,4 +109,16 @@ impl Split {
             parts.filter_map(move |part| Some((nth, part.stripe.clipped(from, to)?)))
         })
     }
+}
+
+/// Whether the moves of each segment read inputs before the first of them writes an output, or in it.
+fn reads_come_first(all: &Segments, inputs: &[u32], is_output: impl Fn(u32) -> bool) -> bool {
+    all.all.iter().all(|segment| {
+        let moves = &all.moves[segment.first as usize..][..segment.len as usize];
+        let sides = |m: &Move| all.of(*m).split_at(m.srcs as usize);
+        let mut later =
+            moves.iter().skip_while(|m| !sides(m).1.iter().any(|dst| is_output(dst.buffer)));
+        later.next();
+        later.all(|m| !sides(m).0.iter().any(|src| inputs.contains(&src.buffer)))
+    })
 }

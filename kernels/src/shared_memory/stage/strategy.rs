@@ -295,7 +295,10 @@ pub(crate) fn fused_strategy(
     }
     let stands = SegmentStatements::new(&code, schedule);
     let strategy = match makers {
-        Makers::Share => Split::new(&code, schedule, rank, &stands).map(Strategy::Split),
+        Makers::Share | Makers::ShareInPlace => {
+            let in_place = makers == Makers::ShareInPlace;
+            Split::new(&code, schedule, (rank, in_place), &stands).map(Strategy::Split)
+        }
         Makers::Any if is_made_together(schedule) => {
             Some(Strategy::Common(Common::new(&code, schedule, &stands)))
         }

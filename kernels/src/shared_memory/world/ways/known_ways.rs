@@ -17,7 +17,7 @@ const VARIABLE: &str = "ROUNDELAY_WAYS";
 /// The name of the file in the folder of caches.
 const NAME: &str = "ways";
 /// The first line of the file; another layout has another first line.
-const MAGIC: &str = concat!("roundelay ways 2, version ", env!("CARGO_PKG_VERSION"));
+const MAGIC: &str = concat!("roundelay ways 3, version ", env!("CARGO_PKG_VERSION"));
 
 /// The beginning of a world: how it chooses ways, and whether it adds its decisions to the host's file when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +162,7 @@ mod tests {
         keep_for(&path, "a machine", &[decided(1, 4)]).expect("written");
         assert_eq!(read(&path, "another machine"), []);
         let text = fs::read_to_string(&path).expect("text");
-        fs::write(&path, text.replace("ways 2", "ways 0")).expect("written");
+        fs::write(&path, text.replace("ways 3", "ways 0")).expect("written");
         assert_eq!(read(&path, "a machine"), []);
         let more = format!("{text}rubbish\n\n12 64 a way beyond the last\nfg 1 no number\n13\n");
         fs::write(&path, more).expect("written");

@@ -35,6 +35,9 @@ pub(crate) enum Makers {
     Any,
     /// Each rank makes an equal share for all ranks, in which it reads its own input where that lies.
     Share,
+    /// The same, with each share stored over the parts of the staged inputs of which it is made: lines that a core has
+    /// just read from another one are quicker to write than lines that others have read, and half as many pass.
+    ShareInPlace,
 }
 
 /// The passage of data from a rank to others.
@@ -71,11 +74,11 @@ const KINDS: [(Makers, Passage, Stores); 12] = [
     (Makers::Any, Passage::Lent, Stores::Cached),
     (Makers::Any, Passage::Stored, Stores::Streaming),
     (Makers::Share, Passage::Stored, Stores::Streaming),
-    (Makers::Any, Passage::PastCaches, Stores::Streaming),
-    (Makers::Share, Passage::PastCaches, Stores::Streaming),
     (Makers::Any, Passage::Lent, Stores::Streaming),
     (Makers::Share, Passage::Lent, Stores::Cached),
     (Makers::Share, Passage::ResultsLent, Stores::Cached),
+    (Makers::ShareInPlace, Passage::Stored, Stores::Cached),
+    (Makers::ShareInPlace, Passage::Stored, Stores::Streaming),
 ];
 
 /// A number below [`Set::WAYS`] for each way.
@@ -118,7 +121,7 @@ impl Shape {
 
 impl Way {
     /// The number of layouts.
-    pub(crate) const LAYOUTS: u64 = 2 * TILES.len() as u64;
+    pub(crate) const LAYOUTS: u64 = 3 * TILES.len() as u64;
     /// The size of tiles where no measurement says otherwise.
     const USUAL: u8 = 3;
     /// The size of tiles that stay in the second cache.
@@ -170,15 +173,14 @@ impl Way {
         }
     }
 
-    /// Returns the way with which each rank makes a share of the result.
-    pub(crate) fn shared(self) -> Self {
-        Self { makers: Makers::Share, ..self }
+    /// Returns the way with these makers.
+    pub(crate) fn with_makers(self, makers: Makers) -> Self {
+        Self { makers, ..self }
     }
 
     /// Returns a number that is equal for ways whose ranks understand each other: they agree on tiles and makers.
     pub(crate) fn layout(self) -> u64 {
-        let shares = u64::from(self.makers == Makers::Share);
-        shares * TILES.len() as u64 + u64::from(self.tile)
+        self.makers as u64 * TILES.len() as u64 + u64::from(self.tile)
     }
 
     /// Returns the way with another size of tiles, if that size makes a difference for the call.
@@ -215,6 +217,8 @@ impl Set {
             (usual, Makers::Share, Passage::PastCaches, shape.shares),
             (small, Makers::Share, Passage::Stored, shape.shares),
             (streaming, Makers::Share, Passage::Stored, shape.shares && shape.output >= LARGE),
+            (usual, Makers::ShareInPlace, Passage::Stored, shape.shares),
+            (small, Makers::ShareInPlace, Passage::Stored, shape.shares),
             (usual, Makers::Share, Passage::Lent, shape.shares && can_lend),
             (usual, Makers::Share, Passage::ResultsLent, shape.shares && can_lend),
         ];
@@ -270,6 +274,9 @@ impl std::fmt::Display for Way {
         f.write_str(match self.makers {
             Makers::Any => "",
             Makers::Share => ", a share of the result by each rank",
+            Makers::ShareInPlace => {
+                ", a share of the result by each rank in the place of the inputs"
+            }
         })?;
         f.write_str(match self.passage {
             Passage::Stored => ", inputs staged in the caches",
