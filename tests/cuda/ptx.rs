@@ -147,8 +147,8 @@ fn a_switch_has_a_fence_on_either_side() {
         });
         let text = format!("{}{}", parts[0], joined.collect::<String>());
         let program = Interpreted::new(&text, &kernel.name).expect("it is PTX").stage(2);
-        let refused = program.run(&ShimJob::new(&kernel, 64, &inputs), 0);
-        let refused = refused.err().expect("a fence is missing").to_string();
+        let run = program.run(&ShimJob::new(&kernel, 64, &inputs), 0).map(|_| ());
+        let refused = run.expect_err("a fence is missing").to_string();
         assert!(refused.contains("without `fence.proxy.alias` between them"), "{refused}");
     }
 }

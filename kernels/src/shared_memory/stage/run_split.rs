@@ -75,11 +75,10 @@ impl WorldRank {
             if tile + 1 < tiles.number {
                 stage(active, tile + 1)?;
             }
-            let made = match split.in_place {
-                true => {
-                    arena.address(arena.layout.slot(world.rank, staged.wrapping_add(tile)), SLOT)
-                }
-                false => common,
+            let made = if split.in_place {
+                arena.address(arena.layout.slot(world.rank, staged.wrapping_add(tile)), SLOT)
+            } else {
+                common
             };
             for other in world.others() {
                 self.tile_of(active, other, 2 * tile + 1)?;
@@ -151,13 +150,9 @@ impl WorldRank {
         split.bases.set(split.inputs[split.rank], input);
         split.bases.set(split.output, output);
         for (rank, copy) in &split.copies {
-            split.bases.set(
-                *copy,
-                match split.in_place {
-                    true => split.bases.get(split.inputs[*rank]),
-                    false => common.unwrap_or(output),
-                },
-            );
+            let slot = || split.bases.get(split.inputs[*rank]);
+            let place = if split.in_place { slot() } else { common.unwrap_or(output) };
+            split.bases.set(*copy, place);
         }
         let first = (piece.inside - begin) as usize;
         let elements = first..first + piece.len as usize;
