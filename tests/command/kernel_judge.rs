@@ -225,7 +225,7 @@ fn hostile_candidates_end_with_a_reason() {
         ("outside", spins.replace("[module.m]", "[module.n]\nfile = \"../other.cu\"\n[module.m]")),
     ];
     let folder = folder(all);
-    let call = judged(folder.folder(), &["--seeds", "1", "--budget", "20s"]).ends(2);
+    let call = judged(folder.folder(), &["--seeds", "1", "--budget", "8s"]).ends(2);
     let told = call.json();
     let word = |name: &str| {
         let all = told["candidates"].as_array().expect("a list");

@@ -217,7 +217,7 @@ fn one_that_is_left_and_does_not_come_is_named() {
         say(&world.shrink().expect_err("one is not there").to_string());
         return;
     }
-    for (away, words) in [(0, "for rank 0, which is there"), (2, "rank 2 of 3 did not come")] {
+    let job = |away: u32, words: &str| {
         let port = free_port();
         let start = |rank| of_hosts("tcp", TEST, &away.to_string(), 3, rank, port);
         let told = run_by(start, 3, |_, _| {});
@@ -225,7 +225,12 @@ fn one_that_is_left_and_does_not_come_is_named() {
             let said = told.said.first().unwrap_or_else(|| panic!("rank {rank}: {}", told.all));
             assert!(said.contains(words) && said.contains("[E0427]"), "rank {rank}: {said}");
         }
-    }
+    };
+    // Both wait, and do nothing else.
+    std::thread::scope(|scope| {
+        scope.spawn(|| job(0, "for rank 0, which is there"));
+        job(2, "rank 2 of 3 did not come");
+    });
 }
 
 /// A rank is killed in a call or between two; all others, on every host, know it soon, and say which it is.

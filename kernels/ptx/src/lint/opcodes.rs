@@ -5,6 +5,7 @@
 /// rules of the lint have to be looked at before the opcode comes here.
 pub const OPCODES: &[&str] = &[
     "abs.f32",
+    "abs.s16",
     "abs.s32",
     "abs.s64",
     "add.rn.f32",
@@ -20,6 +21,7 @@ pub const OPCODES: &[&str] = &[
     "bar.red.or.pred",
     "bar.sync",
     "bar.warp.sync",
+    "bfe.s32",
     "bfe.u32",
     "bfi.b32",
     "bfi.b64",
@@ -44,6 +46,7 @@ pub const OPCODES: &[&str] = &[
     "cvt.s32.s16",
     "cvt.s32.s8",
     "cvt.s64.s32",
+    "cvt.s8.s32",
     "cvt.u16.u32",
     "cvt.u16.u64",
     "cvt.u32.u16",
