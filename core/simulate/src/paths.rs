@@ -202,19 +202,18 @@ pub(super) fn transfers(
         let crossing = schedule.crossing(by, op);
         crossing.map(|(from, to, region)| ((NodeId::from(from), NodeId::from(to)), region))
     });
-    let of_switch = tree.and_then(|tree| {
-        let (root, all) = (tree.root()?, |operands: &[Operand]| {
+    let of_switch = tree.map(|tree| {
+        let ends = |operands: &[Operand]| -> Vec<(NodeId, NodeId, RegionId)> {
             let joins = tree.joins(operands.iter().map(|operand| operand.rank));
-            let ends = operands.iter().zip(joins.collect::<Vec<_>>());
-            ends.map(|(operand, switch)| (operand.rank.into(), switch, operand.region))
-                .collect::<Vec<(NodeId, NodeId, RegionId)>>()
-        });
-        let srcs = all(schedule.srcs(op)).into_iter().map(|(rank, at, r)| ((rank, at), r));
-        let dsts = all(schedule.dsts(op)).into_iter().map(|(rank, at, r)| ((at, rank), r));
-        let sum = schedule.srcs(op)[0].region;
+            let each = operands.iter().zip(joins);
+            each.map(|(operand, switch)| (operand.rank.into(), switch, operand.region)).collect()
+        };
+        let srcs = ends(schedule.srcs(op)).into_iter().map(|(rank, at, r)| ((rank, at), r));
+        let dsts = ends(schedule.dsts(op)).into_iter().map(|(rank, at, r)| ((at, rank), r));
+        let (root, sum) = (tree.root(), schedule.srcs(op)[0].region);
         let stores = op.srcs > 1 && op.dsts > 1;
         let through = stores.then_some([((root, by.into()), sum), ((by.into(), root), sum)]);
-        Some(srcs.chain(dsts).chain(through.into_iter().flatten()))
+        srcs.chain(dsts).chain(through.into_iter().flatten())
     });
     own.into_iter().flatten().chain(of_switch.into_iter().flatten())
 }

@@ -4,8 +4,11 @@ use roundelay_core::collective::Collective;
 use roundelay_core::dtype::DType;
 use roundelay_core::ids::RankId;
 use roundelay_core::layout::Algorithm as _;
+use roundelay_core::rational::Rat;
 use roundelay_simulate::{Simulated, on_topology, simulate};
 use roundelay_topology::bounds::{Bounds, on_switch};
+use roundelay_topology::draft::Draft;
+use roundelay_topology::{LinkKind, NodeKind};
 
 use super::{library, machine, schedule};
 
@@ -77,9 +80,8 @@ fn a_tree_of_switches_reduces_at_each_of_them() {
     assert!(graph.reducing_switch(&ranks(&[0, 1, 2, 3])).is_some());
     assert_eq!(graph.reducing_switch(&ranks(&[3, 4])), None);
     let tree = graph.reducing_tree(&ranks(&[0, 3, 4, 7])).expect("a tree");
-    let (root, joins) = (tree.root().expect("a root"), |all: &[u32]| {
-        tree.joins(ranks(all).into_iter()).collect::<Vec<_>>()
-    });
+    let (root, joins) =
+        (tree.root(), |all: &[u32]| tree.joins(ranks(all).into_iter()).collect::<Vec<_>>());
     let leaf = |rank: u32| graph.out(RankId(rank).into())[0].to;
     assert_eq!(joins(&[0, 3, 4, 7]), [root, leaf(3), root, leaf(7)]);
     assert_eq!(joins(&[3]), [root]);
@@ -95,11 +97,39 @@ fn a_tree_of_switches_reduces_at_each_of_them() {
         assert!((usage.bytes - expected).abs() < 1.0, "{usage:?}");
     }
     assert!(done.seconds < 0.8 * run("MeshAllReduce", topology).seconds);
-    // A leaf that does not reduce makes no tree.
-    assert_eq!(
-        machine("spine_leaf(2, 4, 2, 50GB/s)").topology.reducing_tree(&ranks(&[3, 4])),
-        None
-    );
+    // A leaf that does not reduce makes no tree, for one rank neither.
+    let graph = machine("spine_leaf(2, 4, 2, 50GB/s)").topology;
+    assert_eq!([&[3][..], &[3, 4]].map(|all| graph.reducing_tree(&ranks(all))), [None, None]);
+}
+
+/// Two switches below the root have a leaf in common, which is no root of theirs.
+#[test]
+fn a_leaf_is_no_root_of_the_switches_above_it() {
+    let mut draft = Draft::new("three rows", 3, true).expect("a few ranks");
+    let names = ["leaf 0", "leaf 1", "leaf 2", "spine 0", "spine 1", "core"];
+    let switches = names.map(|name| draft.switch(name, NodeKind::NvSwitch, None));
+    let [leaf0, leaf1, leaf2, spine0, spine1, core] = switches;
+    let [rank0, rank1, rank2] = [0, 1, 2].map(|rank| RankId(rank).into());
+    for (below, above) in [
+        (rank0, leaf0),
+        (rank1, leaf1),
+        (rank2, leaf2),
+        (leaf0, spine0),
+        (leaf0, spine1),
+        (leaf1, spine0),
+        (leaf2, spine1),
+        (spine0, core),
+        (spine1, core),
+    ] {
+        draft.cable(below, above, LinkKind::NvLink, Rat::ONE, 0).expect("two ends");
+    }
+    for switch in switches {
+        draft.reduce_at(switch);
+    }
+    let graph = draft.build().expect("every rank reaches every other");
+    let tree = graph.reducing_tree(&[0, 1, 2].map(RankId)).expect("a tree");
+    let joins: Vec<_> = tree.joins([0, 1, 2].map(RankId).into_iter()).collect();
+    assert_eq!((tree.root(), joins), (core, vec![core, spine0, core]));
 }
 
 /// Switches fold no elements of 8 bits, and store them.

@@ -65,14 +65,15 @@ impl fmt::Display for GpuModel {
 /// The switches that fold and copy data of some ranks on its way, one or a tree of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReducingTree {
-    /// The switches from each rank to the root.
-    ways: BTreeMap<RankId, Vec<NodeId>>,
+    /// The switch above each rank, and above each switch but the root.
+    above: BTreeMap<NodeId, NodeId>,
+    root: NodeId,
 }
 
 impl ReducingTree {
     /// Returns the switch above all ranks.
-    pub fn root(&self) -> Option<NodeId> {
-        self.ways.values().next()?.last().copied()
+    pub fn root(&self) -> NodeId {
+        self.root
     }
 
     /// Returns for each of some ranks the switch at which its data joins that of the ranks before it: the root for the first
@@ -80,8 +81,11 @@ impl ReducingTree {
     pub fn joins(&self, ranks: impl Iterator<Item = RankId>) -> impl Iterator<Item = NodeId> {
         let mut met = BTreeSet::new();
         ranks.filter_map(move |rank| {
-            let way = self.ways.get(&rank)?;
-            way.iter().find(|switch| !met.insert(**switch)).or(way.last()).copied()
+            let mut at = *self.above.get(&rank.into())?;
+            while met.insert(at) && at != self.root {
+                at = self.above[&at];
+            }
+            Some(at)
         })
     }
 }
@@ -120,31 +124,31 @@ impl Fabric {
     /// tree, in which the ranks below a switch have one sum on its way up, as InfiniBand's switches have it. `None` where
     /// some rank has no switch that reduces, or no root is above all of them.
     pub fn reducing_tree(&self, ranks: &[RankId]) -> Option<ReducingTree> {
-        let above = |node: NodeId| {
-            let links = self.out(node).iter().map(|link| link.to);
-            links.filter(|to| !self.is_rank(*to) && self.reduces(*to))
-        };
-        if let Some(switch) = self.reducing_switch(ranks) {
-            let below = |rank: &RankId| (*rank, vec![switch]);
-            return Some(ReducingTree { ways: ranks.iter().map(below).collect() });
+        if let Some(root) = self.reducing_switch(ranks) {
+            let above = ranks.iter().map(|rank| ((*rank).into(), root)).collect();
+            return Some(ReducingTree { above, root });
         }
-        let mut next: BTreeMap<NodeId, NodeId> = BTreeMap::new();
+        let mut above: BTreeMap<NodeId, NodeId> = BTreeMap::new();
         let mut level: BTreeSet<NodeId> = ranks.iter().map(|rank| (*rank).into()).collect();
-        while level.len() > 1 {
-            let (first, others) = (level.first()?, level.iter().skip(1));
-            let others: Vec<BTreeSet<_>> = others.map(|node| above(*node).collect()).collect();
-            let root = above(*first).find(|root| others.iter().all(|all| all.contains(root)));
-            for node in &level {
-                let up = root.or_else(|| above(*node).find(|up| !next.contains_key(up)));
-                next.insert(*node, up?);
+        loop {
+            let next: BTreeMap<NodeId, Vec<NodeId>> = level
+                .iter()
+                .map(|node| {
+                    let links = self.out(*node).iter().map(|link| link.to);
+                    let is_new = |to: &NodeId| !above.contains_key(to) && !level.contains(to);
+                    (*node, links.filter(|to| self.reduces(*to) && is_new(to)).collect())
+                })
+                .collect();
+            let common = |to: &&NodeId| next.values().all(|switches| switches.contains(to));
+            let root = next.values().next()?.iter().find(common).copied();
+            for (node, switches) in &next {
+                above.insert(*node, root.or(switches.first().copied())?);
             }
-            level = level.iter().map(|node| next[node]).collect();
+            if let Some(root) = root {
+                return Some(ReducingTree { above, root });
+            }
+            level = level.iter().map(|node| above[node]).collect();
         }
-        let way = |rank: &RankId| {
-            let first = next.get(&(*rank).into()).copied();
-            (*rank, std::iter::successors(first, |node| next.get(node).copied()).collect())
-        };
-        Some(ReducingTree { ways: ranks.iter().map(way).collect() })
     }
 
     /// Whether a switch of the topology folds and copies data of two or more of the first `nranks` ranks on the way.

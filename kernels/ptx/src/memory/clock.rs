@@ -373,19 +373,17 @@ impl Clocks {
         for &thread in threads {
             all.set(thread, self.events[thread as usize].epoch);
         }
-        let loads = self.events[first as usize].loads.is_some().then(|| {
-            let mut loads = all.clone();
+        let joined = |of: fn(&Events) -> &Option<Clock>, mut known: Clock| {
             for &thread in threads {
-                self.events[thread as usize].loads.iter().for_each(|more| loads.join(more));
+                if let Some(more) = of(&self.events[thread as usize]) {
+                    known.join(more);
+                }
             }
-            loads
-        });
-        let mut fenced = self.events[first as usize].fenced.clone();
-        if let Some(fenced) = &mut fenced {
-            for &thread in threads {
-                self.events[thread as usize].fenced.iter().for_each(|more| fenced.join(more));
-            }
-        }
+            known
+        };
+        let Events { loads, fenced, .. } = &self.events[first as usize];
+        let loads = loads.as_ref().map(|_| joined(|events| &events.loads, all.clone()));
+        let fenced = fenced.clone().map(|own| joined(|events| &events.fenced, own));
         for &thread in threads {
             let events = &mut self.events[thread as usize];
             events.clock = all.clone();

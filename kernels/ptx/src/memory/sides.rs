@@ -99,9 +99,9 @@ impl Memory {
         let first = self.globals[global].address + offset;
         let stamp = self.clocks.stamp(thread, place);
         for sides in &mut self.sides {
-            let within = (first..first + bytes).filter_map(|byte| byte.checked_sub(sides.first));
-            let within: Vec<u64> = within.filter(|&at| at < sides.bytes.len() as u64).collect();
-            for byte in within {
+            let within =
+                |address: u64| address.saturating_sub(sides.first).min(sides.bytes.len() as u64);
+            for byte in within(first)..within(first + bytes) {
                 let noted = sides.access(&self.clocks, (stamp, byte), side, stores);
                 noted.map_err(Refusal::Unordered)?;
             }

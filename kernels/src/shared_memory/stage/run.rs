@@ -248,12 +248,10 @@ impl WorldRank {
                 })?;
             }
         }
-        let slot = world.shared.arena.layout.slot(world.rank, at);
         let copy = active.recording.during(Recorded::CopyIn);
         // SAFETY: the caller's promise; all readers are done with the slot.
         unsafe {
-            let slot = world.shared.arena.address(slot, SLOT);
-            self.copy_in(stripes, outside, slot, stores);
+            self.copy_in(stripes, outside, self.slot(world.rank, at), stores);
         }
         drop(copy);
         let number = active.number;
@@ -272,10 +270,15 @@ impl WorldRank {
         Ok(())
     }
 
+    /// Returns the address of a slot of a rank.
+    pub(crate) fn slot(&self, rank: usize, slot: u64) -> *mut u8 {
+        let arena = &self.world.shared.arena;
+        arena.address(arena.layout.slot(rank, slot), SLOT)
+    }
+
     /// Points a buffer of the code at a staged tile.
     pub(crate) fn point(&self, bases: &Bases, buffer: u32, rank: usize, slot: u64) {
-        let arena = &self.world.shared.arena;
-        bases.set(buffer, arena.address(arena.layout.slot(rank, slot), SLOT));
+        bases.set(buffer, self.slot(rank, slot));
     }
 
     /// Waits until rank `source` has staged tile `tile`.

@@ -76,7 +76,7 @@ impl WorldRank {
                 stage(active, tile + 1)?;
             }
             let made = if split.in_place {
-                arena.address(arena.layout.slot(world.rank, staged.wrapping_add(tile)), SLOT)
+                self.slot(world.rank, staged.wrapping_add(tile))
             } else {
                 common
             };
