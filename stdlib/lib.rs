@@ -135,6 +135,7 @@ pub mod export {
     #[doc(no_inline)]
     pub use roundelay_export::*;
     pub use roundelay_machines as machines;
+    #[doc(no_inline)]
     pub use roundelay_pictures::{spacetime, topology_svg};
 }
 

@@ -8,7 +8,7 @@ use roundelay::cuda::{
     PlanGraph, Protocol, RankPlan, Refused, Spec, cudarc, select,
 };
 #[cfg(target_os = "linux")]
-use roundelay::cuda::{CudaRank, DeviceCalls, ProcessPlan, Transport};
+use roundelay::cuda::{CudaRank, DeviceCalls, ProcessPlan, RankBuffer, Registration, Transport};
 use roundelay::library::RingAllReduce;
 use roundelay::{Collective, DType, ReduceOp};
 
@@ -101,7 +101,9 @@ fn what_a_process_lacks_is_said() -> Result<(), roundelay::Error> {
         assert!(ways.is_empty(), "one rank has no peers");
         let place: &DeviceRank = &rank;
         assert_eq!(place.nranks(), 1);
-        let (sum, options) = (ReduceOp::Sum, CudaOptions::new());
+        let buffer: RankBuffer = rank.rank_buffer("input", 64)?;
+        assert_eq!(format!("{buffer:?}"), "RankBuffer(64 bytes on device 0)");
+        let (sum, options) = (ReduceOp::Sum, CudaOptions::new().registration(Registration::All));
         RingAllReduce::new().plan_on_rank(&rank, 4, DType::F32, sum, options)
     });
     let calls: Result<DeviceCalls, _> = world.device_calls(0);
