@@ -32,7 +32,7 @@ pub(crate) enum MachineCommand {
     Kernel(KernelFlags),
     /// Measure the constants of list --why on this machine
     Calibrate(CalibrateFlags),
-    /// Start a program as several processes of this host, each of them a rank
+    /// Start a program as several processes of this host or of several hosts, each of them a rank
     Launch(LaunchFlags),
     /// Find the slow link between hosts, and name its end; run as a rank on each host
     Probe(Box<ProbeFlags>),

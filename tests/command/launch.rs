@@ -1,5 +1,8 @@
 //! Ranks as processes: their environment, their end, and that nothing of them stays.
 
+#[path = "launch/hosts.rs"]
+mod hosts;
+
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -30,11 +33,16 @@ struct Running {
 
 impl Running {
     fn new(nranks: usize, flags: &[&str], script: &str) -> Self {
+        let nranks_flag = nranks.to_string();
+        Self::with_lines(nranks, &[&["-n", &nranks_flag][..], flags].concat(), script)
+    }
+
+    /// Starts a job of `nranks` ranks by these flags.
+    fn with_lines(nranks: usize, flags: &[&str], script: &str) -> Self {
         // The tests may run with signals ignored, as a shell ignores them for background commands.
         let mut command = Command::new("env");
         command.arg("--default-signal").arg(binary().get_program());
-        command.args(["launch", "-n", &nranks.to_string()]).args(flags);
-        command.args(["--", "sh", "-c", script]);
+        command.arg("launch").args(flags).args(["--", "sh", "-c", script]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut launcher = command.spawn().expect("the command starts");
         let out = BufReader::new(launcher.stdout.take().expect("a pipe"));

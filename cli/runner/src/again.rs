@@ -29,6 +29,18 @@ pub fn args() -> Vec<OsString> {
     }
 }
 
+/// Returns the words that start this program on any host that has it at the same place.
+///
+/// # Errors
+/// The system's, where it does not tell the place.
+#[cfg(target_os = "linux")]
+pub(crate) fn words() -> std::io::Result<Vec<OsString>> {
+    match AGAIN.get() {
+        Some(again) => Ok(again.words.clone()),
+        None => Ok(vec![std::env::current_exe()?.into_os_string()]),
+    }
+}
+
 /// Returns this program, to be started with other arguments.
 #[cfg(target_os = "linux")]
 pub(crate) fn again() -> std::process::Command {

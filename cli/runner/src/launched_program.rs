@@ -13,6 +13,31 @@ pub struct PartOfJob {
     pub first: u32,
     /// The number of ranks of all hosts.
     pub of: u32,
+    /// Whether another launcher started this one: then standard input has the key of the job and signals, which end when
+    /// that launcher does, and no rank reads it.
+    pub led: bool,
+}
+
+/// The ranks of a host, in a job that one launcher starts on several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostRanks {
+    /// The name of the host, as the agent and the other hosts know it.
+    pub name: String,
+    /// The number of its ranks.
+    pub nranks: u32,
+}
+
+/// The hosts of a job that one launcher starts.
+#[derive(Clone, Debug)]
+pub struct JobHosts {
+    /// The hosts, in the order of their ranks.
+    pub hosts: Vec<HostRanks>,
+    /// The program that starts a line of a shell on a host, and its first arguments; the host and the line follow.
+    pub agent: Vec<String>,
+    /// The port of the first host at which all ranks meet; one is drawn if there is none.
+    pub port: Option<u16>,
+    /// Variables that all ranks have, beside those of this process whose names begin with `ROUNDELAY_`.
+    pub variables: Vec<(String, OsString)>,
 }
 
 /// A program that is started as all ranks of a job, or as those of this host.
@@ -21,6 +46,8 @@ pub struct LaunchedProgram {
     pub nranks: u32,
     /// The place of these ranks, where there are more on other hosts.
     pub part: Option<PartOfJob>,
+    /// The hosts on which ranks are started; this one alone if there are none.
+    pub hosts: Option<JobHosts>,
     /// The time that the job may take.
     pub timeout: Option<Duration>,
     /// The time that ranks may go on after another failed or after they were told to end.
@@ -33,6 +60,13 @@ pub struct LaunchedProgram {
     pub command: Vec<OsString>,
     /// Says a line about the job.
     pub say: fn(String),
+}
+
+impl LaunchedProgram {
+    /// Whether another launcher, of all hosts, started this one.
+    pub fn is_led(&self) -> bool {
+        self.part.as_ref().is_some_and(|part| part.led)
+    }
 }
 
 impl fmt::Debug for LaunchedProgram {

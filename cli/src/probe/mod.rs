@@ -80,7 +80,7 @@ fn lead(job: &Prober<'_>, flags: &ProbeFlags) -> Result<bool, Failure> {
     if hosts < 2 {
         let title = "all ranks are on one host, and a probe measures links between hosts";
         return Err(Failure::usage(Code::BadCall, title).with_help(
-            "start a rank on each host: `roundelay launch -n 1 --root HOST:PORT --first RANK --of HOSTS -- roundelay probe`",
+            "start a rank on each host: `roundelay launch --hosts HOST,HOST,… -- roundelay probe`",
         ));
     }
     let given = topology::given(&flags.topology)?;

@@ -1,7 +1,7 @@
 //! The starter of ranks: what their processes share, and the variables by which a process knows its place among the
 //! ranks: those of this project, and the ones that torchrun sets for every worker.
 
-use std::io::{Error, ErrorKind};
+use std::io::{Error, ErrorKind, stdin};
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 use std::sync::Arc;
@@ -17,6 +17,8 @@ use crate::launched_program::PartOfJob;
 pub(super) struct Environment {
     nranks: u32,
     part: Option<PartOfJob>,
+    /// The key of a job that another launcher leads.
+    key: Option<String>,
     id: String,
     /// The processors of all ranks together.
     cores: usize,
@@ -35,7 +37,14 @@ impl Environment {
             }
         })?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Self { nranks, part, id: id()?, cores, port: free_port()?, endings: Arc::new(endings) })
+        let key = match &part {
+            Some(PartOfJob { led: true, .. }) => {
+                Some(read_key().map_err(|error| refused("the key of the job", &error))?)
+            }
+            _ => None,
+        };
+        let (id, port, endings) = (id()?, free_port()?, Arc::new(endings));
+        Ok(Self { nranks, part, key, id, cores, port, endings })
     }
 
     /// Returns the command that starts a rank: this command again, with the rank's variables.
@@ -46,6 +55,9 @@ impl Environment {
             // The ranks meet at the root; of the memory for endings each host has its own.
             command.env_remove("ROUNDELAY_ID").env_remove("ROUNDELAY_ENDINGS");
             command.envs(part.of(rank));
+        }
+        if let Some(key) = &self.key {
+            command.env("ROUNDELAY_KEY", key).env_remove("ROUNDELAY_KEY_FILE");
         }
         command
     }
@@ -92,6 +104,13 @@ impl PartOfJob {
             ("MASTER_PORT", next.to_string()),
         ]
     }
+}
+
+/// Reads the key of the job from the launcher of all hosts.
+fn read_key() -> Result<String, Error> {
+    let mut line = String::new();
+    stdin().read_line(&mut line)?;
+    Ok(line.trim_end().to_owned())
 }
 
 /// Returns the id of the world of the ranks, in hexadecimal digits.

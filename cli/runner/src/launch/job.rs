@@ -9,13 +9,14 @@ use roundelay_core::diagnostics::Code;
 use roundelay_kernels::{AFFINITY, share};
 use roundelay_topology::host::list;
 use rustix::process::{Signal, getpid, set_child_subreaper};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::low_level::emulate_default_handler;
 
 use super::endings::{Ending, Endings};
 use super::environment::{Environment, not_started, refused};
+use super::hosts::{Agents, follow};
 use super::job_end::{Cause, told, told_of_one};
-use super::processes::{RankProcess, is_left, reap, signal, start, wait_for};
+use super::processes::{JobProcess, is_left, reap, signal_group, start, wait_for};
 use super::{Event, LaunchedProgram};
 use crate::error::RunError;
 
@@ -24,8 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) struct LaunchedJob<'f> {
     asked: &'f LaunchedProgram,
-    endings: Arc<Endings>,
-    ranks: Vec<RankProcess>,
+    /// The memory in which ranks of this host read how the others ended.
+    endings: Option<Arc<Endings>>,
+    processes: Vec<JobProcess>,
     /// Streams of ranks that are relayed.
     open: u32,
     /// The time at which the job has taken too long.
@@ -37,7 +39,7 @@ pub(super) struct LaunchedJob<'f> {
     /// The time after which streams that outlast all ranks are no longer waited for.
     quiet: Option<Instant>,
     cause: Option<Cause>,
-    /// Whether a rank failed.
+    /// Whether a process failed.
     failed: bool,
     /// Whether SIGINT came.
     interrupted: bool,
@@ -52,13 +54,11 @@ impl<'f> LaunchedJob<'f> {
         // A process that a rank leaves behind becomes a child of this process.
         set_child_subreaper(Some(getpid()))
             .map_err(|error| refused("the adoption of processes", &error.into()))?;
-        tell_affinity(asked)?;
-        let environment = Environment::new(asked.nranks, asked.part.clone())?;
         let late = asked.timeout.map(|timeout| Instant::now() + timeout);
         let mut job = Self {
             asked,
-            endings: environment.endings.clone(),
-            ranks: Vec::new(),
+            endings: None,
+            processes: Vec::new(),
             open: 0,
             late,
             term: None,
@@ -68,18 +68,47 @@ impl<'f> LaunchedJob<'f> {
             failed: false,
             interrupted: false,
         };
-        for rank in 0..asked.nranks {
-            match start(asked, rank, &environment, events) {
-                Ok(rank) => job.ranks.push(rank),
-                Err(error) => {
-                    job.end(Signal::KILL);
-                    job.ranks.iter().for_each(|rank| wait_for(rank.pid));
-                    return Err(not_started(rank, &error));
-                }
+        let started = match &asked.hosts {
+            Some(hosts) => job.start_hosts(&Agents::new(asked, hosts)?),
+            None => job.start_ranks(events),
+        };
+        if let Err(error) = started {
+            job.end(Signal::KILL);
+            for process in job.processes.drain(..) {
+                let pid = process.pid;
+                // A host's launcher ends with its input.
+                drop(process);
+                wait_for(pid);
             }
+            return Err(error);
         }
-        job.open = if asked.prefix { 2 * asked.nranks } else { 0 };
         Ok(job)
+    }
+
+    fn start_hosts(&mut self, agents: &Agents<'_>) -> Result<(), RunError> {
+        let mut first = 0;
+        for host in agents.hosts() {
+            self.processes.push(agents.start(host, first)?);
+            first += host.nranks;
+        }
+        Ok(())
+    }
+
+    fn start_ranks(&mut self, events: &Sender<Event>) -> Result<(), RunError> {
+        let asked = self.asked;
+        tell_affinity(asked)?;
+        let environment = Environment::new(asked.nranks, asked.part.clone())?;
+        self.endings = Some(environment.endings.clone());
+        if asked.is_led() {
+            follow(events).map_err(|error| refused("a thread", &error))?;
+        }
+        for rank in 0..asked.nranks {
+            let rank = start(asked, rank, &environment, events)
+                .map_err(|error| not_started(rank, &error))?;
+            self.processes.push(rank);
+        }
+        self.open = if asked.prefix { 2 * asked.nranks } else { 0 };
+        Ok(())
     }
 
     /// Waits for the end of all ranks, and says how they ended if not well. Returns the exit code.
@@ -100,20 +129,20 @@ impl<'f> LaunchedJob<'f> {
             self.keep_times(Instant::now());
         }
         let Some(cause) = self.cause else { return 0 };
-        let well = self.ranks.iter().all(|rank| rank.ending == Some(Ending::Exit(0)));
+        let well = self.processes.iter().all(|rank| rank.ending == Some(Ending::Exit(0)));
         let code = match cause {
             Cause::Asked(_) if well => return 0,
             Cause::Asked(signal) => Ending::Signal(signal).code(),
             Cause::Late(_) => 124,
-            Cause::Failed(rank) => self.ranks[rank].ending.map_or(1, Ending::code),
+            Cause::Failed(rank) => self.processes[rank].ending.map_or(1, Ending::code),
         };
-        (self.asked.say)(told(cause, &self.ranks));
+        (self.asked.say)(told(cause, &self.processes));
         code
     }
 
     /// Whether a rank or a stream is still waited for.
     fn goes_on(&mut self) -> bool {
-        if self.ranks.iter().any(|rank| rank.ending.is_none() || rank.left.is_some()) {
+        if self.processes.iter().any(|rank| rank.ending.is_none() || rank.left.is_some()) {
             return true;
         }
         let now = Instant::now();
@@ -123,7 +152,7 @@ impl<'f> LaunchedJob<'f> {
     /// Returns the earliest time at which the job must act.
     fn next(&self) -> Option<Instant> {
         let times = [self.late, self.term, self.kill, self.quiet];
-        times.into_iter().chain(self.ranks.iter().map(|rank| rank.left)).flatten().min()
+        times.into_iter().chain(self.processes.iter().map(|rank| rank.left)).flatten().min()
     }
 
     fn keep_times(&mut self, now: Instant) {
@@ -140,10 +169,13 @@ impl<'f> LaunchedJob<'f> {
         }
         if passed(&mut self.kill) {
             self.end(Signal::KILL);
+            if self.processes.iter().any(JobProcess::may_be_deaf) {
+                self.kill_by(now + PATIENCE);
+            }
         }
-        for rank in &mut self.ranks {
+        for rank in &mut self.processes {
             if passed(&mut rank.left) && is_left(rank.pid) {
-                signal(rank.pid, Signal::KILL);
+                signal_group(rank.pid, Signal::KILL);
                 rank.left = Some(now + PATIENCE);
             }
         }
@@ -157,23 +189,25 @@ impl<'f> LaunchedJob<'f> {
     fn reap(&mut self) {
         let now = Instant::now();
         while let Some((pid, ending)) = reap() {
-            let its = |rank: &RankProcess| rank.pid == pid && rank.ending.is_none();
+            let its = |rank: &JobProcess| rank.pid == pid && rank.ending.is_none();
             // Other processes were left behind by ranks.
-            if let Some(rank) = self.ranks.iter().position(its) {
+            if let Some(rank) = self.processes.iter().position(its) {
                 self.ended(rank, ending, now);
             }
         }
-        for rank in &mut self.ranks {
+        for rank in &mut self.processes {
             rank.left = rank.left.filter(|_| is_left(rank.pid));
         }
     }
 
     fn ended(&mut self, at: usize, ending: Ending, now: Instant) {
-        let rank = &mut self.ranks[at];
+        let rank = &mut self.processes[at];
         rank.ending = Some(ending);
         rank.left = Some(now + PATIENCE);
-        // A write to memory cannot fail.
-        self.endings.write(at, ending).expect("the endings have a word for each rank");
+        if let Some(endings) = &self.endings {
+            // A write to memory cannot fail.
+            endings.write(at, ending).expect("the endings have a word for each rank");
+        }
         if ending == Ending::Exit(0) {
             return;
         }
@@ -182,21 +216,22 @@ impl<'f> LaunchedJob<'f> {
             self.term = Some(now + self.asked.grace);
         }
         let others_go_on = self.asked.keep_going && matches!(cause, Cause::Failed(_));
-        if others_go_on && self.ranks[at].ended_by.is_none() {
-            (self.asked.say)(told_of_one(at, &self.ranks));
+        if others_go_on && self.processes[at].ended_by.is_none() {
+            (self.asked.say)(told_of_one(&self.processes[at]));
         }
         self.failed = true;
     }
 
     /// Passes a signal on to all ranks.
     fn forward(&mut self, number: i32) {
-        if number == SIGINT && self.interrupted {
-            return self.end(Signal::KILL);
+        if number == SIGKILL || number == SIGINT && self.interrupted {
+            self.end(Signal::KILL);
+            return self.kill_by(Instant::now() + PATIENCE);
         }
         self.interrupted |= number == SIGINT;
         let forwarded = Signal::from_named_raw(number).expect("a forwarded signal has a name");
         for rank in self.running() {
-            signal(rank.pid, forwarded);
+            rank.signal(forwarded);
         }
         if [SIGINT, SIGQUIT, SIGTERM, SIGHUP].contains(&number) {
             self.cause.get_or_insert(Cause::Asked(number));
@@ -204,22 +239,24 @@ impl<'f> LaunchedJob<'f> {
         if [SIGTERM, SIGHUP].contains(&number) {
             self.kill_by(Instant::now() + self.asked.grace);
         }
-        if number == SIGTSTP {
+        if number == SIGTSTP && !self.asked.is_led() {
             // SIGCONT wakes this process, and then goes to the ranks.
             let _ = emulate_default_handler(SIGTSTP);
         }
     }
 
-    /// Ends the ranks that run.
+    /// Ends the ranks that run, unless SIGKILL is on its way to them.
     fn end(&mut self, by: Signal) {
-        for rank in self.running() {
-            signal(rank.pid, by);
+        let ends =
+            |rank: &&mut JobProcess| by == Signal::KILL || rank.ended_by != Some(Signal::KILL);
+        for rank in self.running().filter(ends) {
+            rank.signal(by);
             rank.ended_by = Some(by);
         }
     }
 
-    fn running(&mut self) -> impl Iterator<Item = &mut RankProcess> {
-        self.ranks.iter_mut().filter(|rank| rank.ending.is_none())
+    fn running(&mut self) -> impl Iterator<Item = &mut JobProcess> {
+        self.processes.iter_mut().filter(|rank| rank.ending.is_none())
     }
 }
 
@@ -227,6 +264,7 @@ impl<'f> LaunchedJob<'f> {
 fn tell_affinity(asked: &LaunchedProgram) -> Result<(), RunError> {
     match std::env::var(AFFINITY).as_deref() {
         Ok("report") => {
+            let first = asked.part.as_ref().map_or(0, |part| part.first);
             for rank in 0..asked.nranks {
                 let cpus = share(rank, asked.nranks);
                 let stays = match cpus.len() {
@@ -234,7 +272,7 @@ fn tell_affinity(asked: &LaunchedProgram) -> Result<(), RunError> {
                     1 => format!("stays on processor {}", list(&cpus)),
                     _ => format!("stays on processors {}", list(&cpus)),
                 };
-                (asked.say)(format!("rank {rank} {stays}"));
+                (asked.say)(format!("rank {} {stays}", first + rank));
             }
             Ok(())
         }

@@ -8,12 +8,12 @@ use rustix::process::Signal;
 use signal_hook::low_level::signal_name;
 
 use super::endings::Ending;
-use super::processes::RankProcess;
+use super::processes::{JobProcess, ProcessName};
 
 /// The first reason why a job does not end well.
 #[derive(Clone, Copy)]
 pub(super) enum Cause {
-    /// This rank failed.
+    /// This process failed.
     Failed(usize),
     /// The job took longer than this.
     Late(Duration),
@@ -21,48 +21,66 @@ pub(super) enum Cause {
     Asked(i32),
 }
 
-/// Returns the line about the endings of the ranks.
-pub(super) fn told(cause: Cause, ranks: &[RankProcess]) -> String {
+/// Returns the line about the endings of all processes.
+pub(super) fn told(cause: Cause, all: &[JobProcess]) -> String {
     let what = match cause {
-        Cause::Failed(rank) => {
-            format!("{} first: {}", failed(rank, ranks), how(ranks[rank].ending))
+        Cause::Failed(first) => {
+            format!("{} first: {}", failed(&all[first]), how(all[first].ending))
         }
         Cause::Late(timeout) => format!("the job took longer than {timeout:?}"),
         Cause::Asked(signal) => format!("the launcher was sent {}", name(signal)),
     };
-    let which = |chosen: &dyn Fn(usize, &RankProcess) -> bool| -> Vec<u32> {
-        let all = ranks.iter().enumerate();
-        all.filter(|(at, rank)| chosen(*at, rank)).map(|(_, rank)| rank.number).collect()
+    let which = |chosen: &dyn Fn(usize, &JobProcess) -> bool| -> Vec<&ProcessName> {
+        let all = all.iter().enumerate();
+        all.filter(|(at, process)| chosen(*at, process)).map(|(_, process)| &process.name).collect()
     };
-    let ended = |by| which(&|_, rank| rank.ended_by == Some(by));
+    let ended = |by| which(&|_, process| process.ended_by == Some(by));
     let first = match cause {
-        Cause::Failed(rank) => Some(rank),
+        Cause::Failed(first) => Some(first),
         _ => None,
     };
-    let others = which(&|at, rank| {
-        rank.ended_by.is_none() && rank.ending != Some(Ending::Exit(0)) && first != Some(at)
+    let others = which(&|at, process| {
+        process.ended_by.is_none() && process.ending != Some(Ending::Exit(0)) && first != Some(at)
     });
     let others = [
         ("failed after that", others),
         ("ended by SIGTERM", ended(Signal::TERM)),
         ("ended by SIGKILL", ended(Signal::KILL)),
     ];
-    let others = others.iter().filter(|(_, which)| !which.is_empty()).map(|(what, which)| {
-        let rank = if which.len() == 1 { "rank" } else { "ranks" };
-        format!("{what}: {rank} {}", ranges(which))
-    });
+    let others = others.iter().filter(|(_, which)| !which.is_empty());
+    let others = others.map(|(what, which)| format!("{what}: {}", list(which)));
     let line = iter::once(what).chain(others).collect::<Vec<_>>().join("; ");
     format!("\x1b[1;91merror\x1b[0m\x1b[1m: {line}\x1b[0m")
 }
 
-/// Returns the line about a rank that failed, where the other ranks go on.
-pub(super) fn told_of_one(rank: usize, ranks: &[RankProcess]) -> String {
-    let (failed, how) = (failed(rank, ranks), how(ranks[rank].ending));
+/// Returns the line about a process that failed, where the others go on.
+pub(super) fn told_of_one(one: &JobProcess) -> String {
+    let (failed, how) = (failed(one), how(one.ending));
     format!("\x1b[1;93mwarning\x1b[0m\x1b[1m: {failed}: {how}; the others go on\x1b[0m")
 }
 
-fn failed(rank: usize, ranks: &[RankProcess]) -> String {
-    format!("rank {} (pid {}) failed", ranks[rank].number, ranks[rank].pid)
+fn failed(one: &JobProcess) -> String {
+    match &one.name {
+        ProcessName::Rank(rank) => format!("rank {rank} (pid {}) failed", one.pid),
+        ProcessName::Host(host) => format!("host {host} failed"),
+    }
+}
+
+/// Returns the names of processes, which are all ranks or all hosts.
+fn list(names: &[&ProcessName]) -> String {
+    let (mut ranks, mut hosts) = (Vec::new(), Vec::new());
+    for name in names {
+        match name {
+            ProcessName::Rank(rank) => ranks.push(*rank),
+            ProcessName::Host(host) => hosts.push(&**host),
+        }
+    }
+    let s = if names.len() == 1 { "" } else { "s" };
+    if hosts.is_empty() {
+        format!("rank{s} {}", ranges(&ranks))
+    } else {
+        format!("host{s} {}", hosts.join(", "))
+    }
 }
 
 fn how(ending: Option<Ending>) -> String {

@@ -1,8 +1,8 @@
 //! The processes of a job.
 
-use std::io::{IsTerminal as _, Result, copy, stderr, stdin, stdout};
+use std::io::{IsTerminal as _, Result, Write as _, copy, stderr, stdin, stdout};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::Instant;
@@ -19,16 +19,69 @@ use super::lines::relay;
 use super::rank::arguments;
 use super::{Event, LaunchedProgram};
 
-pub(super) struct RankProcess {
-    /// The rank's number in its job.
-    pub(super) number: u32,
-    /// The id of the rank's process, and of the group that it leads.
+/// The rank or the host of a process of the job.
+#[derive(PartialEq, Eq)]
+pub(super) enum ProcessName {
+    /// The rank with this number in its job.
+    Rank(u32),
+    /// The host with this name.
+    Host(String),
+}
+
+/// The agent of a host, whose input goes to the host's launcher.
+pub(super) struct Agent {
+    input: ChildStdin,
+    /// Whether the host's launcher was told to end its ranks by SIGKILL.
+    killed: bool,
+}
+
+impl Agent {
+    pub(super) fn new(input: ChildStdin) -> Self {
+        Self { input, killed: false }
+    }
+
+    /// Has the host's launcher signal its ranks. Returns false where it was told to kill them before, and is still there.
+    fn pass_on(&mut self, signal: Signal) -> bool {
+        if self.killed && signal == Signal::KILL {
+            return false;
+        }
+        self.killed |= signal == Signal::KILL;
+        // A launcher that has ended has no ranks left.
+        _ = self.input.write_all(&[signal.as_raw() as u8]);
+        true
+    }
+}
+
+/// A process that the launcher starts: a rank, or the agent of a host.
+pub(super) struct JobProcess {
+    pub(super) name: ProcessName,
+    /// The id of the process, and of the group that it leads.
     pub(super) pid: Pid,
+    agent: Option<Agent>,
     pub(super) ending: Option<Ending>,
     /// The signal with which the launcher ended it.
     pub(super) ended_by: Option<Signal>,
-    /// The time until which processes that the rank left in its group may take to end, if there are any.
+    /// The time until which processes that it left in its group may take to end, if there are any.
     pub(super) left: Option<Instant>,
+}
+
+impl JobProcess {
+    /// A process that was just started, which leads its group.
+    pub(super) fn new(name: ProcessName, pid: Pid, agent: Option<Agent>) -> Self {
+        Self { name, pid, agent, ending: None, ended_by: None, left: None }
+    }
+
+    /// Signals the rank and its children, or all of the host. It must not have been reaped.
+    pub(super) fn signal(&mut self, by: Signal) {
+        if !self.agent.as_mut().is_some_and(|agent| agent.pass_on(by)) {
+            signal_group(self.pid, by);
+        }
+    }
+
+    /// Whether it is a host that was told to end by SIGKILL, and may not hear that.
+    pub(super) fn may_be_deaf(&self) -> bool {
+        self.agent.is_some() && self.ended_by == Some(Signal::KILL) && self.ending.is_none()
+    }
 }
 
 /// Starts the process of a rank, which leads a group. The kernel kills it when the thread ends that calls this.
@@ -37,11 +90,14 @@ pub(super) fn start(
     rank: u32,
     environment: &Environment,
     events: &Sender<Event>,
-) -> Result<RankProcess> {
+) -> Result<JobProcess> {
     let mut command = environment.command(rank);
     command.process_group(0).args(arguments(rank)).args(&asked.command);
-    let typed = rank == 0 && is_typed();
+    let led = asked.is_led();
+    let typed = rank == 0 && !led && is_typed();
     command.stdin(match rank {
+        // The launcher of all hosts has it.
+        0 if led => Stdio::null(),
         0 if typed => Stdio::piped(),
         0 => Stdio::inherit(),
         _ => Stdio::null(),
@@ -54,10 +110,10 @@ pub(super) fn start(
     let number = rank + asked.part.as_ref().map_or(0, |part| part.first);
     let attached = attach(&mut child, number, events);
     if attached.is_err() {
-        signal(pid, Signal::KILL);
+        signal_group(pid, Signal::KILL);
         child.wait()?;
     }
-    attached.map(|()| RankProcess { number, pid, ending: None, ended_by: None, left: None })
+    attached.map(|()| JobProcess::new(ProcessName::Rank(number), pid, None))
 }
 
 /// Whether standard input is a terminal that this process may read. A rank may not: only one group of processes at a
@@ -81,8 +137,8 @@ fn attach(child: &mut Child, rank: u32, events: &Sender<Event>) -> Result<()> {
     Ok(())
 }
 
-/// Signals a rank's process group. The group must have a process that has not been reaped.
-pub(super) fn signal(group: Pid, signal: Signal) {
+/// Signals a group of processes, one of which must not have been reaped.
+pub(super) fn signal_group(group: Pid, signal: Signal) {
     // A group that has just ended needs no signal.
     let _ = kill_process_group(group, signal);
     if signal == Signal::TERM {

@@ -6,7 +6,7 @@ use std::process::{ChildStdin, ChildStdout};
 use roundelay_core::diagnostics::Code;
 
 use crate::error::RunError;
-pub use crate::launched_program::LaunchedProgram;
+pub use crate::launched_program::{HostRanks, JobHosts, LaunchedProgram, PartOfJob};
 
 /// Refuses the job.
 ///

@@ -14,7 +14,8 @@ use super::environment::refused;
 use crate::error::RunError;
 
 /// The signals that are forwarded to the ranks.
-const FORWARDED: [i32; 8] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT];
+pub(super) const FORWARDED: [i32; 8] =
+    [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT];
 
 /// Sends an event for each signal from now on.
 pub fn listen(events: &Sender<Event>) -> Result<(), RunError> {

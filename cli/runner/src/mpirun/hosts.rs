@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::system::uname;
 
+use crate::launch::is_this_host;
+
 /// The options of launchers that name hosts or files of hosts, or take the whole call from elsewhere.
 const OPTIONS: [&str; 18] = [
     "H",
@@ -77,10 +79,8 @@ fn is_here(place: &OsStr, own: &str) -> bool {
         }
         Err(_) => place.to_string_lossy().into_owned(),
     };
-    let short = own.split('.').next().unwrap_or(own);
-    let known = ["localhost", "127.0.0.1", own, short];
     let mut hosts = text.split([',', ' ']).map(|host| host.split(':').next().unwrap_or_default());
-    hosts.all(|host| host.is_empty() || known.contains(&host))
+    hosts.all(|host| host.is_empty() || is_this_host(host, own))
 }
 
 /// Returns the files that an Open MPI of this launcher reads by itself, where they are.
